@@ -1,0 +1,46 @@
+"""What every test shares: a clean environment, the recorded-traffic folder and the hypothesis profiles."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+# Variables that would change what a model sends, where it sends it, or who listens.
+_VENDORS = ("OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "OLLAMA_")
+_LISTENERS = ("LANGSMITH_", "LANGCHAIN_", "LC_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+# A shared machine is slow at times: no deadlines. CI repeats itself exactly; elsewhere every run looks at new cases.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test sees the user's keys, endpoints, tracers, proxies or caches. The embedded local model (marker `local`) keeps its cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.upper().startswith(_VENDORS + _LISTENERS) and name != "LANGCHAIN_AUTOTOOLS_MODEL_PATH":
+                patch.delenv(name)
+        patch.setenv("NO_PROXY", "*")
+        yield
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty user cache folder for this test alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def wire_folder() -> Path:
+    """The folder of recorded traffic beside the checkout; skips where it is absent."""
+    folder = REPOSITORY.parent / "shared" / "wire"
+    if not folder.is_dir():
+        pytest.skip("recorded traffic (../shared/wire) is not beside this checkout")
+    return folder

@@ -1,0 +1,248 @@
+"""The rules of the house: who may import whom, what is loaded when, how large a piece may be, where names may stand."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PACKAGE = REPOSITORY / "langchain_autotools"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks") for path in sorted((REPOSITORY / folder).rglob("*.py")))]
+
+# A module imports from ranks below its own and from its own package, nothing else. Names of one rank never import each other.
+RANKS = {
+    "errors": 0,
+    "messages": 1, "limits": 1,
+    "loop": 2, "executor": 2, "history": 2, "streaming": 2, "retry": 2, "events": 2,
+    "mixin": 3,
+    "agent": 4, "providers": 4, "testing": 4,
+    "cli": 5,
+}  # fmt: skip
+PURE = ("loop", "history", "streaming", "messages", "limits", "events")
+IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
+ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+SDKS = {"openai", "anthropic", "google", "ollama", "xllamacpp", "huggingface_hub", "httpx", "httpx2", "cohere", "mistralai", "groq"}
+VENDORS = "openai azure anthropic google vertex bedrock ollama cohere mistral mistralai groq openrouter fireworks deepseek xai"
+SERVERS = "zhipu dashscope moonshot llamacpp vllm sglang nebius cerebras perplexity minimax"
+MODELS = "claude gemini grok gpt qwen kimi glm llama"
+VENDOR_WORDS = {*VENDORS.split(), *SERVERS.split(), *MODELS.split()}
+NAME_TABLES = {"__init__", "cli"}
+PLACES = re.compile(r"py[p]i\.org|python[h]osted|/[w]ork/(?:main|shared|venv|plan)|/[r]oot/", re.IGNORECASE)
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module inside the package, without the package's own name."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
+def top_of(path: Path) -> str:
+    """The first part of a module's dotted name: the name that has a rank."""
+    return name_of(path).split(".")[0]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The parsed source of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports_of(node: ast.AST, package: str) -> Iterator[str]:
+    """The dotted names that `node` imports; relative imports are made absolute from `package`."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+        module = ".".join([*base, *([node.module] if node.module else [])])
+        yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def all_imports(path: Path) -> list[str]:
+    """Every import of a module, wherever it stands, type-only ones included."""
+    package = ".".join(("langchain_autotools", *path.relative_to(PACKAGE).parts[:-1]))
+    return [name for node in ast.walk(tree_of(path)) for name in imports_of(node, package)]
+
+
+def eager_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes that run when the module is imported: no function bodies, nothing under TYPE_CHECKING."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting.extend(node.orelse)
+            continue
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def functions_of(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function of a file, methods and inner ones included."""
+    return (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def in_fresh_process(code: str) -> str:
+    """What `code` prints in a new interpreter at the repository root."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_go_down_only(path: Path) -> None:
+    """A module imports from lower ranks and its own package only."""
+    own = top_of(path)
+    if own == "__init__":
+        return  # the root names everything, and loads it lazily
+    assert own in RANKS, f"{path.name} has no place in the house: give `{own}` a rank"
+    for name in all_imports(path):
+        root, _, rest = name.partition(".")
+        if root != "langchain_autotools":
+            continue
+        other = rest.split(".")[0]
+        assert other in RANKS, f"{name_of(path)} imports {name}: import from the module that defines it"
+        allowed = RANKS[other] < RANKS[own] or other == own or (own, other) == ("agent", "providers")
+        assert allowed, f"{name_of(path)} (rank {RANKS[own]}) imports {name} (rank {RANKS[other]})"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if top_of(path) in PURE], ids=name_of)
+def test_the_pure_parts_know_no_async_no_clock_and_no_chance(path: Path) -> None:
+    """The loop, history, streaming, messages, limits and events neither wait, nor sleep, nor look at a clock, nor throw dice."""
+    foreign = {name.split(".")[0] for name in all_imports(path)} & IMPURE_MODULES
+    assert not foreign, f"{name_of(path)} imports {foreign}"
+    for node in ast.walk(tree_of(path)):
+        assert not isinstance(node, ASYNC_NODES), f"{name_of(path)}:{node.lineno} is async"
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        assert name not in {"uuid1", "uuid4", "uuid7", "urandom"}, f"{name_of(path)} draws a random {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_sdks_stay_with_their_vendor_and_load_late(path: Path) -> None:
+    """A vendor's SDK is imported under `providers/<vendor>/` only, and never by merely importing the module."""
+    package = ".".join(("langchain_autotools", *path.relative_to(PACKAGE).parts[:-1]))
+    used = {name.split(".")[0] for name in all_imports(path)} & SDKS
+    in_vendor_folder = len(path.relative_to(PACKAGE).parts) > 2 and top_of(path) == "providers"
+    assert not used or in_vendor_folder, f"{name_of(path)} imports {used}"
+    eager = {name.split(".")[0] for node in eager_nodes(tree_of(path)) for name in imports_of(node, package)} & SDKS
+    assert not eager, f"{name_of(path)} loads {eager} when it is imported"
+
+
+def test_nothing_imports_langgraph() -> None:
+    """langgraph is respected where it is present and imported nowhere."""
+    guilty = [name_of(path) for path in MODULES if any(name.split(".")[0] == "langgraph" for name in all_imports(path))]
+    assert not guilty
+
+
+def test_importing_the_package_loads_no_sdk_and_no_chat_model() -> None:
+    """`import langchain_autotools` loads neither a vendor's SDK nor langchain_core's chat models."""
+    loaded = in_fresh_process("import sys, langchain_autotools; print(*sorted(sys.modules), sep='\\n')").split()
+    assert not SDKS - {"google"} & set(loaded)
+    assert "langchain_core.language_models.chat_models" not in loaded
+
+
+@pytest.mark.parametrize("name", ["ChatOpenAI", "ChatLocal"])
+def test_naming_a_chat_model_loads_no_sdk(name: str) -> None:
+    """Importing a model class loads no SDK: it comes with the first client."""
+    loaded = in_fresh_process(f"import sys; from langchain_autotools import {name}; print(*sorted(sys.modules), sep='\\n')").split()
+    assert not {"openai", "xllamacpp", "huggingface_hub"} & set(loaded)
+
+
+def test_every_public_name_of_the_root_resolves() -> None:
+    """`__all__` is sorted into what exists; an unknown name is an AttributeError."""
+    import langchain_autotools
+
+    for name in langchain_autotools.__all__:
+        assert getattr(langchain_autotools, name) is not None
+        assert name in dir(langchain_autotools)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        langchain_autotools.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_files_and_functions_stay_small(path: Path) -> None:
+    """A file has at most 400 lines and a function at most 60, its docstring apart."""
+    assert path.read_text(encoding="utf-8").count("\n") <= 400
+    for function in functions_of(tree_of(path)):
+        body = function.body[1:] if ast.get_docstring(function) and len(function.body) > 1 else function.body
+        size = (body[-1].end_lineno or 0) - body[0].lineno + 1
+        assert size <= 60, f"{path.name}:{function.lineno} {function.name} has {size} lines"
+
+
+def depth_of(node: ast.AST, depth: int = 0) -> int:
+    """How deep blocks lie in one another; an `elif` is no deeper than its `if`, an inner function starts anew."""
+    deepest = depth
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        is_block = isinstance(child, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match))
+        is_elif = isinstance(child, ast.If) and isinstance(node, ast.If) and node.orelse == [child]
+        deepest = max(deepest, depth_of(child, depth + (is_block and not is_elif)))
+    return deepest
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_nesting_stays_shallow(path: Path) -> None:
+    """No function nests blocks more than three deep."""
+    for function in functions_of(tree_of(path)):
+        assert depth_of(function) <= 3, f"{path.name}:{function.lineno} {function.name}"
+
+
+def words_outside_docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The words of every identifier and string of a file, with their lines. Docstrings may cite the source of a wire fact."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    holders = [node for node in ast.walk(tree) if isinstance(node, documented) and ast.get_docstring(node) is not None]
+    docstrings = {id(node.body[0].value) for node in holders if isinstance(node.body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in docstrings:
+            continue
+        for field in ("id", "attr", "name", "arg", "module", "value"):
+            text = getattr(node, field, None)
+            if isinstance(text, str):
+                spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+                yield from ((getattr(node, "lineno", 0), word.lower()) for word in re.findall(r"[A-Za-z]+", f"{spaced} {text}"))
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if top_of(path) not in {"providers", *NAME_TABLES}], ids=name_of)
+def test_no_provider_is_named_outside_providers(path: Path) -> None:
+    """Law 6: no provider or model name stands outside `providers/`, save in the name tables of the root and the command line."""
+    found = [(line, word) for line, word in words_outside_docstrings(tree_of(path)) if word in VENDOR_WORDS]
+    assert not found, f"{name_of(path)} names {found}"
+
+
+def test_no_place_of_this_or_another_machine_is_named() -> None:
+    """No file names a package index, a machine's path or a workplace's tool."""
+    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    texts = {name: (REPOSITORY / name).read_text(encoding="utf-8") for name in listed.stdout.split() if (REPOSITORY / name).is_file()}
+    guilty = {name: PLACES.findall(text) for name, text in texts.items() if PLACES.search(text)}
+    assert not guilty
+
+
+def test_the_package_is_typed_and_ships_its_data() -> None:
+    """`py.typed` and the chat template of the local model lie in the package."""
+    assert (PACKAGE / "py.typed").is_file()
+    assert list(PACKAGE.rglob("*.jinja"))
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "tests").rglob("test_*.py")), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_every_test_says_what_it_shows(path: Path) -> None:
+    """Every test has a docstring; its first line is a sentence of at most one line."""
+    for function in functions_of(tree_of(path)):
+        if function.name.startswith("test_"):
+            text = (ast.get_docstring(function) or "").strip()
+            assert text, f"{path.name}:{function.lineno} {function.name}"
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+def test_each_law_has_a_test_named_after_it(number: int) -> None:
+    """Each of the nine laws is shown by at least one test that carries its number."""
+    names = [function.name for path in (REPOSITORY / "tests").rglob("test_*.py") for function in functions_of(tree_of(path))]
+    assert any(name.startswith(f"test_law_{number}_") for name in names)
