@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -20,9 +21,10 @@ RANKS = {
     "errors": 0,
     "messages": 1, "limits": 1,
     "loop": 2, "executor": 2, "history": 2, "streaming": 2, "retry": 2, "events": 2,
-    "mixin": 3,
-    "agent": 4, "providers": 4, "testing": 4,
-    "cli": 5,
+    "outward": 3,
+    "mixin": 4,
+    "agent": 5, "providers": 5, "testing": 5,
+    "cli": 6,
 }  # fmt: skip
 PURE = ("loop", "history", "streaming", "messages", "limits", "events")
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
@@ -224,6 +226,18 @@ def test_no_place_of_this_or_another_machine_is_named() -> None:
     texts = {name: (REPOSITORY / name).read_text(encoding="utf-8") for name in listed.stdout.split() if (REPOSITORY / name).is_file()}
     guilty = {name: PLACES.findall(text) for name, text in texts.items() if PLACES.search(text)}
     assert not guilty
+
+
+def test_the_lowest_releases_are_those_that_are_tested() -> None:
+    """`.ci/lowest.txt` pins exactly the lower bounds that pyproject.toml declares."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {match[1]: match[2] for match in (re.match(r"([\w-]+)>=([\w.]+)", line) for line in project["dependencies"]) if match}
+    lines = (REPOSITORY / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    assert len(declared) == len(project["dependencies"])
+    assert {name: tuple(map(int, version.split("."))) for name, version in pinned.items()} == {
+        name: (*map(int, version.split(".")), *(0,) * (3 - len(version.split(".")))) for name, version in declared.items()
+    }
 
 
 def test_the_package_is_typed_and_ships_its_data() -> None:
