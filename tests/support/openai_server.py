@@ -1,0 +1,85 @@
+"""A loopback server that speaks OpenAI's chat completions: strict about requests, scripted or thinking for itself in its replies.
+
+    with OpenAIServer([Turn(calls=[Call("add", {"a": 1, "b": 2})]), Turn("3")]) as server:
+        model = ChatOpenAI(model="any", base_url=server.url, api_key="key", tools=[add])
+
+The script is a list of replies (script.py) or a function from the request to a reply, such as `SemanticOpenAI()`. One script serves
+streamed and whole requests. A request that OpenAI refuses is refused, uses up no reply and is kept in `rejections`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tests.support.http_server import Exchange, HttpReply, LoopbackServer
+from tests.support.openai_wire import Asked, failure, reply_to
+from tests.support.script import Failure, Reply
+from tests.support.strict import Rejection, Rules
+from tests.support.strict_openai import check_request
+
+Script = Iterable[Reply] | Callable[[Exchange], Reply]
+_PATH = "/v1/chat/completions"
+
+
+class OpenAIServer(LoopbackServer):
+    """`rules=None` accepts any JSON body."""
+
+    def __init__(self, script: Script = (), *, rules: Rules | None = Rules()) -> None:  # noqa: B008 - frozen
+        super().__init__(self._reply)
+        self._script = script if callable(script) else None
+        self._replies: list[Reply] = [] if callable(script) else list(script)
+        self.rules = rules
+        self.rejections: list[Rejection] = []
+
+    @property
+    def url(self) -> str:
+        """What a client takes as its base URL."""
+        return f"{self.address}/v1"
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """The parsed bodies of the completions that were asked for, refused ones included."""
+        return [exchange.json for exchange in list(self.exchanges) if exchange.path == _PATH]
+
+    @property
+    def messages(self) -> list[list[dict[str, Any]]]:
+        """The messages of each request."""
+        return [request["messages"] for request in self.requests]
+
+    @property
+    def left(self) -> int:
+        """How many scripted replies were not asked for."""
+        return len(self._replies)
+
+    def extend(self, replies: Sequence[Reply]) -> None:
+        """Append to a list script."""
+        with self._lock:
+            self._replies.extend(replies)
+
+    def _reply(self, exchange: Exchange) -> HttpReply:
+        try:
+            _check_http(exchange)
+            body = exchange.json if self.rules is None else check_request(exchange.body, self.rules)
+        except Rejection as rejection:
+            self.rejections.append(rejection)
+            return failure(Failure(rejection.status, rejection.message, "invalid_request_error", rejection.code, rejection.param))
+        return reply_to(Asked.by(exchange.number, body), self._next(exchange))
+
+    def _next(self, exchange: Exchange) -> Reply:
+        if self._script is not None:
+            return self._script(exchange)
+        with self._lock:
+            if self._replies:
+                return self._replies.pop(0)
+        return Failure(400, "The script has no reply left.", "invalid_request_error", "script_exhausted")
+
+
+def _check_http(exchange: Exchange) -> None:
+    if (exchange.method, exchange.path.partition("?")[0]) != ("POST", _PATH):
+        raise Rejection(f"Invalid URL ({exchange.method} {exchange.path})", status=404)
+    if not exchange.headers.get("authorization", "").removeprefix("Bearer ").strip():
+        raise Rejection("You didn't provide an API key.", status=401)
+    kind = exchange.headers.get("content-type", "")
+    if kind.partition(";")[0].strip() != "application/json":
+        raise Rejection(f"Unsupported Media Type: '{kind}'. This API method only accepts 'application/json' requests.", status=415)
