@@ -1,0 +1,103 @@
+"""The README and the examples do what they say: every Python block and every example program runs, against a server on loopback."""
+
+import ast
+import importlib
+import re
+import runpy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.http_server import Exchange, HttpReply, LoopbackServer
+from tests.support.openai_wire import Asked, reply_to
+from tests.support.script import Call, Turn
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
+CITIES = ("Paris", "Rome", "Oslo")
+
+
+def python_blocks(text: str) -> list[str]:
+    """The Python code blocks of a Markdown page."""
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def decide(request: Mapping[str, Any]) -> Turn:
+    """What a sensible model says: it calls the tool for each city of the last question, then tells what it was told."""
+    messages = request["messages"]
+    question = max(position for position, message in enumerate(messages) if message["role"] == "user")
+    results = [message for message in messages[question:] if message["role"] == "tool"]
+    cities = [city for city in CITIES if city in str(messages[question]["content"])]
+    names = [tool["function"]["name"] for tool in request.get("tools", ())]
+    if results:
+        told = [f"{city} {result['content']}" for city, result in zip(cities or ["Result:"], results, strict=False)]
+        if "response_format" in request:
+            return Turn(text=f'{{"city": "{cities[0]}", "temperature": "21 °C"}}')
+        return Turn(text=", ".join(told) + ".")
+    if "get_temperature" in names:
+        return Turn(text="Let me look.", calls=[Call("get_temperature", {"city": city}) for city in cities])
+    return Turn(calls=[Call(names[0], {"to": "Anna", "text": "Dinner is at eight."})]) if names else Turn(text="I do not know.")
+
+
+def answer(exchange: Exchange) -> HttpReply:
+    """The server's reply."""
+    return reply_to(Asked.by(exchange.number, exchange.json), decide(exchange.json))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    """A server that the environment names as the place to ask."""
+    with LoopbackServer(answer) as running:
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{running.address}/v1")
+        yield running
+
+
+def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's blocks run one after another, and the first prints what it says."""
+    names: dict[str, Any] = {"__name__": "readme"}
+    blocks = python_blocks(README)
+    exec(compile(blocks[0], "README.md", "exec"), names)
+    assert capsys.readouterr().out == "Let me look.\nParis 21 °C, Rome 21 °C."
+    assert [message.type for message in names["history"]] == ["human", "ai", "tool", "tool", "ai"]
+    for block in blocks[1:]:
+        exec(compile(block, "README.md", "exec"), names)
+    assert "Paris: 21 °C" in capsys.readouterr().out
+    assert server.exchanges
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_examples_run(path: Path, server: LoopbackServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every program under examples/ runs to its end and says something sensible."""
+    monkeypatch.setattr("builtins.input", lambda prompt: "y")
+    runpy.run_path(str(path), run_name="__main__")
+    said = capsys.readouterr().out
+    assert "21 °C" in said or "Sent to Anna." in said
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_pages_name_only_what_exists(path: Path) -> None:
+    """The Python of every page parses, and every name that it imports from this package exists."""
+    for block in python_blocks(path.read_text(encoding="utf-8")):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("langchain_autotools"):
+                module = importlib.import_module(node.module or "")
+                assert all(hasattr(module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_between_pages_lead_somewhere(path: Path) -> None:
+    """Every relative link of a page leads to a file of the repository."""
+    for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_the_readme_and_ci_test_alike() -> None:
+    """CI runs the README's test command, with coverage added."""
+    command = "-m pytest -n 2"
+    assert command in README
+    assert re.search(rf"^\S+ {command} .*--cov", (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)

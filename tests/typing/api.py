@@ -1,0 +1,123 @@
+"""What users write, as type checkers see it. Checked by mypy in CI, never run."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, assert_type
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.tools import tool
+from pydantic import BaseModel
+
+from langchain_autotools import (
+    ChatLocal,
+    ChatOpenAI,
+    LimitReachedError,
+    ToolCallResult,
+    ToolExecutor,
+    ToolsAndMessagesMixin,
+    explain,
+    final_message,
+    new_messages,
+    repair,
+    run_usage,
+    text_of,
+)
+from langchain_autotools.testing import ScriptedChatModel
+
+
+@tool
+def get_temperature(city: str) -> str:
+    """Current temperature of a city."""
+    return city
+
+
+def plain_function(city: str) -> str:
+    """A tool may be an ordinary function."""
+    return city
+
+
+class Weather(BaseModel):
+    """A schema."""
+
+    city: str
+
+
+def models() -> list[BaseChatModel]:
+    """Every model class is a BaseChatModel; tools come as a list or a mapping."""
+    return [
+        ChatOpenAI(model="a", tools=[get_temperature, plain_function], max_turns=3, on_limit="raise", temperature=0),
+        ChatOpenAI(model="a", tools={"temperature": plain_function}),
+        ChatLocal(tools=[get_temperature]),
+        ScriptedChatModel(replies=["hello"]),
+    ]
+
+
+def conversation(model: ChatOpenAI, history: list[BaseMessage]) -> str:
+    """The usual ways in give LangChain's own types."""
+    for chunk in model.stream(history):
+        assert_type(chunk, AIMessageChunk)
+        history += new_messages(chunk)
+    result = model.invoke(history)
+    assert_type(result, AIMessage)
+    assert_type(new_messages(result), list[BaseMessage])
+    assert_type(final_message(result), AIMessage)
+    assert_type(run_usage(result), UsageMetadata | None)
+    assert_type(model.batch([history]), list[AIMessage])
+    assert_type(model.resume(history, {"call_1": True, "call_2": "no"}), AIMessage)
+    return text_of(result)
+
+
+async def conversation_async(model: ChatOpenAI, history: list[BaseMessage]) -> AIMessage:
+    """The asynchronous twins give the same types."""
+    async for chunk in model.astream(history):
+        assert_type(chunk, AIMessageChunk)
+    return await model.ainvoke(history)
+
+
+def composition(model: ChatOpenAI, history: list[BaseMessage]) -> Any:
+    """Chains, declared tools and structured output."""
+    chain = model | final_message
+    chain.invoke(history)
+    assert_type(model.bind_tools([get_temperature, plain_function, Weather]).invoke(history), AIMessage)
+    return model.with_structured_output(Weather).invoke(history)
+
+
+def explicit_loop(history: list[BaseMessage], answer: AIMessage) -> list[BaseMessage]:
+    """The executor alone."""
+    executor = ToolExecutor([get_temperature])
+    assert_type(executor.execute_all(answer), list[ToolMessage])
+    for result in executor.stream(answer.tool_calls):
+        assert_type(result, ToolCallResult)
+        assert_type(result.message, ToolMessage)
+    assert_type(repair(history), list[BaseMessage])
+    assert_type(explain(history), str)
+    return [*history, answer, *executor.execute_all(answer)]
+
+
+def failures(model: ChatOpenAI, history: list[BaseMessage]) -> str:
+    """An error says which limit it was, and brings what had completed."""
+    try:
+        model.invoke(history)
+    except LimitReachedError as error:
+        history += new_messages(error)
+        return error.stop_reason
+    return ""
+
+
+class OwnModel(ToolsAndMessagesMixin, BaseChatModel):
+    """A model of one's own."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "own"
+
+    def raw_stream(self, messages: Sequence[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """One request."""
+        yield AIMessageChunk(content=messages[-1].text)
+
+    async def araw_stream(
+        self, messages: Sequence[BaseMessage], stop: list[str] | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
+        """One request, asynchronously."""
+        yield AIMessageChunk(content=messages[-1].text)
