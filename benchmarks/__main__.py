@@ -1,0 +1,172 @@
+"""Measure this package beside its peers and print Markdown tables: `python -m benchmarks [--rounds 5] [--only text ...]`.
+
+Peers come with the extra `bench`. Every figure is one process of its own; peers take turns within a round, and the figure
+is the median of the rounds. CPU is the client's process time; the server is another process.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+_PROTOCOLS = (
+    "floor",
+    "sdk",
+    "langchain",
+    "create_agent",
+    "pydantic_ai",
+    "autotools",
+    "autotools_async",
+    "autotools_traced",
+    "autotools_chain",
+)
+_LOOPS = ("sdk", "langchain", "create_agent", "pydantic_ai", "autotools", "autotools_async")
+
+_CONSTRUCT = {
+    "BaseChatModel alone": "from langchain_core.language_models import BaseChatModel",
+    "openai SDK": "from openai import OpenAI; OpenAI(api_key='x')",
+    "langchain-openai": "from langchain_openai import ChatOpenAI; ChatOpenAI(model='m', api_key='x')",
+    "pydantic-ai": (
+        "from pydantic_ai import Agent; from pydantic_ai.models.openai import OpenAIChatModel as M;"
+        "from pydantic_ai.providers.openai import OpenAIProvider as P; Agent(M('m', provider=P(api_key='x')))"
+    ),
+    "autotools": "from langchain_autotools import ChatOpenAI; ChatOpenAI(model='m', api_key='x')",
+}
+_CPU = "import resource, time; t = time.perf_counter(); {code}; print(time.process_time(), time.perf_counter() - t)"
+
+_FIRST_TEXT = """
+import statistics, time, httpx
+from langchain_autotools import ChatOpenAI
+url = "http://127.0.0.1:{port}/v1"
+client = httpx.Client()
+chat = ChatOpenAI(model="text-50", api_key="x", base_url=url)
+body = {{"model": "text-50", "messages": [{{"role": "user", "content": "hello"}}], "stream": True}}
+def raw():
+    start = time.perf_counter()
+    with client.stream("POST", url + "/chat/completions", json=body) as response:
+        for piece in response.iter_raw():
+            if b"word" in piece:
+                return time.perf_counter() - start
+def ours():
+    start = time.perf_counter()
+    for chunk in chat.stream("hello"):
+        if chunk.text:
+            return time.perf_counter() - start
+pairs = [(raw(), ours()) for _ in range({pairs} + 20)][20:]
+print(statistics.median(b / a for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs))
+"""
+
+
+@contextmanager
+def server() -> Any:
+    """The loopback server; gives its port."""
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdin is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait(10)
+
+
+def _run(arguments: Sequence[str]) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{arguments[:4]} failed:\n{done.stderr[-2000:]}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def interleaved(cases: Iterable[tuple[str, str, int]], port: int, rounds: int) -> dict[tuple[str, str, int], tuple[float, float]]:
+    """The median CPU and wall seconds per unit of every (peer, task, size)."""
+    taken: dict[tuple[str, str, int], list[dict[str, float]]] = {case: [] for case in cases}
+    for _ in range(rounds):
+        for case, results in taken.items():
+            results.append(json.loads(_run(["-m", "benchmarks.peers", case[0], case[1], str(case[2]), str(port)])))
+    return {case: (_median(results, "cpu"), _median(results, "wall")) for case, results in taken.items()}
+
+
+def _median(results: list[dict[str, float]], key: str) -> float:
+    return statistics.median(result[key] for result in results)
+
+
+def table(title: str, peers: Sequence[str], task: str, sizes: Sequence[int], figures: Any, unit: float, suffix: str) -> None:
+    """Print CPU / wall of every peer and size, and CPU relative to the SDK."""
+    print(f"\n### {title}\n\n| peer | " + " | ".join(f"{size:,}: CPU / wall ({suffix}) | of SDK" for size in sizes) + " |")
+    print("|---|" + "---|---|" * len(sizes))
+    for peer in peers:
+        cells = []
+        for size in sizes:
+            cpu, wall = figures.get((peer, task, size), (None, None))
+            sdk = figures.get(("sdk", task, size), (None,))[0]
+            cells += ["", ""] if cpu is None else [f"{cpu * unit:.2f} / {wall * unit:.2f}", f"{cpu / sdk:.2f}" if sdk else ""]
+        print(f"| {peer} | " + " | ".join(cells) + " |", flush=True)
+
+
+def text(port: int, rounds: int) -> None:
+    """Streamed text."""
+    cases = [(peer, "text", 4000) for peer in _PROTOCOLS]
+    cases += [(peer, "text", size) for peer in ("autotools", "autotools_async") for size in (500, 64_000)] + [("sdk", "text", 500)]
+    title = "Streamed text, per chunk"
+    table(title, _PROTOCOLS, "text", (500, 4000, 64_000), interleaved(cases, port, rounds), 1e6, "us")
+
+
+def fragments(port: int, rounds: int) -> None:
+    """Streamed arguments of one call."""
+    cases = [(peer, "arguments", 2000) for peer in _PROTOCOLS]
+    cases += [(peer, "arguments", size) for peer in ("autotools", "autotools_chain") for size in (500, 64_000)]
+    title = "Argument fragments, the tool run and the answer read, per fragment"
+    table(title, _PROTOCOLS, "arguments", (500, 2000, 64_000), interleaved(cases, port, rounds), 1e6, "us")
+
+
+def turns(port: int, rounds: int) -> None:
+    """Turns with two tool calls."""
+    cases = [(peer, "turns", size) for peer in _LOOPS for size in (4, 20, 80)] + [("autotools", "turns", 320)]
+    table(
+        "A turn with two tool calls, by length of the run", _LOOPS, "turns", (4, 20, 80, 320), interleaved(cases, port, rounds), 1e3, "ms"
+    )
+
+
+def construct(port: int, rounds: int) -> None:
+    """Import and construct, in a fresh process."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in _CONSTRUCT}
+    for _ in range(rounds):
+        for name, code in _CONSTRUCT.items():
+            cpu, wall = _run(["-c", _CPU.format(code=code)]).split()
+            taken[name].append((float(cpu), float(wall)))
+    base = statistics.median(cpu for cpu, _ in taken["langchain-openai"])
+    print("\n### A fresh process to a constructed model\n\n| peer | CPU ms | wall ms | CPU of langchain-openai |\n|---|---|---|---|")
+    for name, results in taken.items():
+        cpu, wall = (statistics.median(column) for column in zip(*results, strict=True))
+        print(f"| {name} | {cpu * 1e3:.0f} | {wall * 1e3:.0f} | {cpu / base:.2f} |", flush=True)
+
+
+def first(port: int, rounds: int) -> None:
+    """Time to the first text, paired with the raw HTTP client."""
+    results = [list(map(float, _run(["-c", _FIRST_TEXT.format(port=port, pairs=200)]).split())) for _ in range(rounds)]
+    ratio, raw, ours = (statistics.median(column) for column in zip(*results, strict=True))
+    print("\n### Time to the first text\n\n| raw httpx ms | autotools ms | paired ratio, median |\n|---|---|---|")
+    print(f"| {raw * 1e3:.2f} | {ours * 1e3:.2f} | {ratio:.2f} |", flush=True)
+
+
+_TASKS = {"text": text, "arguments": fragments, "turns": turns, "construct": construct, "first": first}
+
+
+def main() -> None:
+    """Run the tasks asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure this package beside its peers.")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", choices=list(_TASKS), default=list(_TASKS))
+    options = parser.parse_args()
+    print(f"Python {platform.python_version()}, {platform.machine()}; median of {options.rounds} rounds, peers in turn")
+    with server() as port:
+        for name in options.only:
+            _TASKS[name](port, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""A loopback chat-completions server that costs its client nothing: every reply is made before it is asked for.
+
+The model's name says what is wanted: `text-4000` streams 4,000 text chunks, `arguments-2000` streams one call with 2,000
+argument fragments and then an answer, `turns-80` asks for two tools in each of 80 turns and then answers.
+"""
+
+import asyncio
+import json
+import sys
+from functools import cache
+
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n"
+_USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+def _event(delta: dict[str, object], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "system_fingerprint": "fp_1"}
+    return b"data: " + json.dumps({**head, "choices": [choice]}, separators=(",", ":")).encode() + b"\n\n"
+
+
+def _end(finish: str) -> bytes:
+    usage = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": _USAGE}
+    return _event({}, finish) + b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n"
+
+
+@cache
+def text(count: int) -> bytes:
+    """A streamed answer of `count` chunks."""
+    return (
+        _event({"role": "assistant", "content": ""}) + b"".join(_event({"content": f" word{n % 10}"}) for n in range(count)) + _end("stop")
+    )
+
+
+def _call(index: int, call_id: str, name: str) -> dict[str, object]:
+    function = {"name": name, "arguments": ""}
+    return {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]}
+
+
+def _fragment(index: int, arguments: str) -> bytes:
+    return _event({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
+
+
+@cache
+def arguments(count: int) -> bytes:
+    """One call whose arguments come in `count` fragments."""
+    middle = b"".join(_fragment(0, "a" * 8) for _ in range(count - 2))
+    return _event(_call(0, "call_1", "note")) + _fragment(0, '{"text":"') + middle + _fragment(0, '"}') + _end("tool_calls")
+
+
+@cache
+def two_calls(turn: int) -> bytes:
+    """Two short calls."""
+    body = b""
+    for index, city in enumerate(("Paris", "Rome")):
+        body += _event(_call(index, f"call_{turn}_{index}", "get_temperature"))
+        body += _fragment(index, '{"city":') + _fragment(index, f'"{city} {turn}"}}')
+    return body + _end("tool_calls")
+
+
+def reply(body: dict[str, object]) -> bytes:
+    """The reply to a request, by its model's name and its number of assistant messages."""
+    kind, _, size = str(body["model"]).partition("-")
+    messages = body["messages"]
+    turn = sum(message["role"] == "assistant" for message in messages)  # type: ignore[attr-defined]
+    if kind == "text":
+        return text(int(size))
+    if kind == "arguments":
+        return arguments(int(size)) if not turn else text(3)
+    return two_calls(turn) if turn < int(size) else text(3)
+
+
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            out = reply(json.loads(await reader.readexactly(length)))
+            writer.write(_HEAD % len(out) + out)
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+
+
+async def main() -> None:
+    """Serve on a free port, told on standard output, until standard input closes."""
+    server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=2**24)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    server.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
