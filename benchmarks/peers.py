@@ -5,6 +5,7 @@ reads the same bytes from the same server; a warm-up of the same task, small, co
 """
 
 import asyncio
+import itertools
 import json
 import statistics
 import sys
@@ -257,7 +258,7 @@ def measure(peer: str, task: str, size: int, port: int) -> Result:
     _marks.clear()
     run(f"turns-{size}", messages)
     firsts = _marks[::2][-max(3, size // 4) :]  # one mark a call, two calls a turn: the last turns of the run
-    pairs = list(zip(firsts, firsts[1:], strict=False))
+    pairs = list(itertools.pairwise(firsts))
     return {
         "cpu": statistics.median(b[0] - a[0] for a, b in pairs),
         "wall": statistics.median(b[1] - a[1] for a, b in pairs),
