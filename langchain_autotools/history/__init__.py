@@ -1,0 +1,107 @@
+"""Histories that any vendor accepts: pure passes over a list of messages.
+
+Every pass takes a list of messages and gives a new one. None of them changes a message, waits, reads a clock or draws a
+random number; the same history always gives the same result, and a second time changes nothing. What is wrong for
+everybody is mended here; what only one wire wants is shaped by that wire's mapper.
+
+The order of the passes in `repair`, and why:
+
+1. Loose chunks are joined: only then there are messages.
+2. Removals are carried out before run messages are unfolded (a removed run message goes with all it carries) and again
+   after it (a message that was carried can be removed alone).
+3. Run messages are unfolded: from here on the history is the one that will be sent.
+4. The former function form is rewritten, empty AI messages go: what is no call and no result must not stand between them.
+5. Every call gets an id and a name of its own: from here on ids tell calls apart.
+6. Orphans are dropped, then results put in order, then dangling calls answered; see `passes`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from langchain_core.messages import BaseMessage
+
+from .expansion import expand, expand_items
+from .merging import merge_runs
+from .pairing import Finding, Item, Problem, ProblemKind, is_sound, messages_of
+from .passes import (
+    answer_dangling,
+    answer_dangling_items,
+    drop_orphan_items,
+    drop_orphans,
+    order_result_items,
+    order_results,
+)
+from .tidy import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
+
+__all__ = [
+    "Problem",
+    "ProblemKind",
+    "answer_dangling",
+    "drop_orphans",
+    "expand",
+    "explain",
+    "merge_runs",
+    "order_results",
+    "repair",
+    "validate",
+]
+
+
+def repair(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
+    """Make a history acceptable to every vendor: each call answered exactly once, directly after its AI message, in order.
+
+    Args:
+        messages: Any history. Run messages are replaced by the messages they carry.
+        open_end: Leave the calls unanswered that the history ends in (to execute them, or to answer them otherwise).
+
+    Returns:
+        A new list; a valid history comes back with the same objects. The given list and its messages are not changed.
+    """
+    if is_sound(messages, open_end):
+        return list(messages)
+    return messages_of(_mended(messages, open_end)[0])
+
+
+def validate(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[Problem]:
+    """Everything that `repair` would mend, in the order of the messages; empty for a valid history.
+
+    A run message is no problem: it stands for the messages it carries, and problems of these are reported at its position.
+
+    Args:
+        messages: Any history.
+        open_end: Whether calls that the history ends in may be unanswered.
+    """
+    if is_sound(messages, open_end):
+        return []
+    return sorted(_mended(messages, open_end)[1], key=lambda problem: problem.index)
+
+
+def explain(messages: Sequence[BaseMessage]) -> str:
+    """What `validate` finds, as text for people: one line for each problem."""
+    problems = validate(messages)
+    if not problems:
+        return f"Nothing to repair in {len(messages)} messages."
+    lines = [f"message {problem.index} ({type(messages[problem.index]).__name__}): {problem.text}" for problem in problems]
+    return "\n".join([f"{len(problems)} to repair in {len(messages)} messages:", *lines])
+
+
+def _mended(messages: Sequence[BaseMessage], open_end: bool) -> Finding:
+    steps: tuple[Callable[[list[Item]], Finding], ...] = (
+        fold_chunks,
+        apply_removals,
+        expand_items,
+        apply_removals,
+        drop_removals,
+        translate_functions,
+        drop_empty,
+        name_calls,
+        drop_orphan_items,
+        order_result_items,
+        partial(answer_dangling_items, open_end=open_end),
+    )
+    items: list[Item] = list(enumerate(messages))
+    problems: list[Problem] = []
+    for step in steps:
+        items, found = step(items)
+        problems += found
+    return items, problems

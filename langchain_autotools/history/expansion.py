@@ -1,0 +1,201 @@
+"""Run messages in a history: each is replaced by the messages that it carries.
+
+So a history that stored a run message and one that stored its parts are the same history. What the user changed in the run
+message after the run (its text, its name, the arguments of calls left to him) is changed in the parts.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from ..messages import KEY, carried, text_of, without_carrier
+from .pairing import Finding, Item, Problem, is_call, messages_of
+
+__all__ = ["expand", "expand_items"]
+
+_Mark = tuple[str, ...]  # what a message is known by: its id, or (a result) the id of its AI message and of its call
+
+
+def expand(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Replace every run message by the messages it carries, in place.
+
+    Messages that the history already holds are not added again: they are known by their id, results also by the call they
+    answer. A text edited after the run wins: the last message takes it, and earlier messages of the run lose the text that
+    the edit removed. The sum of the chunks of a stream is a run message too; if the stream was cut, text after its last
+    complete message becomes an AI message of its own.
+
+    Returns:
+        A new list. Messages that are not touched are the same objects.
+    """
+    return messages_of(expand_items(list(enumerate(messages)))[0])
+
+
+def expand_items(items: list[Item]) -> Finding:
+    """`expand`, on items. A carrier that cannot be read is a problem: the message then stands for itself."""
+    problems: list[Problem] = []
+    runs: dict[int, list[BaseMessage]] = {}
+    for place, (source, message) in enumerate(items):
+        if isinstance(message, AIMessage) and "messages" in _record(message):
+            runs[place] = _carried(message, source, problems)
+    if not runs:
+        return items, problems
+    return _unfold(items, runs), problems
+
+
+def _record(message: BaseMessage) -> Mapping[str, Any]:
+    own = message.response_metadata.get(KEY)
+    return own if isinstance(own, Mapping) else {}
+
+
+def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list[BaseMessage]:
+    """What a run message carries, with later edits; the message itself, without carrier, where that cannot be read."""
+    try:
+        parts = carried(message)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
+        parts = None
+    if parts is None or any("messages" in _record(part) for part in parts):
+        problems.append(Problem(source, "unreadable_run", "the messages that it carries cannot be read; it stands for itself"))
+        return [without_carrier(message)]
+    return parts
+
+
+def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
+    """Put the parts of each run in its place, except those that are there already."""
+    known = {mark for _, marks in _marked(message for place, (_, message) in enumerate(items) if place not in runs) for mark in marks}
+    unfolded: list[Item] = []
+    edits: dict[_Mark, BaseMessage] = {}
+    for place, (source, message) in enumerate(items):
+        if place not in runs:
+            unfolded.append((source, message))
+            continue
+        parts = runs[place]
+        edited = _with_edits(message, parts) if isinstance(message, AIMessage) else parts
+        for number, (part, marks) in enumerate(_marked(edited)):
+            if number >= len(parts) or part is not parts[number]:
+                edits.update((mark, part) for mark in marks)
+            if known.isdisjoint(marks):
+                unfolded.append((source, part))
+            known.update(marks)
+    return _with_replaced(unfolded, edits) if edits else unfolded
+
+
+def _marked(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, list[_Mark]]]:
+    """Each message with all that it is known by."""
+    owner: str | None = None
+    for message in messages:
+        marks: list[_Mark] = [(message.id,)] if message.id else []
+        if isinstance(message, AIMessage):
+            owner = message.id
+        elif isinstance(message, ToolMessage) and owner:
+            marks.append((owner, message.tool_call_id))
+        yield message, marks
+
+
+def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> list[Item]:
+    """Every copy of an edited message becomes the edited one."""
+    marks_of = [marks for _, marks in _marked(messages_of(items))]
+    return [
+        (source, next((edits[mark] for mark in marks if mark in edits), message))
+        for (source, message), marks in zip(items, marks_of, strict=True)
+    ]
+
+
+# ---------------------------------------------------------------------------------------------- edits made after the run
+
+
+def _with_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
+    """The parts, with what was changed in the run message since."""
+    return _with_text_edit(run, _with_call_edits(run, parts))
+
+
+def _last_ai(parts: Sequence[BaseMessage]) -> int | None:
+    return next((number for number in range(len(parts) - 1, -1, -1) if isinstance(parts[number], AIMessage)), None)
+
+
+def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
+    """A name given to the run, and calls edited in it (those it left to the caller), hold for its last AI message."""
+    last = _last_ai(parts)
+    if last is None:
+        return parts
+    message = parts[last]
+    assert isinstance(message, AIMessage)
+    update: dict[str, Any] = {}
+    if run.name is not None and run.name != message.name:
+        update["name"] = run.name
+    edited = {call["id"]: call for call in run.tool_calls}
+    calls = [edited.get(call["id"], call) for call in message.tool_calls]
+    if calls != message.tool_calls:
+        update["tool_calls"] = calls
+    return [*parts[:last], message.model_copy(update=update), *parts[last + 1 :]] if update else parts
+
+
+def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
+    """The parts with the text of the run message, where that is not what the run made of theirs."""
+    record, text = _record(run), text_of(run)
+    spoken = [number for number, part in enumerate(parts) if _is_spoken(parts, number, record)]
+    texts = [text_of(parts[number]) for number in spoken]
+    if _is_joined(text, [piece for piece in texts if piece]):
+        return parts
+    kept, rest = _common_start(text, texts)
+    if "stop_reason" not in record and kept == len(texts):
+        return [*parts, AIMessage(rest)] if rest else parts
+    if not spoken:
+        return parts
+    kept = min(kept, len(spoken) - 1)
+    _, rest = _common_start(text, texts[:kept])
+    edited = list(parts)
+    for number in spoken[kept:-1]:
+        edited[number] = _with_text(edited[number], "")
+    edited[spoken[-1]] = _with_text(edited[spoken[-1]], rest)
+    return edited
+
+
+def _is_spoken(parts: Sequence[BaseMessage], number: int, record: Mapping[str, Any]) -> bool:
+    """Whether a part's text belongs to the text of the run: AI messages, and the results that a `return_direct` run ends in."""
+    if isinstance(parts[number], AIMessage):
+        return True
+    return record.get("stop_reason") == "return_direct" and all(isinstance(part, ToolMessage) for part in parts[number:])
+
+
+def _is_joined(text: str, pieces: Sequence[str]) -> bool:
+    """Whether the run made `text` of these texts: all of them, or (structured output) the last one alone.
+
+    Between two texts stands one and the same separator, where the first does not end in white space. Which one the model
+    used is not recorded, so any will do.
+    """
+    if pieces and text == pieces[-1]:
+        return True
+    gaps = [number for number, piece in enumerate(pieces[:-1]) if not piece[-1].isspace()]
+    if not gaps:
+        return text == "".join(pieces)
+    missing = len(text) - sum(map(len, pieces))
+    between = set(gaps)
+    start = sum(len(piece) for piece in pieces[: gaps[0] + 1])
+    separator = text[start : start + missing // len(gaps)] if missing > 0 else ""
+    return text == "".join(piece + separator if number in between else piece for number, piece in enumerate(pieces))
+
+
+def _common_start(text: str, texts: Sequence[str]) -> tuple[int, str]:
+    """How many of `texts` `text` still starts with, one after another, and what follows them."""
+    for number, piece in enumerate(texts):
+        following = text if text.startswith(piece) else text.lstrip()
+        if not following.startswith(piece):
+            return number, text.lstrip()
+        text = following[len(piece) :]
+    return len(texts), text.lstrip()
+
+
+def _with_text(message: BaseMessage, text: str) -> BaseMessage:
+    """The message with this text in place of its own; everything else in it stays."""
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": text})
+    blocks = message.content
+    first = next((number for number, block in enumerate(blocks) if _is_text(block) or is_call(block)), len(blocks))
+    new: list[str | dict[Any, Any]] = [{"type": "text", "text": text}] if text else []
+    kept = [*blocks[:first], *new, *(block for block in blocks[first:] if not _is_text(block))]
+    return message.model_copy(update={"content": kept})
+
+
+def _is_text(block: str | dict[Any, Any]) -> bool:
+    return isinstance(block, str) or block.get("type") == "text"

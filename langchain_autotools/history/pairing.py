@@ -1,0 +1,213 @@
+"""Which result belongs to which call, and whether a history needs any repair at all.
+
+Pairing is positional: a result answers the latest call before it that carries its id. So ids may come back in later turns
+(servers that number their calls do that), and a result without a call before it answers nothing that could be proved.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, RemoveMessage, ToolMessage
+
+from ..messages import KEY, call_ids, calls_of
+
+__all__ = ["Finding", "Item", "Pairing", "Problem", "ProblemKind", "Turn", "is_call", "is_empty", "is_sound", "messages_of", "pair"]
+
+_CALL_TYPES = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call", "tool_use", "function_call"})
+_TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
+
+ProblemKind: TypeAlias = Literal[
+    "loose_chunks",
+    "removal",
+    "unreadable_run",
+    "legacy_function",
+    "empty_message",
+    "call_id",
+    "call_name",
+    "orphan_result",
+    "duplicate_result",
+    "unanswered_call",
+    "misplaced_result",
+]
+"""What can be wrong with a history. `Problem.text` says it in words."""
+
+Item: TypeAlias = tuple[int, BaseMessage]
+"""A message, and the position in the caller's list of the message that it comes from."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that vendors reject and that `repair` mends.
+
+    Attributes:
+        index: Position of the message in the given list (of the run message, for a message that it carries).
+        kind: What it is, for programs.
+        text: What it is and what `repair` does about it, for people.
+    """
+
+    index: int
+    kind: ProblemKind
+    text: str
+
+
+Finding: TypeAlias = tuple[list[Item], list[Problem]]
+"""What a pass gives: the items after it, and the problems that it mended."""
+
+
+@dataclass
+class Turn:
+    """One AI message that calls tools.
+
+    Attributes:
+        at: Its position in the list.
+        ids: The ids of its calls in call order; an empty text where a call has none.
+        results: The position of each call's result, None where there is none.
+    """
+
+    at: int
+    ids: list[str]
+    results: list[int | None]
+
+
+@dataclass
+class Pairing:
+    """The turns of a history, and its results that answer no call (orphans) or an answered one (duplicates)."""
+
+    turns: list[Turn] = field(default_factory=list)
+    orphans: list[int] = field(default_factory=list)
+    duplicates: list[int] = field(default_factory=list)
+
+
+_Open: TypeAlias = tuple[Turn, list[int], AIMessage]  # a turn, its calls of one id that have no result yet, its message
+
+
+def pair(messages: Sequence[BaseMessage]) -> Pairing:
+    """Find the result of every call."""
+    pairing = Pairing()
+    latest: dict[str, _Open] = {}
+    for position, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            _place(pairing, latest.get(message.tool_call_id), position, message)
+        elif isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+            ids = [call_id or "" for call_id in call_ids(message)]
+            turn = Turn(position, ids, [None] * len(ids))
+            pairing.turns.append(turn)
+            latest.update((call_id, (turn, [], message)) for call_id in ids)
+            for number, call_id in enumerate(ids):
+                latest[call_id][1].append(number)
+    return pairing
+
+
+def _place(pairing: Pairing, entry: _Open | None, position: int, result: ToolMessage) -> None:
+    if entry is None:
+        pairing.orphans.append(position)
+        return
+    turn, waiting, message = entry
+    if not waiting:
+        pairing.duplicates.append(position)
+        return
+    number = waiting[0] if len(waiting) == 1 else _best(waiting, message, result)
+    waiting.remove(number)
+    turn.results[number] = position
+
+
+def _best(waiting: list[int], message: AIMessage, result: ToolMessage) -> int:
+    """Of several calls with one id: the first with the result's name, else the first."""
+    calls = calls_of(message)
+    return next((number for number in waiting if calls[number].name == result.name), waiting[0])
+
+
+# ---------------------------------------------------------------------------------------------- the quick look
+
+_Kind: TypeAlias = Literal["ai", "chunk", "result", "refused", "other"]
+
+
+class _Kinds(dict[type[BaseMessage], _Kind]):
+    """What each message class is to the quick look. Remembered: pydantic's `isinstance` costs more than all the rest."""
+
+    def __missing__(self, cls: type[BaseMessage]) -> _Kind:
+        if issubclass(cls, AIMessage):
+            kind: _Kind = "chunk" if issubclass(cls, AIMessageChunk) else "ai"
+        elif issubclass(cls, ToolMessage):
+            kind = "result"
+        else:
+            kind = "refused" if issubclass(cls, FunctionMessage | RemoveMessage) else "other"
+        self[cls] = kind
+        return kind
+
+
+_KINDS = _Kinds()
+
+
+def is_sound(messages: Sequence[BaseMessage], open_end: bool) -> bool:
+    """Whether there is surely nothing to repair. One pass, cheap: it is asked before every request.
+
+    Args:
+        messages: The history.
+        open_end: Whether calls that the history ends in may be unanswered.
+    """
+    kinds = _KINDS
+    awaited: list[str] = []  # ids of the calls still to be answered, the next one last
+    loose = False
+    for message in messages:
+        kind = kinds[type(message)]
+        if kind == "result":
+            if not awaited or awaited.pop() != message.tool_call_id:  # type: ignore[attr-defined]  # a ToolMessage
+                return False
+        elif awaited or kind == "refused" or (loose and kind == "chunk"):
+            return False
+        elif kind != "other":
+            ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
+            if ids is None:
+                return False
+            awaited = ids
+        loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
+    return open_end or not awaited
+
+
+def _sound_calls(message: AIMessage) -> list[str] | None:
+    """The ids of the message's calls, last call first; None where the message needs a closer look."""
+    own = message.response_metadata.get(KEY)
+    if own is not None and (type(own) is not dict or "messages" in own):
+        return None
+    calls = message.tool_calls
+    if message.invalid_tool_calls:
+        names = [call["name"] for call in (*calls, *message.invalid_tool_calls)]
+        return _sound_ids(call_ids(message)) if all(names) else None
+    if not calls:
+        return None if "function_call" in message.additional_kwargs or is_empty(message) else []
+    for call in calls:
+        if not call["name"]:
+            return None
+    return _sound_ids([call["id"] for call in calls])
+
+
+def _sound_ids(ids: list[str | None]) -> list[str] | None:
+    if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)):
+        return None
+    ids.reverse()
+    return ids  # type: ignore[return-value]  # none of them is None
+
+
+def is_empty(message: AIMessage) -> bool:
+    """Whether an AI message without calls says nothing at all: no content, and nothing beside it that could matter."""
+    content = message.content
+    if content and (isinstance(content, str) or not all(map(_is_blank, content))):
+        return False
+    return not any(message.additional_kwargs.values())
+
+
+def _is_blank(block: str | dict[str, object]) -> bool:
+    """Whether a content block is an empty text (a text with a signature or the like beside it is not)."""
+    return not block or (isinstance(block, dict) and set(block) <= _TEXT_KEYS and block.get("type") == "text" and not block.get("text"))
+
+
+def is_call(entry: object) -> bool:
+    """Whether a content block, or an entry of a list of calls, is a call of one of our tools."""
+    return isinstance(entry, dict) and entry.get("type", "tool_call") in _CALL_TYPES
+
+
+def messages_of(items: Iterable[Item]) -> list[BaseMessage]:
+    """The messages without their positions."""
+    return [message for _, message in items]

@@ -1,0 +1,113 @@
+"""The passes that repair a history, each a pure function that does one thing.
+
+Three of them mend the pairing of calls and results. Their order matters: what answers no call goes first (`drop_orphans`),
+then what is left is put in its place (`order_results`), and only then can what is missing be added in the places that are
+free (`answer_dangling`).
+"""
+
+import json
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, ToolMessage
+
+from ..messages import ToolCallRecord, calls_of
+from .pairing import Finding, Item, Problem, messages_of, pair
+from .tidy import name_calls
+
+__all__ = [
+    "answer_dangling",
+    "answer_dangling_items",
+    "drop_orphan_items",
+    "drop_orphans",
+    "order_result_items",
+    "order_results",
+]
+
+_INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
+_NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
+
+_DUPLICATE = "its call is answered already; the first result counts, this one is left out"
+_MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
+
+
+def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Remove the results that answer no call before them."""
+    return messages_of(drop_orphan_items(list(enumerate(messages)))[0])
+
+
+def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
+    """Answer every call without a result with an error result that says so. Calls get ids of their own first.
+
+    Args:
+        messages: The history.
+        open_end: Leave the calls alone that the history ends in: those of its last message other than results.
+    """
+    return messages_of(answer_dangling_items(name_calls(list(enumerate(messages)))[0], open_end)[0])
+
+
+def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Put every result directly after its AI message, in the order of the calls, once: of several the first counts.
+
+    Calls get ids of their own first.
+    """
+    return messages_of(order_result_items(name_calls(list(enumerate(messages)))[0])[0])
+
+
+def drop_orphan_items(items: list[Item]) -> Finding:
+    """`drop_orphans`, on items."""
+    doomed = set(pair(messages_of(items)).orphans)
+    doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
+    problems = [Problem(items[place][0], "orphan_result", _orphan_text(items[place][1])) for place in sorted(doomed)]
+    return [item for place, item in enumerate(items) if place not in doomed], problems
+
+
+def _orphan_text(message: BaseMessage) -> str:
+    call = f"call {message.tool_call_id!r}" if isinstance(message, ToolMessage) else f"function {message.name!r}"
+    return f"a result for {call}, which nothing before it made; it is left out"
+
+
+def answer_dangling_items(items: list[Item], open_end: bool) -> Finding:
+    """`answer_dangling`, on items."""
+    messages = messages_of(items)
+    last = next((place for place in range(len(messages) - 1, -1, -1) if not isinstance(messages[place], ToolMessage)), -1)
+    answers: dict[int, list[Item]] = {}
+    problems: list[Problem] = []
+    for turn in pair(messages).turns:
+        if None not in turn.results or (open_end and turn.at == last):
+            continue
+        source, message = items[turn.at]
+        assert isinstance(message, AIMessage)
+        calls = {call.id: call for call in calls_of(message)}
+        before = turn.at  # the answer goes behind this one: the AI message, or the last result in its place
+        for call_id, result in zip(turn.ids, turn.results, strict=True):
+            if result is None:
+                answers.setdefault(before, []).append((source, _answer(calls[call_id])))
+                problems.append(Problem(source, "unanswered_call", _dangling_text(calls[call_id])))
+            elif result == before + 1:
+                before = result
+    return [one for place, item in enumerate(items) for one in (item, *answers.get(place, ()))], problems
+
+
+def _answer(call: ToolCallRecord) -> ToolMessage:
+    text = _INTERRUPTED if call.args is not None else _NOT_EXECUTABLE.format(why=(call.why or "").rstrip("."))
+    content = json.dumps({"error": text}, ensure_ascii=False)
+    return ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")
+
+
+def _dangling_text(call: ToolCallRecord) -> str:
+    return f"call {call.id!r} of {call.name!r} has no result; it is answered with an error"
+
+
+def order_result_items(items: list[Item]) -> Finding:
+    """`order_results`, on items."""
+    doomed = set(pair(messages_of(items)).duplicates)
+    problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE) for place in doomed]
+    kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items
+    results = {turn.at: [place for place in turn.results if place is not None] for turn in pair(messages_of(kept)).turns}
+    moved = [place for at, places in results.items() for number, place in enumerate(places, at + 1) if place != number]
+    problems += [Problem(kept[place][0], "misplaced_result", _MISPLACED) for place in moved]
+    if moved:
+        placed = {place for places in results.values() for place in places}
+        order = [one for place in range(len(kept)) if place not in placed for one in (place, *results.get(place, ()))]
+        kept = [kept[place] for place in order]
+    return kept, sorted(problems, key=lambda problem: problem.index)

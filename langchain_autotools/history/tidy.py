@@ -1,0 +1,231 @@
+"""The passes before pairing: what is no message of its own, what says nothing, and calls that cannot be named in a request."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, RemoveMessage, ToolMessage
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.utils import message_chunk_to_message
+
+from ..messages import KEY, parse_arguments
+from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
+
+__all__ = ["apply_removals", "drop_empty", "drop_removals", "fold_chunks", "name_calls", "translate_functions"]
+
+_NAMESPACE = uuid.UUID("0d0d5b0c-3d9b-5b7e-8a4e-6a0f4f5d2c11")
+_REMOVE_ALL = "__remove_all__"  # langgraph.graph.message.REMOVE_ALL_MESSAGES
+_NO_NAME = "unnamed_tool"
+
+
+def fold_chunks(items: list[Item]) -> Finding:
+    """Sum the loose chunks of a stream (somebody stored them one by one) to the message that they are.
+
+    The chunks of one message follow each other up to the one whose `chunk_position` is "last"; two ids end a message too.
+    """
+    folded: list[Item] = []
+    problems: list[Problem] = []
+    for group in _chunk_groups(items):
+        source, first = group[0]
+        if len(group) == 1 or not isinstance(first, AIMessageChunk):
+            folded += group
+            continue
+        others = [chunk for _, chunk in group[1:] if isinstance(chunk, AIMessageChunk)]
+        folded.append((source, message_chunk_to_message(add_ai_message_chunks(first, *others))))
+        problems.append(Problem(source, "loose_chunks", f"{len(group)} chunks of one message; they are joined"))
+    return folded, problems
+
+
+def _chunk_groups(items: list[Item]) -> list[list[Item]]:
+    groups: list[list[Item]] = []
+    for item in items:
+        if groups and _continues(groups[-1][-1][1], item[1]):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
+
+
+def _continues(left: BaseMessage, right: BaseMessage) -> bool:
+    if not isinstance(left, AIMessageChunk) or not isinstance(right, AIMessageChunk) or left.chunk_position == "last":
+        return False
+    return not left.id or not right.id or left.id == right.id
+
+
+def apply_removals(items: list[Item]) -> Finding:
+    """Do what a RemoveMessage asks for: the messages of its id that stand before it go, and so does it. Others stay."""
+    if not any(isinstance(message, RemoveMessage) for _, message in items):
+        return items, []
+    kept: list[Item] = []
+    problems: list[Problem] = []
+    for source, message in items:
+        if not isinstance(message, RemoveMessage):
+            kept.append((source, message))
+            continue
+        left = [] if message.id == _REMOVE_ALL else [item for item in kept if item[1].id != message.id]
+        if len(left) == len(kept):
+            left.append((source, message))
+        else:
+            problems.append(Problem(source, "removal", f"a removal of message {message.id!r}, not a message; it is carried out"))
+        kept = left
+    return kept, problems
+
+
+def drop_removals(items: list[Item]) -> Finding:
+    """Leave out the RemoveMessages that found nothing to remove."""
+    removals = [(source, message) for source, message in items if isinstance(message, RemoveMessage)]
+    problems = [Problem(source, "removal", f"a removal of message {message.id!r}, which is not there") for source, message in removals]
+    return ([item for item in items if not isinstance(item[1], RemoveMessage)] if removals else items), problems
+
+
+def drop_empty(items: list[Item]) -> Finding:
+    """Leave out AI messages that say nothing: no content, no calls, nothing beside them."""
+    doomed = [item for item in items if isinstance(item[1], AIMessage) and not _calls(item[1]) and is_empty(item[1])]
+    problems = [Problem(source, "empty_message", "an AI message without content and calls; it is left out") for source, _ in doomed]
+    gone = {id(message) for _, message in doomed}
+    return ([item for item in items if id(item[1]) not in gone] if doomed else items), problems
+
+
+def _calls(message: AIMessage) -> Sequence[Any]:
+    return message.tool_calls or message.invalid_tool_calls
+
+
+# ---------------------------------------------------------------------------------------------- the legacy function form
+
+
+def translate_functions(items: list[Item]) -> Finding:
+    """Rewrite calls and results of OpenAI's former function form (`function_call`, FunctionMessage) as tool calls and results."""
+    translated: list[Item] = []
+    problems: list[Problem] = []
+    asked: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
+    for source, message in items:
+        new: BaseMessage = message
+        if isinstance(message, AIMessage) and not _calls(message) and (call := _function_call(message)):
+            asked = {call["name"]: _derived_id(len(translated), 0)}
+            new = _as_tool_call(message, call, asked[call["name"]])
+        elif isinstance(message, FunctionMessage) and message.name in asked:
+            new = _as_result(message, asked.pop(message.name))
+        if new is not message:
+            problems.append(Problem(source, "legacy_function", "the former function form; it is rewritten as a tool call or its result"))
+        translated.append((source, new))
+    return (translated if problems else items), problems
+
+
+def _function_call(message: AIMessage) -> dict[str, Any] | None:
+    call = message.additional_kwargs.get("function_call")
+    return call if isinstance(call, dict) and isinstance(call.get("name"), str) and call["name"] else None
+
+
+def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIMessage:
+    raw = call.get("arguments") or "{}"
+    args = parse_arguments(raw) if isinstance(raw, str) else None
+    update: dict[str, Any] = {"additional_kwargs": {k: v for k, v in message.additional_kwargs.items() if k != "function_call"}}
+    if args is None:
+        entry = {"type": "invalid_tool_call", "name": call["name"], "args": str(raw), "id": call_id, "error": None}
+        update["invalid_tool_calls"] = [entry]
+    else:
+        update["tool_calls"] = [{"type": "tool_call", "name": call["name"], "args": args, "id": call_id}]
+    return _settled(message).model_copy(update=update)
+
+
+def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
+    return ToolMessage(
+        content=message.content,
+        tool_call_id=call_id,
+        name=message.name,
+        id=message.id,
+        additional_kwargs=message.additional_kwargs,
+        response_metadata=message.response_metadata,
+    )
+
+
+# ---------------------------------------------------------------------------------------------- ids and names of calls
+
+
+def name_calls(items: list[Item]) -> Finding:
+    """Give every call an id that no other call of its message has, and a name.
+
+    New ids depend on positions alone, so the same history always gets the same ones, and a longer history keeps them. The
+    results of such calls get the same ids.
+    """
+    messages = messages_of(items)
+    named = list(items)
+    problems: list[Problem] = []
+    for turn in pair(messages).turns:
+        source, message = items[turn.at]
+        assert isinstance(message, AIMessage)
+        ids = _unique(turn.ids, turn.at)
+        changed = [number for number, call_id in enumerate(ids) if call_id != turn.ids[number]]
+        nameless = not all(call["name"] for call in (*message.tool_calls, *message.invalid_tool_calls))
+        if not changed and not nameless:
+            continue
+        named[turn.at] = (source, _renamed(message, turn.ids, ids))
+        problems += [Problem(source, "call_id", _id_text(turn.ids[number], ids[number])) for number in changed]
+        problems += [Problem(source, "call_name", f"a call without a name; it is called {_NO_NAME!r}")] if nameless else []
+        for number in changed:
+            _rename_result(named, turn.results[number], ids[number])
+    return (named if problems else items), problems
+
+
+def _id_text(old: str, new: str) -> str:
+    what = f"two calls have the id {old!r}; the later one" if old else "a call without an id; it"
+    return f"{what} gets the id {new!r}"
+
+
+def _unique(ids: Sequence[str], at: int) -> list[str]:
+    seen: set[str] = {""}
+    unique = []
+    for number, call_id in enumerate(ids):
+        unique.append(_derived_id(at, number) if call_id in seen else call_id)
+        seen.add(call_id)
+    return unique
+
+
+def _derived_id(at: int, number: int) -> str:
+    return f"call_{uuid.uuid5(_NAMESPACE, f'{at} {number}').hex}"
+
+
+def _rename_result(items: list[Item], place: int | None, call_id: str) -> None:
+    if place is not None:
+        source, result = items[place]
+        items[place] = (source, result.model_copy(update={"tool_call_id": call_id}))
+
+
+def _settled(message: AIMessage) -> AIMessage:
+    """A message whose calls can be replaced: chunks keep theirs a second time."""
+    plain = message_chunk_to_message(message) if isinstance(message, AIMessageChunk) else message
+    assert isinstance(plain, AIMessage)
+    return plain
+
+
+def _renamed(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
+    """The message with these ids for its calls, wherever it tells of them, and a name for every call."""
+    plain = _settled(message)
+    calls = _with_ids([*plain.tool_calls, *plain.invalid_tool_calls], old, new)
+    update: dict[str, Any] = {
+        "tool_calls": calls[: len(plain.tool_calls)],
+        "invalid_tool_calls": calls[len(plain.tool_calls) :],
+        "additional_kwargs": {key: value for key, value in plain.additional_kwargs.items() if key != "tool_calls"},
+    }
+    if isinstance(plain.content, list):
+        update["content"] = _with_ids(plain.content, old, new)
+    own = plain.response_metadata.get(KEY)
+    if isinstance(own, Mapping) and "calls" in own:
+        record = {**own, "calls": _with_ids(own["calls"], old, new)}
+        update["response_metadata"] = {**plain.response_metadata, KEY: record}
+    return plain.model_copy(update=update)
+
+
+def _with_ids(entries: Iterable[Any], old: Sequence[str], new: Sequence[str]) -> list[Any]:
+    """Calls, or whatever of these is about a call, with new ids; entries of one old id take its new ones in order."""
+    waiting: dict[str, list[str]] = {}
+    for before, after in zip(old, new, strict=True):
+        waiting.setdefault(before, []).append(after)
+    return [_with_id(entry, waiting) if is_call(entry) else entry for entry in entries]
+
+
+def _with_id(entry: Mapping[str, Any], waiting: Mapping[str, list[str]]) -> dict[str, Any]:
+    field = "call_id" if "call_id" in entry else "id"  # a block of OpenAI's Responses API has both, and pairs by call_id
+    ids = waiting.get(entry.get(field) or "")
+    name = {"name": _NO_NAME} if "name" in entry and not entry["name"] else {}
+    return {**entry, **name, **({field: ids.pop(0)} if ids else {})}

@@ -1,0 +1,367 @@
+"""`repair`, `validate` and `explain`: calls and results of a history, and messages that no vendor takes."""
+
+import copy
+import json
+
+import pytest
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    ToolMessageChunk,
+    add_notification_metadata,
+)
+
+from langchain_autotools.history import (
+    answer_dangling,
+    drop_orphans,
+    explain,
+    merge_runs,
+    order_results,
+    repair,
+    validate,
+)
+from langchain_autotools.messages import KEY, calls_of
+
+HI = HumanMessage("Hi")
+
+
+def ai(*ids: str | None, text: str = "", name: str = "look_up", **fields: object) -> AIMessage:
+    """An AI message that calls one tool once for each id."""
+    calls = [{"type": "tool_call", "name": name, "args": {"call": number}, "id": call_id} for number, call_id in enumerate(ids)]
+    return AIMessage(text, tool_calls=calls, **fields)
+
+
+def tool(call_id: str, text: str = "ok", **fields: object) -> ToolMessage:
+    """A tool's result."""
+    return ToolMessage(text, tool_call_id=call_id, **fields)
+
+
+def same(left: list[BaseMessage], right: list[BaseMessage]) -> bool:
+    """Whether two lists hold the very same objects."""
+    return len(left) == len(right) and all(one is other for one, other in zip(left, right, strict=True))
+
+
+def kinds(messages: list[BaseMessage], **options: bool) -> list[str]:
+    """The kinds of problem that `validate` finds."""
+    return [problem.kind for problem in validate(messages, **options)]
+
+
+VALID = {
+    "empty": [],
+    "text": [SystemMessage("Be brief."), HI, AIMessage("Hello"), HumanMessage("Bye")],
+    "parallel calls": [HI, ai("a", "b"), tool("a"), tool("b"), AIMessage("done")],
+    "ids that come back in a later turn": [HI, ai("a"), tool("a"), AIMessage("one"), HI, ai("a"), tool("a"), AIMessage("two")],
+    "two turns without text between": [HI, ai("a"), tool("a"), ai("b"), tool("b"), AIMessage("done")],
+    "consecutive roles": [HI, HumanMessage("again"), AIMessage("a"), AIMessage("b")],
+    "a system message in the middle": [HI, AIMessage("Hello"), SystemMessage("Now rhyme."), HI],
+    "other roles": [ChatMessage("note", role="developer"), HI],
+    "an error result": [HI, ai("a"), tool("a", '{"error": "no"}', status="error")],
+    "an empty human message": [HumanMessage("")],
+    "reasoning without text": [HI, AIMessage("", additional_kwargs={"reasoning_content": "hm"}), HI],
+    "a signature on an empty text": [HI, AIMessage([{"type": "text", "text": "", "signature": "c2ln"}]), HI],
+    "chunks in the place of messages": [HI, AIMessageChunk("Hello", chunk_position="last"), HI],
+    "a chunk of a result": [HI, ai("a"), ToolMessageChunk("ok", tool_call_id="a")],
+}
+
+
+@pytest.mark.parametrize("messages", VALID.values(), ids=VALID.keys())
+def test_valid_history_is_untouched(messages: list[BaseMessage]) -> None:
+    """A valid history comes back with the same objects, in a list of its own, and has no problems."""
+    repaired = repair(messages)
+    assert same(repaired, messages)
+    assert repaired is not messages
+    assert validate(messages) == []
+    assert explain(messages) == f"Nothing to repair in {len(messages)} messages."
+
+
+def test_notifications_are_messages() -> None:
+    """What a harness adds (a summary, an update of a task) stays: only its marks are not for the model, its text is."""
+    note = add_notification_metadata(HumanMessage("Summary so far: ..."), source="summarization", data={"turns": 3})
+    assert same(repair([note, HI]), [note, HI])
+
+
+# ---------------------------------------------------------------------------------------------- unanswered calls
+
+
+def test_unanswered_call_is_answered_with_an_error() -> None:
+    """A call without result gets an error result in its place that names what happened."""
+    asked = ai("a")
+    repaired = repair([HI, asked, HumanMessage("Well?")])
+    answer = repaired[2]
+    assert same([repaired[0], repaired[1]], [HI, asked])
+    assert isinstance(answer, ToolMessage)
+    assert (answer.tool_call_id, answer.name, answer.status, answer.id) == ("a", "look_up", "error", None)
+    assert "interrupted" in json.loads(str(answer.content))["error"]
+    assert kinds([HI, asked, HumanMessage("Well?")]) == ["unanswered_call"]
+
+
+def test_some_calls_of_a_turn_are_answered() -> None:
+    """Missing results are filled in between those that are there, in call order."""
+    messages = [HI, ai("a", "b", "c"), tool("b")]
+    assert [message.tool_call_id for message in repair(messages)[2:]] == ["a", "b", "c"]  # type: ignore[attr-defined]
+    assert kinds(messages) == ["unanswered_call", "unanswered_call"]
+
+
+def test_unparsable_call_needs_a_result_too() -> None:
+    """A call that could not be executed is answered with why it did not run."""
+    broken = {"type": "invalid_tool_call", "name": "look_up", "args": '{"q": "hel', "id": "a", "error": "cut off at 10 characters"}
+    repaired = repair([HI, AIMessage("", invalid_tool_calls=[broken]), HI])
+    assert "cut off at 10 characters" in json.loads(str(repaired[2].content))["error"]
+    assert validate(repaired) == []
+
+
+def test_results_of_parsable_and_unparsable_calls_stand_in_the_written_order() -> None:
+    """The order of calls is the one the model wrote them in, across calls that can and cannot be executed."""
+    record = {"calls": [{"id": "bad", "arguments": "{"}, {"id": "good", "arguments": '{"call":0}'}]}
+    broken = {"type": "invalid_tool_call", "name": "look_up", "args": "!{", "id": "bad", "error": "not JSON"}
+    asked = ai("good", invalid_tool_calls=[broken], response_metadata={KEY: record})
+    right = [HI, asked, tool("bad"), tool("good")]
+    assert same(repair(right), right)
+    assert [message.tool_call_id for message in repair([HI, asked, tool("good"), tool("bad")])[2:]] == ["bad", "good"]  # type: ignore[attr-defined]
+
+
+def test_open_end_is_left_open_on_request() -> None:
+    """With `open_end` the calls that the history ends in stay unanswered; earlier ones do not."""
+    messages = [HI, ai("a"), HI, ai("b", "c"), tool("c")]
+    repaired = repair(messages, open_end=True)
+    assert [message.tool_call_id for message in repaired if isinstance(message, ToolMessage)] == ["a", "c"]
+    assert same(repair(repaired, open_end=True), repaired)
+    assert kinds(repaired, open_end=True) == []
+    assert kinds(repaired) == ["unanswered_call"]
+
+
+# ---------------------------------------------------------------------------------------------- results in the wrong place
+
+
+def test_orphan_result_is_left_out() -> None:
+    """A result that answers no call before it cannot be sent."""
+    assert same(repair([tool("gone"), HI]), [HI])
+    assert kinds([HI, tool("gone"), AIMessage("Hello")]) == ["orphan_result"]
+
+
+def test_result_before_its_call_is_not_its_result() -> None:
+    """Ids come back in later turns, so a result in front of a call may be an older one: it is left out, the call is answered."""
+    early, asked = tool("a", "old"), ai("a")
+    repaired = repair([HI, early, asked])
+    assert early not in repaired
+    assert "interrupted" in str(repaired[-1].content)
+    assert kinds([HI, early, asked]) == ["orphan_result", "unanswered_call"]
+
+
+def test_results_are_put_in_call_order() -> None:
+    """Results in another order than their calls are sorted."""
+    asked, first, second = ai("a", "b"), tool("a"), tool("b")
+    assert same(repair([HI, asked, second, first]), [HI, asked, first, second])
+    assert kinds([HI, asked, second, first]) == ["misplaced_result", "misplaced_result"]
+
+
+def test_separated_results_move_to_their_call() -> None:
+    """What stands between a call and its result comes after the result."""
+    asked, first, second, words = ai("a", "b"), tool("a"), tool("b"), HumanMessage("hurry")
+    later, answer = ai("c"), tool("c")
+    assert same(repair([HI, asked, first, words, second]), [HI, asked, first, second, words])
+    assert same(repair([HI, asked, words, later, answer, second, first]), [HI, asked, first, second, words, later, answer])
+
+
+def test_first_of_several_results_counts() -> None:
+    """A second result of one call is left out, so that what was sent before stays as it was."""
+    asked, first = ai("a"), tool("a", "first")
+    assert same(repair([HI, asked, first, tool("a", "second"), HI]), [HI, asked, first, HI])
+    assert kinds([HI, asked, first, tool("a", "second"), HI]) == ["duplicate_result"]
+
+
+def test_result_answers_the_latest_call_of_its_id() -> None:
+    """Where two turns call with one id, a result belongs to the one right before it."""
+    early, late, answer = ai("a", text="early"), ai("a", text="late"), tool("a")
+    repaired = repair([HI, early, late, answer])
+    assert same([repaired[1], repaired[3], repaired[4]], [early, late, answer])
+    assert "interrupted" in str(repaired[2].content)
+
+
+# ---------------------------------------------------------------------------------------------- ids and names of calls
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_calls_without_ids_get_some(missing: str | None) -> None:
+    """Calls and results without ids are paired by position and get the same new ids, always the same ones."""
+    messages = [HI, ai(missing, missing), tool("", "one"), tool("", "two"), AIMessage("done")]
+    repaired = repair(messages)
+    asked, first, second = repaired[1:4]
+    assert isinstance(asked, AIMessage) and isinstance(first, ToolMessage) and isinstance(second, ToolMessage)
+    ids = [call["id"] for call in asked.tool_calls]
+    assert all(ids) and len(set(ids)) == 2
+    assert [(first.tool_call_id, first.content), (second.tool_call_id, second.content)] == [(ids[0], "one"), (ids[1], "two")]
+    assert repaired == repair(copy.deepcopy(messages))
+    assert repair([*messages, HI])[:5] == repaired
+    assert kinds(messages) == ["call_id", "call_id"]
+
+
+def test_one_id_for_two_calls_of_a_turn() -> None:
+    """The later call gets an id of its own; results are told apart by their tool's name, then by order."""
+    calls = [{"name": name, "args": {}, "id": "same"} for name in ("look_up", "compute", "compute")]
+    asked = AIMessage("", tool_calls=calls)
+    results = [tool("same", "c1", name="compute"), tool("same", "l", name="look_up"), tool("same", "c2", name="compute")]
+    repaired = repair([HI, asked, *results])
+    assert [message.content for message in repaired[2:]] == ["l", "c1", "c2"]
+    assert len({message.tool_call_id for message in repaired[2:]}) == 3  # type: ignore[attr-defined]
+    assert calls_of(repaired[1])[0].id == "same"  # type: ignore[arg-type]
+
+
+def test_new_id_holds_wherever_the_message_tells_of_the_call() -> None:
+    """Content blocks and the recorded arguments follow their call; a raw copy of the calls beside them is dropped."""
+    asked = AIMessage(
+        [
+            {"type": "text", "text": "Looking."},
+            {"type": "tool_use", "id": "same", "name": "look_up", "input": {"call": 0}},
+            {"type": "function_call", "id": "item", "call_id": "same", "name": "look_up", "arguments": "{}"},
+        ],
+        tool_calls=[{"name": "look_up", "args": {"call": number}, "id": "same"} for number in range(2)],
+        additional_kwargs={"tool_calls": [{"id": "same"}], "reasoning_content": "hm"},
+        response_metadata={KEY: {"calls": [{"id": "same", "arguments": '{"call": 0}'}, {"id": "same", "arguments": '{"call": 1}'}]}},
+    )
+    before = asked.model_copy(deep=True)
+    message = repair([HI, asked])[1]
+    assert isinstance(message, AIMessage)
+    first, second = (call["id"] for call in message.tool_calls)
+    assert first == "same" != second
+    assert [block.get("call_id", block.get("id")) for block in message.content[1:]] == [first, second]  # type: ignore[union-attr]
+    assert message.content[2]["id"] == "item"  # type: ignore[index, call-overload]
+    assert [call.arguments for call in calls_of(message)] == ['{"call": 0}', '{"call": 1}']
+    assert message.additional_kwargs == {"reasoning_content": "hm"}
+    assert asked == before
+
+
+def test_nameless_call_gets_a_name() -> None:
+    """No vendor takes a call without a name."""
+    messages = [HI, ai("a", name=""), tool("a")]
+    repaired = repair(messages)
+    assert repaired[1].tool_calls[0]["name"] == "unnamed_tool"  # type: ignore[attr-defined]
+    assert repaired[2] is messages[2]
+    assert kinds(messages) == ["call_name"]
+
+
+def test_chunk_with_bad_ids_becomes_a_message() -> None:
+    """A chunk keeps its calls twice; when one must change, the chunk becomes a plain message."""
+    chunk = AIMessageChunk("", tool_calls=[{"name": "look_up", "args": {}, "id": None}], chunk_position="last")
+    message = repair([HI, chunk, tool("")])[1]
+    assert type(message) is AIMessage
+    assert validate([HI, message, tool(message.tool_calls[0]["id"] or "")]) == []
+
+
+# ---------------------------------------------------------------------------------------------- what is no message
+
+
+@pytest.mark.parametrize("content", ["", [], [""], [{"type": "text", "text": ""}]])
+def test_empty_ai_message_is_left_out(content: str | list[str | dict[str, str]]) -> None:
+    """An AI message that says nothing and calls nothing cannot be sent."""
+    empty = AIMessage(content, additional_kwargs={"refusal": None})
+    assert same(repair([HI, empty]), [HI])
+    assert kinds([HI, empty]) == ["empty_message"]
+
+
+def test_loose_chunks_are_joined() -> None:
+    """Chunks that were stored one by one become the messages that they are."""
+    stream = [
+        AIMessageChunk("Let me ", id="m1"),
+        AIMessageChunk("look.", id="m1", tool_call_chunks=[{"index": 0, "id": "a", "name": "look_up", "args": '{"q"'}]),
+        AIMessageChunk("", id="m1", tool_call_chunks=[{"index": 0, "id": None, "name": None, "args": ":1}"}], chunk_position="last"),
+        AIMessageChunk("Next", id="m2"),
+        AIMessageChunk("!", id="m3"),
+    ]
+    repaired = repair([HI, *stream])
+    assert [type(message) for message in repaired] == [HumanMessage, AIMessage, ToolMessage, AIMessageChunk, AIMessageChunk]
+    assert repaired[1].text == "Let me look."
+    assert repaired[1].tool_calls[0]["args"] == {"q": 1}  # type: ignore[attr-defined]
+    assert kinds([HI, *stream]) == ["loose_chunks", "unanswered_call"]
+
+
+def test_removals_are_carried_out() -> None:
+    """A RemoveMessage is no message: what it names goes, and so does it."""
+    first, second = HumanMessage("one", id="1"), HumanMessage("two", id="2")
+    assert same(repair([first, second, RemoveMessage("1")]), [second])
+    assert same(repair([first, RemoveMessage("__remove_all__"), second]), [second])
+    assert same(repair([first, RemoveMessage("elsewhere")]), [first])
+    assert kinds([first, RemoveMessage("1"), RemoveMessage("2")]) == ["removal", "removal"]
+
+
+def test_removed_ai_message_leaves_no_orphans() -> None:
+    """Results of a removed AI message go with it."""
+    assert same(repair([HI, ai("a", id="m"), tool("a"), RemoveMessage("m")]), [HI])
+
+
+def test_former_function_form_is_rewritten() -> None:
+    """A `function_call` and its FunctionMessage become a tool call and its result."""
+    asked = AIMessage("", additional_kwargs={"function_call": {"name": "look_up", "arguments": '{"q": 1}'}})
+    repaired = repair([HI, asked, FunctionMessage("ok", name="look_up"), AIMessage("done")])
+    call, result = calls_of(repaired[1])[0], repaired[2]  # type: ignore[arg-type]
+    assert (call.name, call.args) == ("look_up", {"q": 1})
+    assert isinstance(result, ToolMessage)
+    assert (result.tool_call_id, result.content, result.name) == (call.id, "ok", "look_up")
+    assert "function_call" not in repaired[1].additional_kwargs
+    assert validate(repaired) == []
+
+
+def test_function_call_with_broken_arguments_is_not_executable() -> None:
+    """Arguments in the former form are read as strictly as any others."""
+    asked = AIMessage("", additional_kwargs={"function_call": {"name": "look_up", "arguments": '{"q": '}})
+    repaired = repair([HI, asked])
+    assert calls_of(repaired[1])[0].args is None  # type: ignore[arg-type]
+    assert len(repaired) == 3
+
+
+def test_function_result_without_call_is_left_out() -> None:
+    """A FunctionMessage that answers nothing is an orphan."""
+    assert same(repair([HI, FunctionMessage("ok", name="look_up")]), [HI])
+    assert kinds([FunctionMessage("ok", name="look_up")]) == ["orphan_result"]
+
+
+# ---------------------------------------------------------------------------------------------- telling
+
+
+def test_explain_names_message_and_remedy() -> None:
+    """Each problem is one line: which message, what is wrong, what becomes of it."""
+    text = explain([HI, ai("a"), tool("b")])
+    assert text.splitlines() == [
+        "2 to repair in 3 messages:",
+        "message 1 (AIMessage): call 'a' of 'look_up' has no result; it is answered with an error",
+        "message 2 (ToolMessage): a result for call 'b', which nothing before it made; it is left out",
+    ]
+
+
+# ---------------------------------------------------------------------------------------------- the passes alone
+
+
+def test_passes_do_one_thing_each() -> None:
+    """Each pass mends its own kind of problem and leaves the others alone."""
+    asked, first, second, orphan = ai("a", "b"), tool("a"), tool("b"), tool("x")
+    assert same(drop_orphans([orphan, asked, second, first]), [asked, second, first])
+    assert same(order_results([orphan, asked, second, first]), [orphan, asked, first, second])
+    assert [message.tool_call_id for message in answer_dangling([orphan, asked, second])[2:]] == ["a", "b"]  # type: ignore[attr-defined]
+    assert same(answer_dangling([asked, second], open_end=True), [asked, second])
+
+
+def test_merge_runs_joins_neighbours_of_one_role() -> None:
+    """Human, system and AI messages are joined with their kind; messages alone stay the same objects."""
+    alone = SystemMessage("alone")
+    humans = [HumanMessage("a", id="1"), HumanMessage("b", id="2")]
+    merged = merge_runs([*humans, AIMessage("c"), ai("x", text="d"), tool("x"), tool("y"), alone])
+    assert [message.content for message in merged] == ["a\n\nb", "c\n\nd", "ok", "ok", "alone"]
+    assert merged[0].id == "1"
+    assert merged[1].tool_calls[0]["id"] == "x"  # type: ignore[attr-defined]
+    assert merged[4] is alone
+    assert same(merge_runs(merged), merged)
+
+
+def test_merge_runs_joins_blocks() -> None:
+    """Content blocks follow each other; an empty text adds none; results must follow their call, so it ends a run."""
+    image = {"type": "image", "url": "https://example.org/a.png"}
+    merged = merge_runs([HumanMessage("look", name="ann"), HumanMessage([image], name="bob"), HumanMessage("")])
+    assert merged == [HumanMessage([{"type": "text", "text": "look"}, image])]
+    assert len(merge_runs([ai("x"), AIMessage("a"), ChatMessage("b", role="critic"), ChatMessage("c", role="critic")])) == 4
