@@ -1,0 +1,197 @@
+"""One turn of a model: what leaves at once, and what is said once at its end.
+
+Text and reasoning leave with the chunk they came with. Fragments of tool calls, usage, finish reason, model name and id are
+kept back and leave on one last chunk, where `+` cannot glue them together or add them up; with them goes the verdict: how
+the turn ended, and for every call whether it may run.
+"""
+
+from collections.abc import Callable, Collection, Container, Mapping
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
+
+from ..messages import KEY
+from .json_text import strict_json
+from .tool_calls import AssembledCall, ToolCallAssembler
+
+__all__ = ["TurnAccumulator", "canonical_message"]
+
+NOT_EXECUTABLE: Final = "!}"
+"""Stands before the arguments of a call that must not run: core's repair of partial JSON gives up on it at once, whatever follows
+and however often chunks are summed. ("!" alone works too, but in time that grows with the square of the arguments.)"""
+
+BLOCKING: Final = frozenset(
+    {
+        *("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"),
+        *("content_filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii", "guardrail_intervened"),
+        *("refusal", "refused", "error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort"),
+        *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
+    }
+)
+"""Finish reasons, in lower case, after which no call of the turn may run (quirks T-03, T-04, E-08)."""
+
+CUT: Final = "stream cut"
+
+_CALL_BLOCKS = frozenset({"tool_call_chunk", "tool_call", "invalid_tool_call", "tool_use", "input_json_delta", "function_call"})
+_FRAGMENTS = frozenset({"tool_calls", "function_call"})
+
+
+class TurnAccumulator:
+    """Takes the raw chunks of one turn, gives the chunks that may leave, and at the end the turn's calls and verdict.
+
+    Args:
+        declared: The names of the tools that the model was told of.
+        used_ids: The ids of calls that the history already has.
+        new_id: Makes an id for the call at a position of this turn, where the server's own is missing or used.
+    """
+
+    def __init__(self, *, declared: Collection[str] = (), used_ids: Container[str] = (), new_id: Callable[[int], str]) -> None:
+        self._assembler = ToolCallAssembler(declared)
+        self._used_ids = used_ids
+        self._new_id = new_id
+        self._id: str | None = None
+        self._usage: Any = None
+        self._metadata: dict[str, Any] = {}
+
+    def feed(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
+        """Take a raw chunk.
+
+        Returns:
+            What of it may leave at once, the chunk itself where that is all of it; None if nothing is left.
+        """
+        fields = chunk.__dict__
+        if (
+            fields["additional_kwargs"]
+            or fields["response_metadata"]
+            or fields["tool_call_chunks"]
+            or fields["id"]
+            or fields["usage_metadata"]
+            or fields["chunk_position"]
+        ):
+            return self._sort(chunk)
+        return chunk if fields["content"] else None
+
+    def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
+        self._id = self._id or chunk.id
+        self._usage = chunk.usage_metadata or self._usage
+        content = chunk.content
+        if chunk.tool_call_chunks:
+            self._assembler.feed(chunk.tool_call_chunks)
+            if isinstance(content, list):
+                content = [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
+        extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
+        if not (content or extra or metadata):
+            return None
+        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata)
+
+    def _extra(self, extra: dict[str, Any]) -> dict[str, Any]:
+        """The additional keywords that leave at once: all but fragments of calls."""
+        if not extra or not _FRAGMENTS & extra.keys():
+            return extra
+        fragments = extra.get("tool_calls")
+        if fragments:
+            self._assembler.feed(fragments)
+        legacy = extra.get("function_call")
+        if isinstance(legacy, Mapping):
+            self._assembler.feed({"index": -1, "function": legacy})
+        return {key: value for key, value in extra.items() if key not in _FRAGMENTS}
+
+    def _scalars(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """Keep back the metadata that `+` would glue or add up; the rest (log probabilities, lists and objects) leaves at once."""
+        rest: dict[str, Any] = {}
+        for key, value in metadata.items():
+            if value is None or key == KEY:
+                continue
+            if isinstance(value, list | dict):
+                rest[key] = value
+            elif key != "finish_reason" or self._metadata.get(key) in (None, "stop"):
+                self._metadata[key] = value
+        return rest
+
+    def finish(self, cut: bool = False) -> AIMessageChunk:
+        """The last chunk: message id, usage, metadata, every call whole, and the verdict.
+
+        Args:
+            cut: Whether the stream broke off before the end that its wire marks.
+        """
+        blocked = CUT if cut else self._blocked()
+        records, chunks = self._calls(blocked)
+        if records or blocked is not None:
+            self._metadata[KEY] = {"calls": records, "blocked": blocked}
+        return AIMessageChunk(
+            content="",
+            id=self._id,
+            usage_metadata=self._usage,
+            response_metadata=self._metadata,
+            tool_call_chunks=chunks,
+            chunk_position="last",
+        )
+
+    def _blocked(self) -> str | None:
+        reason = self._metadata.get("finish_reason")
+        return reason if isinstance(reason, str) and reason.lower() in BLOCKING else None
+
+    def _calls(self, blocked: str | None) -> tuple[list[dict[str, Any]], list[ToolCallChunk]]:
+        records: list[dict[str, Any]] = []
+        taken: set[str] = set()
+        for position, call in enumerate(self._assembler.finish()):
+            kept = bool(call.wire_id) and call.wire_id not in taken and call.wire_id not in self._used_ids
+            identifier = call.wire_id if kept and call.wire_id else self._new_id(position)
+            taken.add(identifier)
+            records.append(_record(call, identifier, blocked))
+        chunks = [
+            tool_call_chunk(
+                name=record["name"],
+                args=record["arguments"] if record["ok"] else NOT_EXECUTABLE + record["arguments"],
+                id=record["id"],
+                index=index,
+            )
+            for index, record in enumerate(records)
+        ]
+        return records, chunks
+
+
+def _record(call: AssembledCall, identifier: str, blocked: str | None) -> dict[str, Any]:
+    """A call as the verdict has it."""
+    why = call.why or (f"the call was not run: the reply did not end normally ({blocked})" if blocked is not None else None)
+    record: dict[str, Any] = {"id": identifier, "name": call.name, "arguments": call.arguments, "ok": why is None}
+    if why is not None:
+        record["why"] = why
+    if call.wire_id and call.wire_id != identifier:
+        record["wire_id"] = call.wire_id
+    if call.extra:
+        record["extra"] = dict(call.extra)
+    return record
+
+
+def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:
+    """A finished turn as one plain message, its calls rebuilt from the verdict, whatever core made of the chunks.
+
+    Args:
+        message: The sum of a turn's chunks, or a message that core made of them. Without a verdict its calls stay as they are.
+        stored: Whether to keep of the verdict only what a stored message keeps: ids and argument texts.
+    """
+    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
+    verdict = message.response_metadata.get(KEY)
+    if isinstance(verdict, Mapping) and "blocked" in verdict:
+        records = verdict["calls"]
+        values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
+        values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
+        if stored:
+            values["response_metadata"] = _stored(message.response_metadata, records)
+    return AIMessage(**values)
+
+
+def _valid(record: Mapping[str, Any]) -> Any:
+    return tool_call(name=record["name"], args=strict_json(record["arguments"]), id=record["id"])
+
+
+def _invalid(record: Mapping[str, Any]) -> Any:
+    return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
+
+
+def _stored(metadata: Mapping[str, Any], records: list[dict[str, Any]]) -> dict[str, Any]:
+    kept = [{key: record[key] for key in ("id", "arguments", "wire_id", "extra") if key in record} for record in records]
+    rest = {key: value for key, value in metadata.items() if key != KEY}
+    return {**rest, KEY: {"calls": kept}} if kept else rest

@@ -1,0 +1,72 @@
+"""One fragment of a tool call as it came, in any wire's shape, made comparable.
+
+Wire shapes (quirks A-10, A-11, A-26, A-28, N-02): the nested `{index, id, type, function: {name, arguments}}`, the flat
+`{index, id, name, args | arguments}`, the id or index inside `function`, the index as a string, arguments as an object,
+and `""`, `"null"` or `"None"` where nothing is meant.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .arguments import as_text
+
+__all__ = ["Fragment", "read_fragment"]
+
+_NOTHING = frozenset({"", "null", "None"})
+_KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error"})
+_EMPTY: Mapping[str, Any] = {}
+
+
+@dataclass(slots=True)
+class Fragment:
+    """A fragment of a call.
+
+    Attributes:
+        id: The id it names, None where it names none.
+        index: The index it names.
+        name: The tool's name or a part of it, without white space around it.
+        text: Its part of the argument text; an object on the wire as its JSON text.
+        extra: Keys that are no part of a call as this package knows it; they go back to the server with the call.
+    """
+
+    id: str | None
+    index: int | None
+    name: str | None
+    text: str
+    extra: Mapping[str, Any] = _EMPTY
+
+
+def read_fragment(raw: Mapping[str, Any]) -> Fragment:
+    """A raw dict as a `Fragment`. Nothing in it can make this fail."""
+    inner = raw.get("function")
+    if not isinstance(inner, Mapping):
+        inner = raw
+    arguments = inner.get("arguments")
+    if arguments is None:
+        arguments = inner.get("args")
+    return Fragment(
+        id=_word(raw.get("id")) or _word(inner.get("id")),
+        index=_number(raw.get("index", inner.get("index"))),
+        name=_word(inner.get("name")) or _word(raw.get("name")),
+        text=as_text(arguments),
+        extra={key: value for key, value in raw.items() if key not in _KNOWN and value is not None} if raw.keys() - _KNOWN else _EMPTY,
+    )
+
+
+def _word(value: Any) -> str | None:
+    """A name or an id, or None where there is none."""
+    if not isinstance(value, str):
+        return None if value is None or isinstance(value, bool) else str(value)
+    value = value.strip()
+    return None if value in _NOTHING else value
+
+
+def _number(value: Any) -> int | None:
+    """An index, also one that came as text."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,85 @@
+"""Fragments that no index tells apart, read into calls.
+
+What identifies a call here is its id, its name, its place in the order, or the shape of its text; which of them a server uses is
+decided by looking at all of its fragments. Where they can be read in two ways, calls that only one of the ways contains are
+marked with a doubt, and do not run.
+"""
+
+from collections.abc import Collection, Sequence
+
+from .doubts import MIXED, doubt_copies, doubt_openers
+from .fragments import Fragment
+from .json_text import same
+from .order import read_in_order
+from .slots import Slot
+
+__all__ = ["read_as_one", "read_group"]
+
+
+def read_as_one(fragments: Sequence[Fragment], declared: Collection[str]) -> Slot:
+    """All fragments as one call."""
+    slot = Slot()
+    for fragment in fragments:
+        slot.add(fragment, declared)
+    return slot
+
+
+def read_group(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+    """The calls that fragments without a telling index make, in order of appearance."""
+    with_id = sum(fragment.id is not None for fragment in fragments)
+    if with_id < len(fragments):
+        return read_in_order(fragments, declared, by_id=with_id > 0)
+    slots = _by_id(fragments, declared)
+    if any(slot.name is None for slot in slots):
+        return read_in_order(fragments, declared)  # ids drift: a call goes on under an id that nothing started
+    return _settled_by_id(fragments, slots, declared)
+
+
+def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+    slots: dict[str | None, Slot] = {}
+    for fragment in fragments:
+        slots.setdefault(fragment.id, Slot()).add(fragment, declared)
+    return list(slots.values())
+
+
+def _settled_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
+    """Every fragment has an id, and every id a name: either the ids tell, or they drift and every fragment repeats its name."""
+    readable = all(slot.arguments for slot in slots)
+    if len(slots) == 1:
+        return slots if readable else _readable_or(read_in_order(fragments, declared), slots)
+    if any(slot.misnamed for slot in slots):
+        return read_in_order(fragments, declared)
+    if any(fragment.name is None for fragment in fragments) or _recurs(fragments):
+        return slots
+    if readable:
+        doubt_openers(slots)
+        doubt_copies(slots)
+        return slots
+    others = read_in_order(fragments, declared)
+    if all(slot.arguments and slot.doubt is None for slot in others):
+        return others
+    for slot in slots:
+        if not any(_agree(slot, other) for other in others):
+            slot.doubt = slot.doubt or MIXED
+    return slots
+
+
+def _readable_or(slots: list[Slot], others: list[Slot]) -> list[Slot]:
+    return slots if all(slot.arguments for slot in slots) else others
+
+
+def _recurs(fragments: Sequence[Fragment]) -> bool:
+    """Whether an id comes again after another one came between."""
+    seen: set[str | None] = set()
+    last: str | None = None
+    for fragment in fragments:
+        if fragment.id != last and fragment.id in seen:
+            return True
+        seen.add(fragment.id)
+        last = fragment.id
+    return False
+
+
+def _agree(slot: Slot, other: Slot) -> bool:
+    one, two = slot.arguments, other.arguments
+    return bool(one and two and other.doubt is None and slot.name == other.name and same(one.value, two.value))

@@ -1,0 +1,144 @@
+"""A tool call while it is put together: its fragments, and what they tell about whether more of it is to come."""
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from .arguments import Arguments, read_arguments
+from .fragments import Fragment
+from .json_text import JsonScanner, mend_surrogates, same, strict_json
+
+__all__ = ["Progress", "Slot"]
+
+
+class Progress(Enum):
+    """How far the argument text of a call has come."""
+
+    EMPTY = "nothing yet"
+    BARE = "an empty object: no arguments, or a placeholder for those to come"
+    OPEN = "the beginning of an object"
+    CLOSED = "whole"
+
+
+class Slot:
+    """One call, or what is taken for one.
+
+    Attributes:
+        id: The first id that one of its fragments named.
+        name: The tool's name.
+        fragments: How many fragments are in it.
+        extra: Unknown keys of its fragments, the last value of each.
+        doubt: Why it is unclear whether the fragments belong together, in words for the model; None if it is clear.
+        misnamed: Whether fragments named another tool.
+        copied: Whether its arguments came once more, after they were whole.
+    """
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self.name: str | None = None
+        self.fragments = 0
+        self.extra: dict[str, Any] = {}
+        self.doubt: str | None = None
+        self.misnamed = False
+        self.copied = False
+        self.pieces: list[str] = []
+        self.first = ""
+        self._scanner = JsonScanner()
+        self._scanned = 0
+        self._cumulative = True
+
+    def add(self, fragment: Fragment, declared: Collection[str] = ()) -> None:
+        """Take a fragment. The first id stays; a name that differs is noted, or joined where the tool has only begun to be named."""
+        if not self.fragments:
+            self.first = fragment.text
+        self.fragments += 1
+        if self.id is None:
+            self.id = fragment.id
+        if fragment.name is not None and fragment.name != self.name:
+            self._call_it(fragment.name, declared)
+        if fragment.extra:
+            self.learn(fragment.extra)
+        if fragment.text:
+            self.pieces.append(fragment.text)
+
+    def _call_it(self, name: str, declared: Collection[str]) -> None:
+        if self.name is None:
+            self.name = name
+        elif self.may_be_named_on(name, declared):
+            self.name += name
+        else:
+            self.misnamed = True
+
+    def may_be_named_on(self, name: str, declared: Collection[str]) -> bool:
+        """Whether `name` can be the next part of this call's name (quirk N-01): no arguments yet, and a declared name comes of it."""
+        if self.name is None or self.pieces or name in declared:
+            return False
+        return not declared or any(tool.startswith(self.name + name) for tool in declared)
+
+    def learn(self, extra: Mapping[str, Any]) -> None:
+        """Take unknown keys; objects are merged one level deep, because servers send them in parts too (quirk R-05)."""
+        for key, value in extra.items():
+            known = self.extra.get(key)
+            self.extra[key] = {**known, **value} if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+
+    def absorb(self, other: "Slot") -> None:
+        """Take the text of another slot as this call's next part."""
+        self.pieces += other.pieces
+        self.learn(other.extra)
+        self.__dict__.pop("calls", None)
+
+    @property
+    def progress(self) -> Progress:
+        """How far the argument text has come."""
+        pieces = self.pieces
+        if not pieces:
+            return Progress.EMPTY
+        for number in range(self._scanned, len(pieces)):
+            self._scanner.feed(pieces[number])
+            self._cumulative = self._cumulative and (not number or pieces[number].startswith(pieces[number - 1]))
+        self._scanned = len(pieces)
+        if len(pieces) == 1 and pieces[0].strip() in ("{}", "null"):
+            return Progress.BARE
+        if self._scanner.closed or (self._cumulative and len(pieces) > 1 and _is_object(pieces[-1])):
+            return Progress.CLOSED
+        return Progress.OPEN
+
+    @property
+    def text(self) -> str:
+        """All of its argument text."""
+        return mend_surrogates("".join(self.pieces))
+
+    @cached_property
+    def calls(self) -> list[Arguments]:
+        """What its arguments come to. Ask only when all fragments are in."""
+        return read_arguments(self.pieces)
+
+    @property
+    def arguments(self) -> Arguments | None:
+        """Its arguments if they are one object, and its name is one."""
+        (found, *others) = self.calls
+        return None if others or found.value is None or self.misnamed or self.name is None else found
+
+    @cached_property
+    def _whole(self) -> dict[str, Any] | None:
+        (found, *others) = read_arguments(self.pieces)
+        return None if others else found.value
+
+    def says(self, text: str) -> bool:
+        """Whether `text` says once more what this call's arguments say. Ask only when they are whole."""
+        if not self._whole:
+            return False
+        (again, *more) = read_arguments([text])
+        return not more and again.value is not None and same(again.value, self._whole)
+
+    def grows_to(self, text: str) -> bool:
+        """Whether `text` is all that came so far and more: cumulative text. Ask for its `progress` before."""
+        return self._cumulative and bool(self.pieces) and text.startswith(self.pieces[-1])
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(strict_json(text.strip()), dict)
+    except ValueError:
+        return False
