@@ -53,6 +53,7 @@ class TurnAccumulator:
         self._id: str | None = None
         self._usage: Any = None
         self._metadata: dict[str, Any] = {}
+        self._own: dict[str, Any] = {}
 
     def feed(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
         """Take a raw chunk.
@@ -101,9 +102,11 @@ class TurnAccumulator:
         """Keep back the metadata that `+` would glue or add up; the rest (log probabilities, lists and objects) leaves at once."""
         rest: dict[str, Any] = {}
         for key, value in metadata.items():
-            if value is None or key == KEY:
+            if value is None:
                 continue
-            if isinstance(value, list | dict):
+            if key == KEY:
+                self._own |= value
+            elif isinstance(value, list | dict):
                 rest[key] = value
             elif key != "finish_reason" or self._metadata.get(key) in (None, "stop"):
                 self._metadata[key] = value
@@ -117,8 +120,9 @@ class TurnAccumulator:
         """
         blocked = CUT if cut else self._blocked()
         records, chunks = self._calls(blocked)
-        if records or blocked is not None:
-            self._metadata[KEY] = {"calls": records, "blocked": blocked}
+        verdict = {"calls": records, "blocked": blocked} if records or blocked is not None else {}
+        if verdict or self._own:
+            self._metadata[KEY] = {**self._own, **verdict}
         return AIMessageChunk(
             content="",
             id=self._id,
@@ -179,7 +183,7 @@ def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:
         values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
         values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
         if stored:
-            values["response_metadata"] = _stored(message.response_metadata, records)
+            values["response_metadata"] = _stored(message.response_metadata, verdict)
     return AIMessage(**values)
 
 
@@ -191,7 +195,8 @@ def _invalid(record: Mapping[str, Any]) -> Any:
     return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
 
 
-def _stored(metadata: Mapping[str, Any], records: list[dict[str, Any]]) -> dict[str, Any]:
-    kept = [{key: record[key] for key in ("id", "arguments", "wire_id", "extra") if key in record} for record in records]
+def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
+    kept = [{key: record[key] for key in ("id", "arguments", "wire_id", "extra") if key in record} for record in verdict["calls"]]
+    own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
     rest = {key: value for key, value in metadata.items() if key != KEY}
-    return {**rest, KEY: {"calls": kept}} if kept else rest
+    return {**rest, KEY: own} if own else rest

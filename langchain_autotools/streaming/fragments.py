@@ -15,7 +15,6 @@ __all__ = ["Fragment", "read_fragment"]
 
 _NOTHING = frozenset({"", "null", "None"})
 _KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error"})
-_EMPTY: Mapping[str, Any] = {}
 
 
 @dataclass(slots=True)
@@ -34,7 +33,7 @@ class Fragment:
     index: int | None
     name: str | None
     text: str
-    extra: Mapping[str, Any] = _EMPTY
+    extra: Mapping[str, Any] | None = None
 
 
 def read_fragment(raw: Mapping[str, Any]) -> Fragment:
@@ -50,7 +49,7 @@ def read_fragment(raw: Mapping[str, Any]) -> Fragment:
         index=_number(raw.get("index", inner.get("index"))),
         name=_word(inner.get("name")) or _word(raw.get("name")),
         text=as_text(arguments),
-        extra={key: value for key, value in raw.items() if key not in _KNOWN and value is not None} if raw.keys() - _KNOWN else _EMPTY,
+        extra={key: value for key, value in raw.items() if key not in _KNOWN and value is not None} if raw.keys() - _KNOWN else None,
     )
 
 

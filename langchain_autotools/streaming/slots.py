@@ -57,8 +57,7 @@ class Slot:
             self.id = fragment.id
         if fragment.name is not None and fragment.name != self.name:
             self._call_it(fragment.name, declared)
-        if fragment.extra:
-            self.learn(fragment.extra)
+        self.learn(fragment.extra)
         if fragment.text:
             self.pieces.append(fragment.text)
 
@@ -76,9 +75,9 @@ class Slot:
             return False
         return not declared or any(tool.startswith(self.name + name) for tool in declared)
 
-    def learn(self, extra: Mapping[str, Any]) -> None:
+    def learn(self, extra: Mapping[str, Any] | None) -> None:
         """Take unknown keys; objects are merged one level deep, because servers send them in parts too (quirk R-05)."""
-        for key, value in extra.items():
+        for key, value in (extra or {}).items():
             known = self.extra.get(key)
             self.extra[key] = {**known, **value} if isinstance(known, Mapping) and isinstance(value, Mapping) else value
 
