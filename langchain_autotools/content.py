@@ -1,0 +1,79 @@
+"""A message's content in the form its model is configured for: plain text, or numbered v1 content blocks.
+
+Core decides the form by the handlers that happen to be attached (its event bridge always makes v1 blocks). What is stored
+and sent must not depend on that, so the form is set here, from the model's `output_version` alone.
+"""
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+
+__all__ = ["BlockWriter", "with_output_version"]
+
+_CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
+_REASONING = "reasoning_content"
+
+
+class BlockWriter:
+    """Turns the chunks of one turn into chunks of v1 blocks, numbered by one counter so that no two blocks merge by accident."""
+
+    def __init__(self) -> None:
+        self._index = -1
+        self._open: object = None
+
+    def chunk(self, chunk: AIMessageChunk) -> AIMessageChunk:
+        """The chunk with its reasoning, text and calls as blocks."""
+        extra = dict(chunk.additional_kwargs)
+        blocks = [self._numbered(block) for block in self._blocks(chunk, extra)]
+        metadata = {**chunk.response_metadata, "output_version": "v1"}
+        return chunk.model_copy(update={"content": blocks, "additional_kwargs": extra, "response_metadata": metadata})
+
+    def _blocks(self, chunk: AIMessageChunk, extra: dict[str, Any]) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = []
+        if isinstance(extra.get(_REASONING), str):
+            blocks.append({"type": "reasoning", "reasoning": extra.pop(_REASONING)})
+        if isinstance(chunk.content, str):
+            blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
+        else:
+            blocks += [_block(part) for part in chunk.content]
+        return blocks + [{**call, "type": "tool_call_chunk"} for call in chunk.tool_call_chunks]
+
+    def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
+        """Fragments of text, or of one wire block, share a number; a call has its own."""
+        kind = block["type"]
+        key = None if kind == "tool_call_chunk" else (kind, block.get("index"))
+        if key is None or key != self._open:
+            self._index += 1
+        self._open = key
+        return {**block, "index": self._index}
+
+
+def _block(part: Any) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return part if "type" in part else {"type": "non_standard", "value": part}
+
+
+def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
+    """The message with content as `version` wants it: v1 blocks for "v1", else text where the blocks say no more than that."""
+    own = message.response_metadata.get("output_version")
+    if version == "v1":
+        blocks = [block for block in message.content_blocks if block["type"] not in _CALLS]
+        plain = [{key: value for key, value in block.items() if key != "index"} for block in blocks]
+        calls = [{**call, "type": "tool_call"} for call in message.tool_calls]
+        invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]
+        metadata = {**message.response_metadata, "output_version": "v1"}
+        return message.model_copy(update={"content": [*plain, *calls, *invalid], "response_metadata": metadata})
+    return _unblocked(message) if own == "v1" and isinstance(message.content, list) else message
+
+
+def _unblocked(message: AIMessage) -> AIMessage:
+    blocks = [block if isinstance(block, dict) else {"type": "text", "text": block} for block in message.content]
+    blocks = [block for block in blocks if block.get("type") not in _CALLS]
+    reasoning = "".join(str(block.get("reasoning", "")) for block in blocks if block.get("type") == "reasoning")
+    others = [block for block in blocks if block.get("type") not in ("text", "reasoning")]
+    text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+    content: Any = [{key: value for key, value in block.items() if key != "index"} for block in blocks] if others else text
+    extra = {_REASONING: reasoning, **message.additional_kwargs} if reasoning and not others else message.additional_kwargs
+    metadata = {key: value for key, value in message.response_metadata.items() if key != "output_version"}
+    return message.model_copy(update={"content": content, "additional_kwargs": extra, "response_metadata": metadata})

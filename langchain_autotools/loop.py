@@ -1,0 +1,262 @@
+"""The tool loop, free of I/O: it says what to do next and is sent what came of it.
+
+`tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message, or yields `RunTools` and is sent the
+results, and returns a `RunOutcome`. It owns the run's history, decides which calls are executed, answered or left to the
+caller, and applies the limits. It never waits, reads no clock of its own and knows no model, so one loop serves the
+synchronous and the asynchronous drivers.
+"""
+
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from .errors import LimitReachedError
+from .limits import Limits, Progress, StopReason
+from .messages import KEY, ToolCallRecord, calls_of
+
+__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "tool_loop", "turn_calls"]
+
+Decision = bool | str | Mapping[str, Any]
+"""What to do with a call found in the input: True executes it, a mapping executes it with these arguments instead, False
+refuses it, and a text refuses it with that reason."""
+
+_INTERRUPTED = "This call was interrupted before it ran. Call the tool again if the result is still needed."
+_REFUSED_CALL = "This call was denied and did not run."
+_NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
+_OVERDUE = "Not run: the time for this run is over. Answer with what is known."
+_ENDED = "Not run: the model's turn did not end normally."
+
+_REFUSALS = frozenset({"refusal", "content_filter"})
+
+
+class ToolResult(Protocol):
+    """What the loop needs to know of an executed or answered call."""
+
+    @property
+    def call(self) -> ToolCallRecord:
+        """The call."""
+
+    @property
+    def message(self) -> ToolMessage:
+        """What the model is told."""
+
+    @property
+    def return_direct(self) -> bool:
+        """Whether the result is the run's answer."""
+
+
+@dataclass(frozen=True)
+class CallModel:
+    """Make one request.
+
+    Attributes:
+        messages: The history to send: the run's own list, not to be changed or kept.
+        choice: `asked` sends the caller's tool choice, `free` drops a forced one, `none` forbids calls (tools stay declared).
+    """
+
+    messages: Sequence[BaseMessage]
+    choice: Literal["asked", "free", "none"]
+
+
+@dataclass(frozen=True)
+class RunTools:
+    """Answer these calls of `message`, in this order. A call with `args` None is answered with its `why`, not executed.
+
+    Attributes:
+        message: The AI message that made the calls.
+        calls: The calls to answer.
+        positions: The position of each call among all calls of its message.
+        messages: The conversation so far, for tools that ask for it: the run's own list, not to be changed or kept.
+    """
+
+    message: AIMessage
+    calls: Sequence[ToolCallRecord]
+    positions: Sequence[int]
+    messages: Sequence[BaseMessage]
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended.
+
+    Attributes:
+        stop_reason: Why it ended.
+        turns: How many requests were made.
+        usage: The tokens of all turns together, where any were reported.
+        pending: The calls left to the caller.
+        direct: The results of `return_direct` tools that end the run.
+    """
+
+    stop_reason: StopReason
+    turns: int
+    usage: UsageMetadata | None
+    pending: Sequence[ToolCallRecord] = ()
+    direct: Sequence[ToolMessage] = ()
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run is asked to do, fixed before it starts.
+
+    Attributes:
+        limits: What ends it.
+        callers: Names of tools that were only declared: their calls are left to the caller.
+        ends: Names of declared tools that must be called to end the run (the schema of a structured output): until then
+            the tool choice stays as asked.
+        decisions: What to do with calls that the input ends in, by call id; True for all of them. None: they are answered
+            as interrupted.
+    """
+
+    limits: Limits
+    callers: Collection[str] = ()
+    ends: Collection[str] = ()
+    decisions: Mapping[str, Decision] | Literal[True] | None = None
+
+
+Action = CallModel | RunTools
+Loop = Generator[Action, Any, RunOutcome]
+
+
+def tool_loop(history: Sequence[BaseMessage], plan: RunPlan, clock: Callable[[], float]) -> Loop:
+    """Run a conversation until it ends.
+
+    Args:
+        history: The repaired input, without unanswered calls except those it ends in. It is copied.
+        plan: Limits and names.
+        clock: Seconds, from any fixed start.
+
+    Raises:
+        LimitReachedError: A limit was reached and `plan.limits.on_limit` is "raise".
+    """
+    run = _Run(list(history), plan, Progress(plan.limits, clock()), clock)
+    return (yield from run.conversation())
+
+
+def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
+    """The calls of a turn as its verdict names them, and why they must not run, if so. No verdict: nothing may run."""
+    own = message.response_metadata.get(KEY) or {}
+    calls = {entry["id"]: entry for entry in own.get("calls", ())}
+    return [_judged(call, calls.get(call.id)) for call in calls_of(message)], own.get("blocked")
+
+
+def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCallRecord:
+    if verdict is None:
+        return replace(call, args=None, why=_ENDED)
+    return call if verdict.get("ok") else replace(call, args=None, why=verdict.get("why") or call.why or _ENDED)
+
+
+class _Run:
+    """The state of one run of the loop."""
+
+    def __init__(self, history: list[BaseMessage], plan: RunPlan, progress: Progress, clock: Callable[[], float]) -> None:
+        self._history = history
+        self._plan = plan
+        self._progress = progress
+        self._clock = clock
+
+    def conversation(self) -> Loop:
+        yield from self._answer_input()
+        while True:
+            choice: Literal["asked", "free"] = "asked" if not self._progress.turns or self._plan.ends else "free"
+            message, calls, blocked = yield from self._turn(choice)
+            outcome = self._end_without_results(message, calls, blocked)
+            if outcome is not None and not calls:
+                return outcome
+            outcome = (yield from self._answer(message, calls)) or outcome
+            if outcome is not None:
+                return outcome
+            reason = self._progress.reached(self._clock())
+            if reason is not None:
+                return (yield from self._at_limit(reason))
+
+    def _turn(self, choice: Literal["asked", "free", "none"]) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
+        """One request; the stored message joins the history."""
+        message, calls, blocked = yield CallModel(self._history, choice)
+        self._progress.count_turn(message.usage_metadata)
+        self._history.append(message)
+        return message, calls, blocked
+
+    def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
+        """The ends that do not depend on tool results."""
+        if blocked in _REFUSALS or message.additional_kwargs.get("refusal"):
+            return self._outcome("refused")
+        return None if calls else self._outcome("complete")
+
+    def _answer(self, message: AIMessage, calls: list[ToolCallRecord]) -> Generator[Action, Any, RunOutcome | None]:
+        """Answer a turn's calls, except those left to the caller."""
+        pending = [call for call in calls if call.name in self._plan.callers and call.args is not None]
+        left = {call.id for call in pending}
+        answered = [(number, call) for number, call in enumerate(calls) if call.id not in left]
+        results: list[ToolResult] = []
+        if answered:
+            results = yield from self._run_tools(message, self._admitted(answered))
+        if pending:
+            return self._outcome("calls_pending", pending=pending)
+        if results and all(result.return_direct for result in results):
+            return self._outcome("return_direct", direct=[result.message for result in results])
+        return None
+
+    def _admitted(self, answered: list[tuple[int, ToolCallRecord]]) -> list[tuple[int, ToolCallRecord]]:
+        """The same calls; those that a limit forbids will be answered with that."""
+        wanted = [call for _, call in answered if call.args is not None]
+        overdue = self._progress.overdue(self._clock())
+        allowed = 0 if overdue else self._progress.admit(wanted)
+        stopped = {call.id for call in wanted[allowed:]}
+        why = _OVERDUE if overdue else _NO_CALLS_LEFT
+        return [(number, replace(call, args=None, why=why) if call.id in stopped else call) for number, call in answered]
+
+    def _run_tools(self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]]) -> Generator[Action, Any, list[ToolResult]]:
+        positions = [number for number, _ in answered]
+        results: list[ToolResult] = yield RunTools(message, [call for _, call in answered], positions, self._history)
+        self._history.extend(result.message for result in results)
+        self._progress.count_results([(result.call, str(result.message.content)) for result in results])
+        return results
+
+    def _at_limit(self, reason: StopReason) -> Generator[Action, Any, RunOutcome]:
+        on_limit = self._plan.limits.on_limit
+        if on_limit == "raise":
+            raise LimitReachedError(f"the run reached its limit: {reason}", reason)
+        if on_limit == "answer":
+            message, calls, _ = yield from self._turn("none")
+            if calls:  # forbidden, yet some servers let the model call: answered, never executed
+                refused = [(number, replace(call, args=None, why=_NO_CALLS_LEFT)) for number, call in enumerate(calls)]
+                yield from self._run_tools(message, refused)
+        return self._outcome(reason)
+
+    def _answer_input(self) -> Generator[Action, Any, None]:
+        """Answer the calls that the input ends in: as interrupted, or as decided."""
+        message, results = _open_end(self._history)
+        if message is None:
+            return
+        calls = calls_of(message)
+        open_calls = [(number, self._decided(call)) for number, call in enumerate(calls) if call.id not in results]
+        if open_calls:
+            yield from self._run_tools(message, open_calls)
+
+    def _decided(self, call: ToolCallRecord) -> ToolCallRecord:
+        decisions = self._plan.decisions
+        decision = decisions if decisions is True else (decisions or {}).get(call.id)
+        if decision is True:
+            return call
+        if isinstance(decision, Mapping):
+            return replace(call, args=dict(decision), why=None)
+        why = decision if isinstance(decision, str) else _INTERRUPTED if decision is None else _REFUSED_CALL
+        return replace(call, args=None, why=why)
+
+    def _outcome(self, reason: StopReason, *, pending: Sequence[ToolCallRecord] = (), direct: Sequence[ToolMessage] = ()) -> RunOutcome:
+        progress = self._progress
+        return RunOutcome(reason, progress.turns, progress.usage, pending, direct)
+
+
+def _open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, set[str]]:
+    """The AI message whose calls or results the history ends in, and the ids of its results."""
+    results: set[str] = set()
+    for message in reversed(history):
+        if isinstance(message, ToolMessage):
+            results.add(message.tool_call_id)
+        else:
+            return (message if isinstance(message, AIMessage) else None), results
+    return None, results

@@ -1,0 +1,278 @@
+"""The run message and the messages it carries: reading them, marking them, taking them out again.
+
+Everything here is a pure function of plain LangChain messages. The package keeps what it must remember of a message
+under one key of `response_metadata`, `KEY`:
+
+- of a turn as it leaves the accumulator: `{"calls": [...], "blocked": reason | None}`, the verdict;
+- of a stored AI message: `{"calls": [{"id", "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
+- of a run message: `{"messages": [...], "stop_reason", "turns", "usage"}`, the carrier.
+"""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.utils import message_chunk_to_message
+
+__all__ = [
+    "KEY",
+    "ToolCallRecord",
+    "call_ids",
+    "calls_of",
+    "carried",
+    "carry",
+    "final_message",
+    "new_messages",
+    "number_messages",
+    "parse_arguments",
+    "remember",
+    "run_usage",
+    "text_of",
+    "without_carrier",
+]
+
+KEY = "autotools"
+"""The one key in `response_metadata` that belongs to this package."""
+
+_LIVE = "_autotools_messages"  # non-field attribute of a chunk, message or error: `+`, dumps and checkpoints drop it
+_NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
+_UNCARRIED = "artifact not carried"
+
+_M = TypeVar("_M", bound=BaseMessage)
+
+
+@dataclass(frozen=True)
+class ToolCallRecord:
+    """One tool call of an AI message.
+
+    Attributes:
+        id: The call's id; its result carries the same one.
+        name: The tool's name as the model wrote it.
+        arguments: The raw JSON text of the arguments, as the model wrote it.
+        args: The parsed arguments, or None where the call must not be executed.
+        why: Why `args` is None, in words for the model.
+        wire_id: The id that the server sent, where `id` had to replace it.
+        extra: Unknown keys that the server sent with the call, to be sent back to it.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    args: dict[str, Any] | None = None
+    why: str | None = None
+    wire_id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def text_of(message: BaseMessage) -> str:
+    """The text of a message: its string content, or its text blocks joined."""
+    return message.content if isinstance(message.content, str) else str(message.text)
+
+
+def _not_json(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def parse_arguments(raw: str) -> dict[str, Any] | None:
+    """Read `raw` as exactly one JSON object; None if it is anything else (NaN and Infinity are not JSON)."""
+    try:
+        value = json.loads(raw, strict=False, parse_constant=_not_json)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _own(message: BaseMessage) -> Mapping[str, Any]:
+    """What the package keeps of this message; empty where there is nothing, or something foreign."""
+    own = message.response_metadata.get(KEY)
+    return own if isinstance(own, Mapping) else {}
+
+
+def call_ids(message: AIMessage) -> list[str | None]:
+    """The ids of every call of an AI message, executable or not, in the order the model wrote them."""
+    if not message.invalid_tool_calls:
+        return [call["id"] for call in message.tool_calls]
+    return [entry["id"] for entry in _ordered(message)]
+
+
+def _ordered(message: AIMessage) -> list[Any]:
+    """Valid and invalid calls in the recorded order; calls without a record follow."""
+    position = {entry.get("id"): number for number, entry in enumerate(_own(message).get("calls", ()))}
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    return sorted(calls, key=lambda call: position.get(call["id"], len(position)))
+
+
+def calls_of(message: AIMessage) -> list[ToolCallRecord]:
+    """Every call of an AI message, executable or not, in the order the model wrote them.
+
+    The recorded argument text is believed only while it says what the message's own call says: an edited call wins.
+    """
+    records = {entry.get("id"): entry for entry in _own(message).get("calls", ())}
+    return [_record(call, records.get(call["id"], {})) for call in _ordered(message)]
+
+
+def _record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecord:
+    raw, args, why = record.get("arguments"), call.get("args"), call.get("error")
+    if call.get("type") == "invalid_tool_call":
+        written = args if isinstance(args, str) else ""
+        arguments = raw if raw is not None else written.removeprefix("!")
+        args, why = None, why or record.get("why") or "the arguments are not one complete JSON object"
+    elif raw is None or parse_arguments(raw) != args:
+        arguments = json.dumps(args, ensure_ascii=False, separators=(",", ":"))
+    else:
+        arguments = raw
+    return ToolCallRecord(
+        id=call.get("id") or "",
+        name=call.get("name") or "",
+        arguments=arguments,
+        args=args,
+        why=why,
+        wire_id=record.get("wire_id"),
+        extra=record.get("extra") or {},
+    )
+
+
+# ---------------------------------------------------------------------------------------------- the carrier
+
+
+def carried(message: BaseMessage) -> list[BaseMessage] | None:
+    """The messages that a run message carries; None if it is no run message."""
+    entries = _own(message).get("messages")
+    return None if entries is None else messages_from_dict(entries)
+
+
+def carry(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """Messages as plain data for the carrier. An artifact that is not plain data is marked, not carried."""
+    return messages_to_dict([_plain(message) for message in messages])
+
+
+def _plain(message: BaseMessage) -> BaseMessage:
+    if not isinstance(message, ToolMessage) or message.artifact is None or _is_plain(message.artifact):
+        return message
+    return message.model_copy(update={"artifact": {KEY: _UNCARRIED, "type": type(message.artifact).__qualname__}})
+
+
+def _is_plain(value: Any) -> bool:
+    if value is None or isinstance(value, bool | int | float | str):
+        return True
+    if type(value) is dict:
+        return all(type(key) is str and _is_plain(item) for key, item in value.items())
+    return type(value) is list and all(map(_is_plain, value))
+
+
+def without_carrier(message: _M) -> _M:
+    """The message with nothing of a run in its metadata; itself where there is nothing to remove."""
+    own = _own(message)
+    if "messages" not in own and "stop_reason" not in own:
+        return message
+    kept = {key: own[key] for key in ("calls",) if key in own}
+    metadata = {key: value for key, value in message.response_metadata.items() if key != KEY}
+    return message.model_copy(update={"response_metadata": metadata | ({KEY: kept} if kept else {})})
+
+
+def remember(holder: Any, messages: Iterable[BaseMessage]) -> None:
+    """Let `holder` (a chunk, a message or an error) answer `new_messages` with these, outside its data."""
+    holder.__dict__[_LIVE] = list(messages)
+
+
+def _remembered(holder: Any) -> list[BaseMessage] | None:
+    messages = getattr(holder, "__dict__", {}).get(_LIVE)
+    return None if messages is None else list(messages)
+
+
+# ---------------------------------------------------------------------------------------------- for users
+
+
+def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
+    """The plain messages that a chunk, a run message or an error of a run brings.
+
+    Over a stream: the messages of all chunks, one after another, are those of their sum and those of `invoke`.
+
+    Args:
+        source: What `stream` yielded or `invoke` returned (also of a model without constructor tools), or the exception that
+            ended a run. Of an exception it is what had completed and no chunk has delivered; it is found through
+            `__cause__`, `__context__` and exception groups too.
+
+    Returns:
+        New messages in order, ready to be appended to the history. Empty for a chunk that completes none.
+    """
+    if isinstance(source, BaseException):
+        return _of_error(source, set()) or []
+    messages = carried(source)
+    if messages is None:
+        messages = _remembered(source)
+    if messages is not None:
+        return messages
+    if not isinstance(source, AIMessageChunk):
+        return [source]
+    return [message_chunk_to_message(source)] if source.chunk_position == "last" else []
+
+
+def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] | None:
+    if error is None or id(error) in seen:
+        return None
+    seen.add(id(error))
+    messages = _remembered(error)
+    if messages is not None:
+        return messages
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for other in (error.__cause__, error.__context__, *inner):
+        messages = _of_error(other, seen)
+        if messages is not None:
+            return messages
+    return None
+
+
+def final_message(run: BaseMessage) -> AIMessage:
+    """The last AI message of a run alone, without the texts of earlier turns: `model | final_message | parser`.
+
+    Raises:
+        ValueError: `run` is not an AI message.
+    """
+    if not isinstance(run, AIMessage):
+        raise ValueError(f"final_message takes what a chat model returned, not a {type(run).__name__}")
+    for message in reversed(carried(run) or _remembered(run) or ()):
+        if isinstance(message, AIMessage):
+            return message
+    plain = message_chunk_to_message(run) if isinstance(run, AIMessageChunk) else run
+    return without_carrier(cast("AIMessage", plain))
+
+
+def run_usage(run: BaseMessage) -> UsageMetadata | None:
+    """The tokens of all turns of a run together; None where no turn reported any.
+
+    (`usage_metadata` of a run message is its last turn's: the size of the context.)
+    """
+    usage = _own(run).get("usage")
+    return usage if usage is not None else getattr(run, "usage_metadata", None)
+
+
+# ---------------------------------------------------------------------------------------------- order
+
+
+def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> list[_M]:
+    """Mark the messages of one model turn with where they stand.
+
+    Args:
+        generation: The turn's `generation_id`, see `generation_id`.
+        messages: The AI message (number 0) and its results, or a part of them.
+        first: The number of the first of `messages` within the generation.
+    """
+    return [_numbered(message, generation, number) for number, message in enumerate(messages, first)]
+
+
+def _numbered(message: _M, generation: str, number: int) -> _M:
+    marks: dict[str, Any] = {"generation_id": generation, "message_order_idx": number}
+    if number:
+        marks["tool_call_idx"] = number - 1
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, **marks}})
+
+
+def generation_id(message: AIMessage, position: int) -> str:
+    """The id of one model turn, derived from its message and the number of messages before it."""
+    calls = "\x1f".join(str(call) for call in call_ids(message))
+    return str(uuid.uuid5(_NAMESPACE, f"{position}\x1e{message.id}\x1e{calls}\x1e{text_of(message)}"))

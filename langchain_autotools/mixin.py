@@ -1,0 +1,344 @@
+"""The one place where the tool loop meets LangChain's `BaseChatModel`.
+
+`ToolsAndMessagesMixin` makes a chat model of anything that can make one request: it needs `raw_stream` and gives the rest of
+the interface, with tools that run. The methods here carry chunks between core, the model and a `Run`, once synchronously and
+once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn`, `settings`).
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
+from typing import Any, Literal, Self, cast
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.runnables import RunnableConfig
+from pydantic import Field, PrivateAttr, model_validator
+
+from .errors import ConfigurationError
+from .event_stream import arun_events, run_events
+from .limits import OnLimit
+from .loop import CallModel, Decision
+from .messages import remember
+from .outward import sum_chunks
+from .raw_model import RawChatModel
+from .run import Run, failing, stored_message
+from .settings import RUN_KEYWORDS, Toolbox, portable_tools, run_settings, toolbox_of, usable_tools
+from .tracing import astart_trace, start_trace
+
+__all__ = ["ToolsAndMessagesMixin"]
+
+_Turn = Callable[[CallModel], Iterator[AIMessage]]
+_AsyncTurn = Callable[[CallModel], AsyncGenerator[AIMessage, None]]
+
+
+class ToolsAndMessagesMixin(RawChatModel):
+    """A chat model that runs its own tools.
+
+    A subclass implements `raw_stream` (and, where it can, `araw_stream`, `raw_invoke`, `araw_invoke`) and inherits the whole
+    interface of `BaseChatModel`. With `tools`, `invoke`, `stream`, their asynchronous twins, `batch` and the v3 event streams
+    are a whole conversation: the model's calls are executed, their results sent back, until it answers. Without `tools` it
+    behaves like any LangChain chat model; `bind_tools` declares tools and never executes them.
+    """
+
+    tools: Any = Field(default=(), exclude=True, repr=False)
+    """The tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, or a
+    `ToolExecutor`. Builtin tools of the vendor (dicts) are declared only."""
+
+    max_turns: int | None = 25
+    """How many model turns of one run may ask for tools."""
+    max_tool_calls: int | None = None
+    """How many tool calls one run may execute."""
+    token_budget: int | None = None
+    """How many tokens all turns of one run together may use."""
+    context_window: int | None = None
+    """How many tokens the context may hold; None takes it from the model's profile, where that is known."""
+    deadline: float | None = None
+    """How many seconds a run may take before it starts no further work."""
+    no_progress: int | None = 3
+    """How many times in a row the same calls may give the same results."""
+    polling_tools: Sequence[str] = ()
+    """Names of tools whose repeated calls are no sign of standing still."""
+    on_limit: OnLimit = "answer"
+    """What a reached limit leads to: `answer` asks for one last answer without tools, `return` returns the run as it stands,
+    `raise` raises `LimitReachedError`."""
+
+    parallel: bool = True
+    """Whether the calls of one turn run side by side."""
+    max_concurrency: int | None = None
+    """How many calls of one turn run at the same time."""
+    tool_timeout: float | None = None
+    """How many seconds one tool call may take."""
+
+    message_separator: str = "\n"
+    """What stands in the run's text between the texts of two turns, where the first does not end in white space."""
+    carry_messages: bool = True
+    """Whether the run message carries the new messages as data."""
+    on_executing: Any = Field(default=None, exclude=True, repr=False)
+    """Called with each call just before it runs."""
+    on_executed: Any = Field(default=None, exclude=True, repr=False)
+    """Called with each result as soon as its call has run."""
+
+    _toolbox: Toolbox | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _check_run_settings(self) -> Self:
+        run_settings(self, self._own_tools(), {})
+        return self
+
+    def _own_tools(self) -> Toolbox:
+        """The model's own tools, made ready once for each value of `tools`."""
+        if self._toolbox is None or self._toolbox.source is not self.tools:
+            self._toolbox = toolbox_of(self)
+        return self._toolbox
+
+    # ------------------------------------------------------------------------------------------ a run, for users
+
+    def _run(self, input: LanguageModelInput, kwargs: dict[str, Any]) -> Run | None:
+        """A new run over the input; None where the model has no tools of its own. Takes the run's keywords out of `kwargs`."""
+        if not self.tools:
+            if kwargs.pop("resume", None) is not None:
+                raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
+            for key in RUN_KEYWORDS & kwargs.keys():
+                del kwargs[key]
+            return None
+        return Run(self._convert_input(input).to_messages(), run_settings(self, self._own_tools(), kwargs))
+
+    def _streams(self, run: Run, kwargs: dict[str, Any], *, async_api: bool) -> bool:
+        """Whether a streamed run may stream its turns."""
+        return self._should_stream(async_api=async_api, **{**kwargs, "tools": run.settings.tools, "stream": True})
+
+    def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        """Answer the input: with `tools` a whole conversation, else one turn.
+
+        Args:
+            input: Messages, a prompt or a text.
+            config: LangChain's configuration; callbacks, tags and metadata reach turns and tools.
+            **kwargs: `stop`, any run setting (`max_turns=3`, `on_limit="raise"`, ...), `resume` (see `resume`), and what
+                goes to the vendor.
+
+        Returns:
+            The run message; `new_messages` takes the new messages out of it.
+        """
+        run = self._run(input, kwargs)
+        if run is None:
+            return stored_message(super().invoke(input, config, **kwargs), self.output_version)
+        invoke = super().invoke
+
+        def turn(action: CallModel) -> Iterator[AIMessage]:
+            yield invoke(list(action.messages), trace.child, **kwargs, **run.request(action))
+
+        trace = start_trace(self, config, run.input)
+        with failing(run):
+            try:
+                message = run.message(list(self._drive(run, turn, trace.child)))
+            except BaseException as error:
+                trace.manager.on_chain_error(error)
+                raise
+        trace.manager.on_chain_end({"output": message})
+        return message
+
+    async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        """Like `invoke`, asynchronously."""
+        run = self._run(input, kwargs)
+        if run is None:
+            return stored_message(await super().ainvoke(input, config, **kwargs), self.output_version)
+        invoke = super().ainvoke
+
+        async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
+            yield await invoke(list(action.messages), trace.child, **kwargs, **run.request(action))
+
+        trace = await astart_trace(self, config, run.input)
+        with failing(run):
+            try:
+                message = run.message([chunk async for chunk in self._adrive(run, turn, trace.child)])
+            except BaseException as error:
+                await trace.manager.on_chain_error(error)
+                raise
+        await trace.manager.on_chain_end({"output": message})
+        return message
+
+    def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Answer the input piece by piece: text as it is written, every new message as it completes.
+
+        The chunks sum to what `invoke` returns; `new_messages(chunk)` gives the messages a chunk completes.
+        """
+        run = self._run(input, kwargs)
+        if run is None:
+            yield from self._remembering(super().stream(input, config, **kwargs))
+            return
+        streams = self._streams(run, kwargs, async_api=False)
+        stream, invoke = super().stream, super().invoke
+
+        def turn(action: CallModel) -> Iterator[AIMessage]:
+            request = {**kwargs, **run.request(action)}
+            messages = list(action.messages)
+            return stream(messages, trace.child, **request) if streams else iter([invoke(messages, trace.child, **request)])
+
+        trace = start_trace(self, config, run.input)
+        with failing(run):
+            try:
+                for chunk in self._drive(run, turn, trace.child):
+                    trace.see(chunk)
+                    yield chunk
+                    run.delivered()
+            except BaseException as error:
+                trace.manager.on_chain_error(error)
+                raise
+        trace.manager.on_chain_end(trace.output())
+
+    async def astream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Like `stream`, asynchronously."""
+        run = self._run(input, kwargs)
+        if run is None:
+            async with aclosing(self._aremembering(super().astream(input, config, **kwargs))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            return
+        streams = self._streams(run, kwargs, async_api=True)
+        stream, invoke = super().astream, super().ainvoke
+
+        async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
+            request = {**kwargs, **run.request(action)}
+            messages = list(action.messages)
+            if not streams:
+                yield await invoke(messages, trace.child, **request)
+                return
+            async with aclosing(_generator(stream(messages, trace.child, **request))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+        trace = await astart_trace(self, config, run.input)
+        with failing(run):
+            try:
+                async with aclosing(self._adrive(run, turn, trace.child)) as chunks:
+                    async for chunk in chunks:
+                        trace.see(chunk)
+                        yield chunk
+                        run.delivered()
+            except BaseException as error:
+                await trace.manager.on_chain_error(error)
+                raise
+        await trace.manager.on_chain_end(trace.output())
+
+    def resume(
+        self,
+        history: LanguageModelInput,
+        decisions: Mapping[str, Decision] | Literal[True] = True,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Go on with a history that ends in unanswered calls, executing those that `decisions` approve.
+
+        Without this a run answers such calls as interrupted: a history may come from anybody. The keyword `resume=decisions`
+        does the same for `stream`, `ainvoke` and `astream`.
+
+        Args:
+            history: The messages; the last AI message has calls without results.
+            decisions: True to execute all of them; or by call id: True to execute, a dict to execute with these arguments
+                instead, False or a text to refuse (the text is what the model is told). A call without a decision is
+                answered as interrupted.
+            config: LangChain's configuration.
+            **kwargs: As of `invoke`.
+        """
+        return self.invoke(history, config, resume=decisions, **kwargs)
+
+    async def aresume(
+        self,
+        history: LanguageModelInput,
+        decisions: Mapping[str, Decision] | Literal[True] = True,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Like `resume`, asynchronously."""
+        return await self.ainvoke(history, config, resume=decisions, **kwargs)
+
+    def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
+        """The events of an answer; version "v3" of a model with tools tells the whole conversation as one message."""
+        if version == "v3" and self.tools:
+            return run_events(self, input, config, kwargs)
+        return super().stream_events(input, config, version=version, **kwargs)
+
+    def astream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
+        """Like `stream_events`, asynchronously."""
+        if version == "v3" and self.tools:
+            return arun_events(self, input, config, kwargs)
+        return super().astream_events(input, config, version=version, **kwargs)
+
+    # ------------------------------------------------------------------------------------------ copies
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that knows nothing of what this one had made ready (core's cache key among it)."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy.__dict__.pop("_serialized", None)
+        return copy
+
+    def __getstate__(self) -> dict[Any, Any]:
+        state = super().__getstate__()
+        fields = {key: value for key, value in state["__dict__"].items() if key != "_serialized"}
+        own = {**(state["__pydantic_private__"] or {}), "_toolbox": None}
+        return {**state, "__dict__": {**fields, "tools": portable_tools(self.tools)}, "__pydantic_private__": own}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__["tools"] = usable_tools(self.tools)
+
+    # ------------------------------------------------------------------------------------------ the drivers
+
+    def _drive(self, run: Run, turn: _Turn, config: RunnableConfig) -> Iterator[AIMessageChunk]:
+        """Carry out what the run asks for."""
+        while (action := run.next()) is not None:
+            if isinstance(action, CallModel):
+                for part in turn(action):
+                    yield from run.part(part)
+                yield run.turn_done()
+            else:
+                with closing(run.settings.execute(action, config)) as results:
+                    for result in results:
+                        yield run.result(action, result)
+                run.tools_done()
+        yield from run.end()
+
+    async def _adrive(self, run: Run, turn: _AsyncTurn, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
+        """Like `_drive`, asynchronously."""
+        while (action := run.next()) is not None:
+            if isinstance(action, CallModel):
+                async with aclosing(turn(action)) as parts:
+                    async for part in parts:
+                        for chunk in run.part(part):
+                            yield chunk
+                yield run.turn_done()
+            else:
+                async with aclosing(run.settings.aexecute(action, config)) as results:
+                    async for result in results:
+                        yield run.result(action, result)
+                run.tools_done()
+        for chunk in run.end():
+            yield chunk
+
+    def _remembering(self, chunks: Iterable[AIMessage]) -> Iterator[AIMessageChunk]:
+        """The chunks of a model without tools of its own; the last one also knows the whole message."""
+        parts: list[AIMessageChunk] = []
+        for chunk in chunks:
+            yield self._remembered(chunk, parts)
+
+    async def _aremembering(self, chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessageChunk, None]:
+        parts: list[AIMessageChunk] = []
+        async with aclosing(_generator(chunks)) as source:
+            async for chunk in source:
+                yield self._remembered(chunk, parts)
+
+    def _remembered(self, chunk: AIMessage, parts: list[AIMessageChunk]) -> AIMessageChunk:
+        if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
+            remember(chunk, [chunk])
+            return cast("AIMessageChunk", chunk)
+        parts.append(chunk)
+        if chunk.chunk_position == "last":
+            remember(chunk, [stored_message(sum_chunks(parts), self.output_version)])
+        return chunk
+
+
+def _generator(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:
+    """Core's streams are generators, though typed as iterators; closing one closes the request under it."""
+    return cast("AsyncGenerator[AIMessage, None]", chunks)

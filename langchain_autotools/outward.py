@@ -1,0 +1,189 @@
+"""What a run hands to its caller: the chunks of every turn made into parts of one message.
+
+`RunOutput` holds the state of one run's outward stream. It does no I/O and returns the chunks to hand on; `invoke` sums the
+very same chunks, so both always say the same (design: "The run message and its carrier").
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.tool import ToolCallChunk
+from langchain_core.messages.utils import message_chunk_to_message
+
+from .loop import RunOutcome
+from .messages import KEY, ToolCallRecord, carry, generation_id, number_messages, remember, text_of
+
+__all__ = ["RunOutput", "sum_chunks"]
+
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"})
+_PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
+
+
+def sum_chunks(chunks: Sequence[AIMessageChunk]) -> AIMessage:
+    """The message that the chunks of a stream make together, in one step: linear where `+` one by one is not."""
+    return message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))  # type: ignore[return-value]
+
+
+class RunOutput:
+    """The outward side of one run.
+
+    Args:
+        position: How many messages the run's history has before the run's first new message.
+        separator: What stands between the texts of two turns.
+        carry_messages: Whether the chunks carry the new messages as data.
+        blocks: Whether content is a list of v1 content blocks.
+    """
+
+    def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool) -> None:
+        self._position = position
+        self._separator = separator
+        self._carry = carry_messages
+        self._blocks = blocks
+        self._last_character = ""
+        self._separator_due = False
+        self._generation: str | None = None
+        self._message: AIMessage | None = None
+        self._indices: dict[object, int] = {}
+        self._next_index = 0
+        self._handed_out: list[BaseMessage] = []
+        self._delivered = 0
+
+    # ------------------------------------------------------------------------------------------ turns
+
+    def chunk(self, chunk: AIMessageChunk) -> list[AIMessageChunk]:
+        """The outward form of a turn's chunk: its text and reasoning, without ids, calls and metadata."""
+        content, extra = chunk.content, chunk.additional_kwargs
+        if type(content) is str and not extra and not chunk.chunk_position:
+            if not content:
+                return []
+            clean = chunk.model_copy(update={"id": None, "response_metadata": {}, "additional_kwargs": {}})
+            return self._separated(clean, content)
+        return self._general(content, extra)
+
+    def whole(self, message: AIMessage) -> list[AIMessageChunk]:
+        """The outward form of a turn that came as one message."""
+        return self._general(message.content, message.additional_kwargs)
+
+    def _general(self, content: str | list[Any], extra: dict[str, Any]) -> list[AIMessageChunk]:
+        kept = {key: value for key, value in extra.items() if isinstance(value, str)}
+        if isinstance(content, list):
+            content = [self._renumbered(block) for block in content if not _is_call(block)]
+        if not content and not kept:
+            return []
+        chunk = AIMessageChunk(content=content, additional_kwargs=kept, response_metadata=self._version())
+        return self._separated(chunk, text_of(chunk))
+
+    def _version(self) -> dict[str, Any]:
+        return {"output_version": "v1"} if self._blocks else {}
+
+    def _separated(self, chunk: AIMessageChunk, text: str) -> list[AIMessageChunk]:
+        """The chunk, after a separator where one is due."""
+        if not text:
+            return [chunk]
+        due = self._separator_due and self._separator and self._last_character and not self._last_character.isspace()
+        self._separator_due = False
+        self._last_character = text[-1]
+        return [self._text(self._separator), chunk] if due else [chunk]
+
+    def _text(self, text: str) -> AIMessageChunk:
+        if not self._blocks:
+            return AIMessageChunk(content=text)
+        block = {"type": "text", "text": text, "index": self._new_index()}
+        return AIMessageChunk(content=[block], response_metadata=self._version())
+
+    def _new_index(self) -> int:
+        self._next_index += 1
+        return self._next_index - 1
+
+    def _renumbered(self, block: Any) -> Any:
+        """The block with an index that no block of another turn has."""
+        if not isinstance(block, dict):
+            return block
+        if "index" not in block:
+            return {**block, "index": self._new_index()} if self._blocks else block
+        known = (self._generation, block["index"])
+        if known not in self._indices:
+            self._indices[known] = self._new_index()
+        return {**block, "index": self._indices[known]}
+
+    # ------------------------------------------------------------------------------------------ messages
+
+    def message(self, message: AIMessage) -> tuple[AIMessage, AIMessageChunk]:
+        """A turn's finished AI message: in its place, and the chunk that brings it."""
+        self._generation = generation_id(message, self._position + len(self._handed_out))
+        (self._message,) = number_messages(self._generation, [message])
+        self._separator_due = True
+        return self._message, self._bring(self._message)
+
+    def result(self, message: ToolMessage, of: AIMessage, position: int) -> tuple[ToolMessage, AIMessageChunk]:
+        """A result of the call at `position` of `of`: in its place, and the chunk that brings it."""
+        generation = of.response_metadata.get("generation_id")
+        if generation is not None:
+            (message,) = number_messages(generation, [message], position + 1)
+        return message, self._bring(message)
+
+    def _bring(self, message: BaseMessage) -> AIMessageChunk:
+        self._handed_out.append(message)
+        metadata: dict[str, Any] = {KEY: {"messages": carry([message])}} if self._carry else {}
+        chunk = AIMessageChunk(content=[] if self._blocks else "", response_metadata={**metadata, **self._version()})
+        if not self._carry:
+            remember(chunk, [message])
+        return chunk
+
+    def delivered(self) -> None:
+        """Note that the caller has everything that was brought so far."""
+        self._delivered = len(self._handed_out)
+
+    def undelivered(self) -> list[BaseMessage]:
+        """The messages that no chunk has delivered; of an `invoke` all that came so far."""
+        return self._handed_out[self._delivered :]
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def end(self, outcome: RunOutcome) -> Iterable[AIMessageChunk]:
+        """The last chunks: the text of direct results, then what is true of the run as a whole."""
+        for result in outcome.direct:
+            self._separator_due = True
+            text = text_of(result)
+            if text:
+                yield from self._separated(self._text(text), text)
+        yield self._last(outcome)
+
+    def _last(self, outcome: RunOutcome) -> AIMessageChunk:
+        message = self._message or AIMessage(content="")
+        metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN}
+        run = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
+        brought: dict[str, Any] = {"messages": []} if self._carry else {}
+        calls = [_call_chunk(call, self._new_index()) for call in outcome.pending]
+        chunk = AIMessageChunk(
+            content=[{"type": "tool_call_chunk", **call} for call in calls] if self._blocks else "",
+            id=message.id,
+            additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
+            response_metadata={**metadata, KEY: {**self._records(outcome.pending), **brought, **run}, **self._version()},
+            tool_call_chunks=calls,
+            usage_metadata=message.usage_metadata,
+            chunk_position="last",
+        )
+        if not self._carry:
+            remember(chunk, [])
+        return chunk
+
+    def _records(self, pending: Sequence[ToolCallRecord]) -> dict[str, Any]:
+        """What is remembered of the calls left to the caller, so that they go back as the model wrote them."""
+        wanted = {call.id for call in pending}
+        own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
+        kept = {key: value for key, value in own.items() if key != "calls"}
+        records = [entry for entry in own.get("calls", ()) if entry["id"] in wanted]
+        return {**kept, "calls": records} if records else kept
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+
+
+def _call_chunk(call: ToolCallRecord, index: int) -> ToolCallChunk:
+    arguments = call.arguments or json.dumps(call.args)
+    return ToolCallChunk(name=call.name, args=arguments, id=call.id, index=index, type="tool_call_chunk")

@@ -1,0 +1,151 @@
+"""A chat model that makes one request: what a subclass gives, and what LangChain's core asks for.
+
+The synchronous and asynchronous methods differ only by their `await`s; what a turn does with its raw chunks is in `turn`.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from typing import Any, cast
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import run_in_executor
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from .settings import RUN_KEYWORDS
+from .turn import Turn, as_chunk
+
+__all__ = ["RawChatModel"]
+
+
+class RawChatModel(BaseChatModel):
+    """A chat model made of `raw_stream`: one request at a time, tools declared and never executed."""
+
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Make one request and yield its reply, chunk by chunk as it is on the wire: ids, fragments and all.
+
+        Text is `content`; fragments of tool calls are `tool_call_chunks`, or the wire's own dicts in
+        `additional_kwargs["tool_calls"]`; `usage_metadata` and `response_metadata` may come on any chunk. A stream that
+        broke off before its end ends in a chunk with `response_metadata={"finish_reason": "incomplete"}`, or raises.
+
+        Args:
+            messages: The messages to send, valid for any vendor.
+            stop: Stop sequences.
+            **kwargs: `tools` and `tool_choice` as `format_tool` and `format_tool_choice` made them, and the caller's own.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement raw_stream")
+
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+        """Like `raw_stream`, asynchronously. By default `raw_stream` in a thread."""
+        chunks = iter(self.raw_stream(messages, stop, **kwargs))
+        end = object()
+        try:
+            while (chunk := await run_in_executor(None, next, chunks, end)) is not end:
+                yield chunk  # type: ignore[misc]
+        finally:
+            with suppress(ValueError):  # its thread still reads: it closes when that read returns
+                getattr(chunks, "close", lambda: None)()
+
+    def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Make one request that is not streamed and return its reply. By default `raw_stream` is used instead."""
+        raise NotImplementedError
+
+    async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Like `raw_invoke`, asynchronously. By default `raw_invoke` in a thread."""
+        return await run_in_executor(None, lambda: self.raw_invoke(messages, stop, **kwargs))
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool's declaration in the wire's form; by default OpenAI's."""
+        return convert_to_openai_tool(tool, strict=strict)
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice in the wire's form; by default as it is."""
+        return choice
+
+    # ------------------------------------------------------------------------------------------ one turn, for core
+
+    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
+        for key in RUN_KEYWORDS & kwargs.keys():
+            del kwargs[key]
+        return Turn(messages, kwargs, blocks=self.output_version == "v1")
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        turn = self._turn(messages, kwargs)
+        for raw in self.raw_stream(turn.messages, stop, **kwargs):
+            chunk = turn.feed(as_chunk(raw))
+            if chunk is not None:
+                if run_manager:
+                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
+        yield turn.finish()
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        turn = self._turn(messages, kwargs)
+        async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
+            async for raw in stream:
+                chunk = turn.feed(as_chunk(raw))
+                if chunk is not None:
+                    if run_manager:
+                        await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                    yield chunk
+        yield turn.finish()
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = self._turn(messages, kwargs)
+        if type(self).raw_invoke is RawChatModel.raw_invoke:
+            return turn.result(list(self.raw_stream(turn.messages, stop, **kwargs)))
+        return turn.result([self.raw_invoke(turn.messages, stop, **kwargs)])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = self._turn(messages, kwargs)
+        own = type(self)
+        mixin = RawChatModel
+        if own.raw_invoke is mixin.raw_invoke and own.araw_invoke is mixin.araw_invoke:
+            return turn.result([chunk async for chunk in self.araw_stream(turn.messages, stop, **kwargs)])
+        return turn.result([await self.araw_invoke(turn.messages, stop, **kwargs)])
+
+    # ------------------------------------------------------------------------------------------ declaring tools
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, strict: bool | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Declare tools without executing them: their calls are left to the caller.
+
+        Args:
+            tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, or dicts in the wire's form.
+            tool_choice: `auto`, `any`, `none`, a tool's name, True (the only tool), or the wire's own form.
+            strict: Whether the vendor must hold to the schema.
+            **kwargs: Bound to every request.
+        """
+        formatted = [self.format_tool(tool, strict=strict) for tool in tools]
+        if tool_choice is not None:
+            choice = self.format_tool_choice(tool_choice, formatted)
+            kwargs |= {} if choice is None else {"tool_choice": choice}
+        return self.bind(tools=formatted, **kwargs)

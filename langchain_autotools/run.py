@@ -1,0 +1,225 @@
+"""One run of a model with tools, as far as it is the same for synchronous and asynchronous callers.
+
+A `Run` joins the I/O-free loop to what it hands out. A driver only carries: it fetches the chunks of a turn or the results
+of calls, gives them to the run, and hands the returned chunks to the caller.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+
+from .content import with_output_version
+from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
+from .history import expand, repair
+from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, tool_loop, turn_calls
+from .messages import remember
+from .outward import RunOutput, sum_chunks
+from .streaming.accumulator import canonical_message
+
+__all__ = ["Run", "RunSettings", "failing", "is_forced", "split_open_end", "stored_message"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_FREE_CHOICES = (None, "auto", "none")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a run speaks: fixed before it starts.
+
+    Attributes:
+        plan: Limits, and whose calls are whose.
+        executor: Executes the calls.
+        tools: All declared tools in the wire's form, constructor tools first.
+        tool_choice: What the caller asked for; None for nothing.
+        every_turn_choice: What to ask for on every turn, where a structured output must end the run.
+        no_choice: The wire's word that forbids calls.
+        separator: What stands between the texts of two turns.
+        carry_messages: Whether chunks carry the new messages as data.
+        output_version: The model's output version.
+        on_executing: Called before each call runs.
+        on_executed: Called after each call ran.
+    """
+
+    plan: RunPlan
+    executor: ToolExecutor
+    tools: Sequence[Mapping[str, Any]]
+    tool_choice: Any = None
+    every_turn_choice: Any = None
+    no_choice: Any = "none"
+    separator: str = "\n"
+    carry_messages: bool = True
+    output_version: str | None = None
+    on_executing: Any = None
+    on_executed: Any = None
+
+    def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
+        """Answer the calls, each result as soon as all before it are there."""
+        return self.executor.stream(action.calls, config, **self._options(action))
+
+    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch:
+        """Like `execute`, asynchronously."""
+        return self.executor.astream(action.calls, config, **self._options(action))
+
+    def _options(self, action: RunTools) -> dict[str, Any]:
+        return {"messages": list(action.messages), "on_executing": self.on_executing, "on_executed": self.on_executed}
+
+
+class Run:
+    """The state of one run. Never shared: each `invoke` or `stream` makes its own."""
+
+    def __init__(self, messages: Sequence[BaseMessage], settings: RunSettings) -> None:
+        history = split_open_end(messages)
+        self.input = history
+        self.settings = settings
+        self.outcome: RunOutcome | None = None
+        self._output = RunOutput(
+            position=len(history),
+            separator=settings.separator,
+            carry_messages=settings.carry_messages,
+            blocks=settings.output_version == "v1",
+        )
+        self._loop = tool_loop(history, settings.plan, time.monotonic)
+        self._inner: list[AIMessageChunk] = []
+        self._whole: AIMessage | None = None
+        self._sent: Any = None
+        self._tools: RunTools | None = None
+        self._results: list[ToolCallResult] = []
+
+    # ------------------------------------------------------------------------------------------ steps
+
+    def next(self) -> Action | None:
+        """What to do next; None at the end of the run."""
+        sent, self._sent = self._sent, None
+        self._tools = None
+        try:
+            action = self._loop.send(sent)
+        except StopIteration as end:
+            self.outcome = end.value
+            return None
+        self._tools = action if isinstance(action, RunTools) else None
+        return action
+
+    def request(self, action: CallModel) -> dict[str, Any]:
+        """The keyword arguments of a turn's request."""
+        settings = self.settings
+        keywords: dict[str, Any] = {"tools": list(settings.tools)} if settings.tools else {}
+        if action.choice == "none":
+            choice = settings.no_choice
+        elif settings.every_turn_choice is not None:
+            choice = settings.every_turn_choice
+        elif action.choice == "free" and is_forced(settings.tool_choice):
+            choice = None
+        else:
+            choice = settings.tool_choice
+        return keywords if choice is None else {**keywords, "tool_choice": choice}
+
+    def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
+        """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
+        if isinstance(part, AIMessageChunk):
+            self._inner.append(part)
+            return self._output.chunk(part)
+        self._whole = part
+        return self._output.whole(part)
+
+    def turn_done(self) -> AIMessageChunk:
+        """End the turn; returns the chunk that brings its message."""
+        whole = sum_chunks(self._inner) if self._whole is None else self._whole
+        self._inner, self._whole = [], None
+        calls, blocked = turn_calls(canonical_message(whole))
+        message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
+        _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
+        self._sent = (message, calls, blocked)
+        return chunk
+
+    def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
+        """Take the next result, in call order; returns the chunk that brings it."""
+        message, chunk = self._numbered(action, result.message)
+        self._results.append(replace(result, message=message))
+        return chunk
+
+    def _numbered(self, action: RunTools, message: ToolMessage) -> tuple[ToolMessage, AIMessageChunk]:
+        return self._output.result(message, action.message, action.positions[len(self._results)])
+
+    def tools_done(self) -> None:
+        """End the answering of calls."""
+        self._sent, self._results = self._results, []
+
+    def end(self) -> Iterable[AIMessageChunk]:
+        """The last chunks of the run."""
+        if self.outcome is None:
+            raise RuntimeError("the run has not ended")
+        _logger.debug("run done: %s after %d turns", self.outcome.stop_reason, self.outcome.turns)
+        return self._output.end(self.outcome)
+
+    def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
+        """The run message, of all chunks of a run that nobody saw piece by piece."""
+        message = sum_chunks(chunks)
+        if not self.settings.carry_messages:
+            remember(message, self._output.undelivered())
+        return message
+
+    # ------------------------------------------------------------------------------------------ failure
+
+    def delivered(self) -> None:
+        """Note that the caller has every chunk so far."""
+        self._output.delivered()
+
+    def failed(self, error: BaseException) -> None:
+        """Let the error bring what had completed, every call of it answered."""
+        if self._tools is not None:
+            for call in self._tools.calls[len(self._results) :]:
+                self.result(self._tools, self.settings.executor.interrupted_result(call))
+        remember(error, self._output.undelivered())
+
+
+@contextmanager
+def failing(run: Run) -> Iterator[None]:
+    """Let an error that ends the run bring what the run had completed."""
+    try:
+        yield
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        run.failed(error)
+        raise
+
+
+def is_forced(choice: Any) -> bool:
+    """Whether a tool choice makes the model call a tool, so that keeping it would never let a run end."""
+    return not (isinstance(choice, str | None) and choice in _FREE_CHOICES)
+
+
+def split_open_end(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The input, expanded and repaired, but with the calls that it ends in still unanswered: the run answers those."""
+    history = expand(list(messages))
+    end = len(history)
+    while end and isinstance(history[end - 1], ToolMessage):
+        end -= 1
+    if not end or not isinstance(history[end - 1], AIMessage):
+        return repair(history)
+    tail = history[end - 1 :]
+    answered = {message.tool_call_id for message in tail if isinstance(message, ToolMessage)}
+    repaired = repair(tail)
+    kept = [message for message in repaired if not isinstance(message, ToolMessage) or message.tool_call_id in answered]
+    return [*repair(history[: end - 1]), *kept]
+
+
+def stored_message(message: AIMessage, output_version: str | None) -> AIMessage:
+    """A turn's message as it is stored: its calls as the verdict has them, its content as the model is configured."""
+    return with_output_version(_without_cost(canonical_message(message, stored=True)), output_version)
+
+
+def _without_cost(message: AIMessage) -> AIMessage:
+    """The message without the cost entry that core adds to the usage of a cache hit: it would miss the cache when sent on."""
+    usage: Any = message.usage_metadata
+    if not usage or "total_cost" not in usage:
+        return message
+    kept = {key: value for key, value in usage.items() if key != "total_cost"}
+    return message.model_copy(update={"usage_metadata": kept or None})

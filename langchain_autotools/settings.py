@@ -1,0 +1,114 @@
+"""What a run is to do, read from the model's fields and the keywords of one call."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from .errors import ConfigurationError
+from .executor import ToolExecutor, from_references, to_references
+from .limits import Limits
+from .loop import RunPlan
+from .run import RunSettings, is_forced
+from .turn import tool_name
+
+if TYPE_CHECKING:
+    from .mixin import ToolsAndMessagesMixin
+
+__all__ = ["RUN_KEYWORDS", "Toolbox", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
+
+_LIMITS = frozenset(field.name for field in fields(Limits))
+RUN_KEYWORDS = _LIMITS | {"message_separator", "carry_messages", "on_executing", "on_executed", "resume"}
+"""Keywords of one call that set a run and never reach the vendor."""
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """A model's own tools, made ready once.
+
+    Attributes:
+        source: The value of the model's `tools` that this was made of.
+        executor: Executes them.
+        declarations: They, and the builtin tools of the vendor, in the wire's form.
+    """
+
+    source: Any
+    executor: ToolExecutor
+    declarations: Sequence[Mapping[str, Any]]
+
+
+def toolbox_of(model: "ToolsAndMessagesMixin") -> Toolbox:
+    """Make the model's tools ready.
+
+    Raises:
+        ConfigurationError: Something in `tools` can be neither executed nor declared.
+    """
+    builtin: list[Any] = []
+    if isinstance(model.tools, ToolExecutor):
+        executor = model.tools
+    elif isinstance(model.tools, Mapping):
+        executor = _executor(model, model.tools)
+    elif isinstance(model.tools, str) or not isinstance(model.tools, Sequence):
+        raise ConfigurationError(f"tools must be a list, a mapping or a ToolExecutor, not {type(model.tools).__name__}")
+    else:
+        builtin = [tool for tool in model.tools if _is_builtin(tool)]
+        executor = _executor(model, [tool for tool in model.tools if not _is_builtin(tool)])
+    declared = [*executor.tools.values(), *builtin]
+    return Toolbox(model.tools, executor, [model.format_tool(tool) for tool in declared])
+
+
+def _executor(model: "ToolsAndMessagesMixin", tools: Any) -> ToolExecutor:
+    return ToolExecutor(tools, parallel=model.parallel, max_concurrency=model.max_concurrency, timeout=model.tool_timeout)
+
+
+def _is_builtin(tool: Any) -> bool:
+    """Whether a tool is one of the vendor's own, executed by the vendor."""
+    return isinstance(tool, Mapping) and "type" in tool and tool["type"] != "function" and "function" not in tool
+
+
+def portable_tools(tools: Any) -> Any:
+    """A model's `tools` as they can be pickled; an executor knows how by itself."""
+    return tools if isinstance(tools, ToolExecutor) else to_references(tools)
+
+
+def usable_tools(tools: Any) -> Any:
+    """Undo `portable_tools`."""
+    return tools if isinstance(tools, ToolExecutor) else from_references(tools)
+
+
+def run_settings(model: "ToolsAndMessagesMixin", toolbox: Toolbox, keywords: dict[str, Any]) -> RunSettings:
+    """The settings of one run; takes what belongs to it out of `keywords`.
+
+    Raises:
+        ConfigurationError: A setting cannot work.
+    """
+
+    def setting(name: str) -> Any:
+        value = keywords.pop(name, None)
+        return getattr(model, name) if value is None else value
+
+    limits = Limits(**{name: setting(name) for name in sorted(_LIMITS)} | {"context_window": _context_window(model, keywords)})
+    bound = list(keywords.pop("tools", None) or ())
+    callers = {tool_name(tool) for tool in bound}
+    tools = [tool for tool in toolbox.declarations if tool_name(tool) not in callers] + bound
+    choice = keywords.pop("tool_choice", None)
+    structured = is_forced(choice) and bool(callers) and "ls_structured_output_format" in keywords
+    ends = callers if structured else ()
+    return RunSettings(
+        plan=RunPlan(limits, callers=callers, ends=ends, decisions=keywords.pop("resume", None)),
+        executor=toolbox.executor,
+        tools=tools,
+        tool_choice=choice,
+        every_turn_choice=model.format_tool_choice("any", tools) if structured else None,
+        no_choice=model.format_tool_choice("none", tools),
+        separator=setting("message_separator"),
+        carry_messages=setting("carry_messages"),
+        output_version=model.output_version,
+        on_executing=setting("on_executing"),
+        on_executed=setting("on_executed"),
+    )
+
+
+def _context_window(model: "ToolsAndMessagesMixin", keywords: dict[str, Any]) -> int | None:
+    """The caller's, the model's, or what the model's profile says."""
+    asked: int | None = keywords.pop("context_window", None) or model.context_window
+    return asked if asked is not None else (model.profile or {}).get("max_input_tokens")

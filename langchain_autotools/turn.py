@@ -1,0 +1,118 @@
+"""One turn of a model: what is prepared before its request and what its raw chunks become.
+
+This is the part of `ToolsAndMessagesMixin` that its synchronous and asynchronous methods share: everything but the `await`s.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+
+from .content import BlockWriter
+from .history import expand, repair
+from .messages import call_ids, calls_of
+from .outward import sum_chunks
+from .streaming.accumulator import TurnAccumulator, canonical_message
+
+__all__ = ["Turn", "tool_name"]
+
+_NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
+_TEXT = ChatGenerationChunk(message=AIMessageChunk(content=""))
+
+
+class Turn:
+    """One request and its reply.
+
+    Args:
+        messages: The input as core hands it over; run messages are expanded, what a vendor would reject is repaired.
+        keywords: The request's keyword arguments; `tools` names what is declared.
+        blocks: Whether content leaves as v1 content blocks.
+
+    Attributes:
+        messages: The messages to send.
+    """
+
+    def __init__(self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool) -> None:
+        self.messages = repair(expand(list(messages)))
+        names = {tool_name(tool) for tool in keywords.get("tools") or ()}
+        used = _UsedIds(self.messages)
+        self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=self._new_id)
+        self._writer = BlockWriter() if blocks else None
+
+    def feed(self, chunk: AIMessageChunk) -> ChatGenerationChunk | None:
+        """Take a raw chunk; returns what may leave at once."""
+        message = self._accumulator.feed(chunk)
+        return None if message is None else self._generation(message)
+
+    def finish(self) -> ChatGenerationChunk:
+        """The turn's last chunk, with its calls and the verdict on them."""
+        return self._generation(self._accumulator.finish())
+
+    def _generation(self, message: AIMessageChunk) -> ChatGenerationChunk:
+        if self._writer is not None:
+            return ChatGenerationChunk(message=self._writer.chunk(message))
+        if type(message.content) is str and not message.response_metadata:
+            return _TEXT.model_copy(update={"message": message, "text": message.content})
+        return ChatGenerationChunk(message=message)
+
+    def result(self, chunks: Sequence[AIMessage]) -> ChatResult:
+        """The turn as one generation, from all its raw chunks."""
+        left = [out.message for out in self._pass(chunks)]
+        message = canonical_message(sum_chunks(left))  # type: ignore[arg-type]
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _pass(self, chunks: Sequence[AIMessage]) -> Iterator[ChatGenerationChunk]:
+        for chunk in chunks:
+            out = self.feed(as_chunk(chunk))
+            if out is not None:
+                yield out
+        yield self.finish()
+
+    def _new_id(self, position: int) -> str:
+        """An id for the turn's call at `position`, derived from the history so that a replay gives the same."""
+        return f"call_{uuid.uuid5(_NAMESPACE, f'{_digest(self.messages)}:{position}').hex[:24]}"
+
+
+def as_chunk(message: AIMessage) -> AIMessageChunk:
+    """An AI message as one chunk; a chunk is returned as it is."""
+    if isinstance(message, AIMessageChunk):
+        return message
+    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
+    return AIMessageChunk(**values)
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """The name of a declared tool, in any wire's form; of a builtin tool its type."""
+    function = tool.get("function")
+    inner = function if isinstance(function, Mapping) else tool
+    return str(inner.get("name") or tool.get("type") or "")
+
+
+class _UsedIds:
+    """The ids of all calls of a history; gathered when first asked for."""
+
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        self._messages = messages
+        self._ids: set[object] | None = None
+
+    def __contains__(self, call_id: object) -> bool:
+        if self._ids is None:
+            self._ids = {used for message in self._messages if isinstance(message, AIMessage) for used in call_ids(message)}
+        return call_id in self._ids
+
+
+def _digest(messages: Sequence[BaseMessage]) -> str:
+    """A digest of what a history says: without message ids, usage and metadata."""
+    digest = hashlib.sha256()
+    for message in messages:
+        content = [message.type, message.content]
+        if isinstance(message, AIMessage):
+            content += [[call.id, call.name, call.arguments] for call in calls_of(message)]
+        if isinstance(message, ToolMessage):
+            content.append(message.tool_call_id)
+        digest.update(json.dumps(content, ensure_ascii=True, default=str, separators=(",", ":")).encode())
+    return digest.hexdigest()
