@@ -1,0 +1,204 @@
+"""A chat model that follows a script, for tests of programs that use this package: no network, no key, every request recorded.
+
+It is an ordinary model with `ToolsAndMessagesMixin`: its tools really run, its replies go through the same reading of a
+reply's pieces as a vendor's. docs/testing.md shows how to use it.
+"""
+
+import asyncio
+import hashlib
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from pydantic import Field, PrivateAttr, field_validator
+
+from .errors import AutoToolsError, ConfigurationError
+from .messages import text_of
+from .mixin import ToolsAndMessagesMixin
+from .turn import as_chunk, tool_name
+
+__all__ = ["Piece", "Reply", "Request", "ScriptError", "ScriptedChatModel"]
+
+Piece: TypeAlias = str | AIMessage | Mapping[str, Any] | Sequence[Mapping[str, Any]] | BaseException | type[BaseException]
+"""One chunk of a reply: text, a message or chunk, a raw fragment of a tool call, several fragments in one chunk, or an error
+to raise at this point."""
+
+Reply: TypeAlias = str | AIMessage | Iterable[Piece] | BaseException | type[BaseException] | Callable[..., Any]
+"""What the model answers to one request: a text, a message, its pieces one by one, an error to raise, or a function that is
+called with the request (`function(messages, stop=..., tools=..., ...)`) and returns any of these."""
+
+_WORD = re.compile(r"\s*\S+\s*|\s+")
+
+
+class ScriptError(AutoToolsError, AssertionError):
+    """The program under test asked for something that the script does not have."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request that reached the model.
+
+    Attributes:
+        messages: The messages sent, expanded and repaired: what a vendor would get.
+        tools: The declared tools, in the wire's form.
+        tool_choice: The tool choice; None for none.
+        stop: The stop sequences; None for none.
+        kwargs: All other keyword arguments.
+    """
+
+    messages: tuple[BaseMessage, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    tool_choice: Any = None
+    stop: tuple[str, ...] | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the declared tools, in order."""
+        return [tool_name(tool) for tool in self.tools]
+
+
+class _Recorder:
+    """The requests so far. Belongs to a model and its shallow copies together, so that no run leaves a trace on the model."""
+
+    def __init__(self, requests: Iterable[Request] = ()) -> None:
+        self._lock = threading.Lock()
+        self._requests = list(requests)
+
+    def add(self, request: Request) -> int:
+        """Record a request; returns how many came before it."""
+        with self._lock:
+            self._requests.append(request)
+            return len(self._requests) - 1
+
+    def requests(self) -> list[Request]:
+        """The requests in the order in which they came."""
+        with self._lock:
+            return list(self._requests)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(self.requests())
+
+    def __reduce__(self) -> tuple[type[Self], tuple[list[Request]]]:
+        return type(self), (self.requests(),)
+
+
+class ScriptedChatModel(ToolsAndMessagesMixin):
+    """A chat model that answers by a script.
+
+    ```python
+    model = ScriptedChatModel(
+        tools=[get_temperature],
+        replies=[AIMessage("", tool_calls=[{"name": "get_temperature", "args": {"city": "Rome"}, "id": "1"}]), "Rome has 21 °C."],
+    )
+    assert model.invoke("How warm is Rome?").text == "Rome has 21 °C."
+    assert model.requests[1].messages[-1].content == "21 °C"
+    ```
+
+    Each request takes the next reply. One model may serve any number of runs, threads and tasks at once; which of them gets
+    which reply is then decided by who asks first, so give a function as `replies` where that matters.
+    """
+
+    replies: Any = Field(default=(), repr=False)
+    """The replies, one for each request (see `Reply`), or one function that answers every request."""
+
+    _recorder: _Recorder = PrivateAttr(default_factory=_Recorder)
+
+    @field_validator("replies")
+    @classmethod
+    def _check_replies(cls, replies: Any) -> Any:
+        if callable(replies):
+            return replies
+        if isinstance(replies, str) or not isinstance(replies, Sequence):
+            raise ConfigurationError(f"replies must be a list of replies or a function, not {type(replies).__name__}")
+        for number, reply in enumerate(replies, 1):
+            if not _is_reply(reply):
+                raise ConfigurationError(f"reply {number} is of type {type(reply).__name__}; {_KINDS}")
+        return replies
+
+    @property
+    def requests(self) -> list[Request]:
+        """Every request so far, in the order in which they came: those of shallow copies and bound models too."""
+        return self._recorder.requests()
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    @property
+    def _identifying_params(self) -> Mapping[str, Any]:
+        return {"script": hashlib.sha256(repr(self.replies).encode(errors="replace")).hexdigest()}
+
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Record the request and play the next reply."""
+        return _chunks(self._next_reply(messages, stop, kwargs))
+
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+        """Like `raw_stream`; other tasks get their turn before each chunk."""
+        for chunk in _chunks(self._next_reply(messages, stop, kwargs)):
+            await asyncio.sleep(0)
+            yield chunk
+
+    def _next_reply(self, messages: Sequence[BaseMessage], stop: Sequence[str] | None, kwargs: Mapping[str, Any]) -> Any:
+        others = {key: value for key, value in kwargs.items() if key not in ("tools", "tool_choice")}
+        request = Request(
+            messages=tuple(messages),
+            tools=tuple(kwargs.get("tools") or ()),
+            tool_choice=kwargs.get("tool_choice"),
+            stop=None if stop is None else tuple(stop),
+            kwargs=others,
+        )
+        number = self._recorder.add(request)
+        if callable(self.replies):
+            reply = self.replies
+        elif number < len(self.replies):
+            reply = self.replies[number]
+        else:
+            raise ScriptError(_over(number, request))
+        while callable(reply) and not _is_error(reply):
+            reply = reply(list(messages), stop=stop, **kwargs)
+        return reply
+
+
+_KINDS = "a reply is a text, an AI message, a list of pieces, an exception, or a function that returns one of these"
+
+
+def _over(number: int, request: Request) -> str:
+    last = request.messages[-1] if request.messages else None
+    asked = f", which ends in {type(last).__name__} {text_of(last)[:80]!r}" if last else ""
+    return f"the script has {number} replies, but there was request {number + 1}{asked}"
+
+
+def _is_reply(reply: Any) -> bool:
+    return callable(reply) or (isinstance(reply, AIMessage | BaseException | Iterable) and not isinstance(reply, Mapping | bytes))
+
+
+def _is_error(reply: Any) -> bool:
+    return isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException))
+
+
+def _chunks(reply: Any) -> Iterator[AIMessageChunk]:
+    """The chunks of a reply: a text word by word, so that a stream of it is one."""
+    if not _is_reply(reply):
+        raise ScriptError(f"a function returned a reply of type {type(reply).__name__}; {_KINDS}")
+    pieces = [reply] if isinstance(reply, AIMessage) or _is_error(reply) else reply
+    if isinstance(reply, str):
+        pieces = _WORD.findall(reply) or [""]
+    for piece in pieces:
+        if _is_error(piece):
+            raise piece
+        yield _chunk(piece)
+
+
+def _chunk(piece: Any) -> AIMessageChunk:
+    if isinstance(piece, AIMessage):
+        return as_chunk(piece)
+    if isinstance(piece, str):
+        return AIMessageChunk(content=piece)
+    fragments = [piece] if isinstance(piece, Mapping) else piece
+    if not isinstance(fragments, Sequence) or not all(isinstance(fragment, Mapping) for fragment in fragments):
+        raise ScriptError(f"a piece of a reply is of type {type(piece).__name__}, not a text, a message, a fragment of a call or an error")
+    return AIMessageChunk(content="", additional_kwargs={"tool_calls": [dict(fragment) for fragment in fragments]})
