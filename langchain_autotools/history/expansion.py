@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..messages import KEY, carried, text_of, without_carrier
-from .pairing import Finding, Item, Problem, is_call, messages_of
+from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
 
 __all__ = ["expand", "expand_items"]
 
@@ -28,6 +28,8 @@ def expand(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     Returns:
         A new list. Messages that are not touched are the same objects.
     """
+    if not any(map(is_run, messages)):
+        return list(messages)
     return messages_of(expand_items(list(enumerate(messages)))[0])
 
 
@@ -36,7 +38,7 @@ def expand_items(items: list[Item]) -> Finding:
     problems: list[Problem] = []
     runs: dict[int, list[BaseMessage]] = {}
     for place, (source, message) in enumerate(items):
-        if isinstance(message, AIMessage) and "messages" in _record(message):
+        if is_run(message):
             runs[place] = _carried(message, source, problems)
     if not runs:
         return items, problems

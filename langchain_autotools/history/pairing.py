@@ -4,7 +4,7 @@ Pairing is positional: a result answers the latest call before it that carries i
 (servers that number their calls do that), and a result without a call before it answers nothing that could be proved.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -12,7 +12,20 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Func
 
 from ..messages import KEY, call_ids, calls_of
 
-__all__ = ["Finding", "Item", "Pairing", "Problem", "ProblemKind", "Turn", "is_call", "is_empty", "is_sound", "messages_of", "pair"]
+__all__ = [
+    "Finding",
+    "Item",
+    "Pairing",
+    "Problem",
+    "ProblemKind",
+    "Turn",
+    "is_call",
+    "is_empty",
+    "is_run",
+    "is_sound",
+    "messages_of",
+    "pair",
+]
 
 _CALL_TYPES = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call", "tool_use", "function_call"})
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
@@ -138,6 +151,7 @@ class _Kinds(dict[type[BaseMessage], _Kind]):
 
 
 _KINDS = _Kinds()
+_AI_KINDS = ("ai", "chunk")
 
 
 def is_sound(messages: Sequence[BaseMessage], open_end: bool) -> bool:
@@ -188,6 +202,14 @@ def _sound_ids(ids: list[str | None]) -> list[str] | None:
         return None
     ids.reverse()
     return ids  # type: ignore[return-value]  # none of them is None
+
+
+def is_run(message: BaseMessage) -> bool:
+    """Whether a message is a run message that carries messages."""
+    if _KINDS[type(message)] not in _AI_KINDS:
+        return False
+    own = message.response_metadata.get(KEY)
+    return isinstance(own, Mapping) and "messages" in own
 
 
 def is_empty(message: AIMessage) -> bool:
