@@ -1,0 +1,67 @@
+"""Remembers what was made of a message, so that each message of a growing history is encoded once.
+
+Entries are found by the message's identity and live as long as the message. A message that was changed since, also deep
+inside, is not recognised: what was seen of it then is kept and compared, which costs a fraction of encoding it again.
+"""
+
+import weakref
+from typing import Any, Generic, TypeVar
+
+from langchain_core.messages import BaseMessage
+
+__all__ = ["MessageMemo"]
+
+_T = TypeVar("_T")
+_Entry = tuple["weakref.ref[BaseMessage]", dict[str, Any], Any, _T]
+
+
+class MessageMemo(Generic[_T]):
+    """A weak memo by message identity; safe for threads, which at worst encode the same message twice.
+
+    A pickled or copied memo is empty.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, _Entry[_T]] = {}
+
+    def get(self, message: BaseMessage, context: Any = None) -> _T | None:
+        """What was put for this very message and an equal context, unless the message has changed."""
+        entry = self._entries.get(id(message))
+        if entry is None:
+            return None
+        reference, seen, known, value = entry
+        if known != context or reference() is not message:
+            return None
+        try:
+            return value if _visible(message) == seen else None
+        except Exception:  # a foreign object (an array, say) whose comparison is no truth value took another's place
+            return None
+
+    def put(self, message: BaseMessage, context: Any, value: _T) -> None:
+        """Remember `value` for `message` as it is now. `context` is what else the value depends on."""
+        key, entries = id(message), self._entries
+        reference = weakref.ref(message, lambda _: entries.pop(key, None))
+        entries[key] = (reference, _containers(_visible(message)), context, value)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (MessageMemo, ())
+
+
+def _visible(message: BaseMessage) -> dict[str, Any]:
+    """The fields that can be sent. An artifact never is; it may be large, or hold the whole conversation."""
+    fields = message.__dict__
+    if fields.get("artifact") is None:
+        return fields
+    return {name: value for name, value in fields.items() if name != "artifact"}
+
+
+def _containers(value: Any) -> Any:
+    """A copy of the containers; what they hold is shared, so that comparing unchanged data compares identities."""
+    if type(value) is dict:
+        return {key: _containers(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_containers(item) for item in value]
+    return value

@@ -1,0 +1,281 @@
+"""Content blocks of any vendor as content parts of chat completions.
+
+Understood are LangChain's v1 and v0 blocks and the blocks of chat completions itself, of Responses, of Anthropic and of
+Google. A block that chat completions cannot carry raises `UnsupportedFeatureError` with its type; nothing is dropped here.
+
+Wire facts: a part is one of text, image_url, input_audio and file; files go as data or as the id of an upload, not as a URL
+(platform.openai.com/docs/api-reference/chat/create). video_url, audio_url and document_url are parts of compatible servers.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import UnsupportedFeatureError
+
+__all__ = ["Part", "part_of", "text_part", "unsupported"]
+
+Part = dict[str, Any]
+
+_PROMPT_CACHE = "prompt_cache_breakpoint"  # a key that the vendor takes on any part
+
+_MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
+_AUDIO_FORMATS = {"mpeg": "mp3", "x-mp3": "mp3", "x-mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
+_EXTENSIONS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "text/html": "html", "application/json": "json"}
+
+
+def unsupported(kind: Any, why: str = "chat completions has no such content") -> UnsupportedFeatureError:
+    """The error for a content block that this wire cannot carry."""
+    return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
+
+
+def text_part(text: str) -> Part:
+    """A text part."""
+    return {"type": "text", "text": text}
+
+
+def part_of(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
+    """One content block as a content part.
+
+    Args:
+        block: The block, of any vendor.
+        keys: Keys of a block, besides those of chat completions, that the server takes on a part (`cache_control`, say).
+
+    Raises:
+        UnsupportedFeatureError: Chat completions cannot carry the block.
+    """
+    if isinstance(block, str):
+        return text_part(block)
+    kind = block.get("type")
+    if kind is None and isinstance(block.get("text"), str):
+        kind = "text"
+    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+        return part_of(block["value"], keys)
+    convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None
+    if convert is None:
+        raise unsupported(kind)
+    kept = {key: holder[key] for holder in _holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
+    return {**convert(block), **kept}
+
+
+# ---------------------------------------------------------------------------------------------- where a block's data is
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the data of a block is: exactly one of url, data (base64), file_id and text, where the block is well formed."""
+
+    url: str | None = None
+    data: str | None = None
+    file_id: str | None = None
+    text: str | None = None
+    mime_type: str | None = None
+
+
+def _source_of(block: Mapping[str, Any]) -> _Source:
+    nested = block.get("source")
+    if isinstance(nested, Mapping):  # Anthropic
+        kind = nested.get("type")
+        data = nested.get("data")
+        return _Source(
+            url=nested.get("url"),
+            data=_base64(data) if kind == "base64" else None,
+            file_id=nested.get("file_id"),
+            text=data if kind == "text" else _joined(nested.get("content")) if kind == "content" else None,
+            mime_type=nested.get("media_type"),
+        )
+    v0 = block.get("source_type")
+    url = block.get("url") or block.get("file_uri")
+    data = block.get("base64") if block.get("base64") is not None else block.get("data")
+    source = _Source(
+        url=url if v0 in (None, "url", "text") else None,
+        data=_base64(data) if v0 in (None, "base64") and data is not None else None,
+        file_id=block.get("id") if v0 == "id" else block.get("file_id"),
+        text=block.get("text"),
+        mime_type=block.get("mime_type"),
+    )
+    return _from_data_url(source) if source.url and source.url.startswith("data:") else source
+
+
+def _base64(data: Any) -> str | None:
+    return base64.b64encode(data).decode() if isinstance(data, bytes) else data
+
+
+def _from_data_url(source: _Source) -> _Source:
+    head, _, data = (source.url or "").partition(",")
+    mime_type = head.removeprefix("data:").partition(";")[0] or source.mime_type
+    return _Source(data=data, mime_type=mime_type) if head.endswith(";base64") else source
+
+
+def _joined(content: Any) -> str | None:
+    if isinstance(content, list):
+        return "\n".join(str(item.get("text", "")) for item in content if isinstance(item, Mapping))
+    return content if isinstance(content, str) else None
+
+
+def _holders(block: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Where a block may carry a value: the `metadata` of v0, the `extras` of v1, the block itself."""
+    return [holder for holder in (block.get("metadata"), block.get("extras"), block) if isinstance(holder, Mapping)]
+
+
+def _extra(block: Mapping[str, Any], *names: str) -> Any:
+    """The value of the first of `names` that the block carries anywhere."""
+    values = (holder[name] for name in names for holder in reversed(_holders(block)) if holder.get(name))
+    return next(values, None)
+
+
+# ---------------------------------------------------------------------------------------------- text
+
+
+def _text(block: Mapping[str, Any]) -> Part:
+    return text_part(str(block.get("text") or ""))
+
+
+def _refusal(block: Mapping[str, Any]) -> Part:
+    return text_part(str(block.get("refusal") or ""))
+
+
+def _json(block: Mapping[str, Any]) -> Part:
+    return text_part(json.dumps(block.get("json"), ensure_ascii=False, default=str))
+
+
+def _output(block: Mapping[str, Any]) -> Part:
+    return text_part(str(block.get("output") or ""))
+
+
+def _search_result(block: Mapping[str, Any]) -> Part:
+    head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
+    return text_part("\n".join(line for line in (head, _joined(block.get("content"))) if line))
+
+
+def _titled(block: Mapping[str, Any], text: str) -> Part:
+    head = [str(block[key]) for key in ("title", "context") if block.get(key)]
+    return text_part("\n".join([*head, text]))
+
+
+# ---------------------------------------------------------------------------------------------- media
+
+
+def _image(block: Mapping[str, Any]) -> Part:
+    source = _source_of(block)
+    if source.url:
+        return _image_part(source.url, block)
+    if source.data is None:
+        raise unsupported(block.get("type"), "an image needs a URL or base64 data")
+    mime_type = source.mime_type or next((mime for head, mime in _MAGIC.items() if source.data.startswith(head)), None)
+    if mime_type is None:
+        raise unsupported(block.get("type"), "its mime_type is missing")
+    return _image_part(f"data:{mime_type};base64,{source.data}", block)
+
+
+def _image_part(url: str, block: Mapping[str, Any]) -> Part:
+    detail = _extra(block, "detail")
+    return {"type": "image_url", "image_url": {"url": url, **({"detail": detail} if detail else {})}}
+
+
+def _image_url(block: Mapping[str, Any]) -> Part:
+    """Chat completions' own image part, and the flat form of Responses."""
+    image = block.get("image_url")
+    if isinstance(image, str):
+        return _image_part(image, block)
+    if not isinstance(image, Mapping) or not image.get("url"):
+        raise unsupported(block.get("type"), "an image needs a URL or base64 data")
+    return {"type": "image_url", "image_url": dict(image)}
+
+
+def _generated_image(block: Mapping[str, Any]) -> Part:
+    if not block.get("result"):
+        raise unsupported(block.get("type"), "it has no result")
+    return _image({"type": "image", "base64": block["result"], "mime_type": block.get("mime_type") or "image/png"})
+
+
+def _audio(block: Mapping[str, Any]) -> Part:
+    source = _source_of(block)
+    if source.data is None or not source.mime_type:
+        raise unsupported(block.get("type"), "audio needs base64 data and a mime_type")
+    name = source.mime_type.partition(";")[0].rpartition("/")[2].lower()
+    return {"type": "input_audio", "input_audio": {"data": source.data, "format": _AUDIO_FORMATS.get(name, name)}}
+
+
+def _own(key: str) -> Callable[[Mapping[str, Any]], Part]:
+    """A part of the wire itself, without what LangChain added to it."""
+
+    def part(block: Mapping[str, Any]) -> Part:
+        if not block.get(key):
+            raise unsupported(block.get("type"), f"{key!r} is missing")
+        return {"type": block["type"], key: block[key]}
+
+    return part
+
+
+def _file(block: Mapping[str, Any]) -> Part:
+    if isinstance(block.get("file"), Mapping):
+        return {"type": "file", "file": dict(block["file"])}
+    return _document(block)
+
+
+def _document(block: Mapping[str, Any]) -> Part:
+    source = _source_of(block)
+    if source.file_id:
+        return {"type": "file", "file": {"file_id": source.file_id}}
+    if source.text is not None:
+        return _titled(block, source.text)
+    if source.data is not None:
+        return _file_data(block, source)
+    raise unsupported(block.get("type"), "a file needs base64 data or the id of an uploaded file; chat completions takes no file URL")
+
+
+def _file_data(block: Mapping[str, Any], source: _Source) -> Part:
+    """A file as data. The vendor asks for a name; where there is none, one is made from the media type."""
+    mime_type = source.mime_type or "application/pdf"
+    extension = _EXTENSIONS.get(mime_type, mime_type.rpartition("/")[2])
+    name = _extra(block, "filename", "name", "title") or f"file.{extension}"
+    return {"type": "file", "file": {"filename": name, "file_data": f"data:{mime_type};base64,{source.data}"}}
+
+
+def _input_file(block: Mapping[str, Any]) -> Part:
+    """A file part of Responses."""
+    file = {key: block[key] for key in ("file_id", "file_data", "filename") if block.get(key)}
+    if "file_id" not in file and "file_data" not in file:
+        raise unsupported("input_file", "chat completions takes no file URL")
+    return {"type": "file", "file": file}
+
+
+def _plain_text(block: Mapping[str, Any]) -> Part:
+    source = _source_of(block)
+    if source.data is not None:
+        return _titled(block, base64.b64decode(source.data).decode("utf-8", "replace"))
+    return _document(block)
+
+
+def _media(block: Mapping[str, Any]) -> Part:
+    """Google's media block: what it is, its media type says."""
+    kind = str(block.get("mime_type") or "").partition("/")[0]
+    return {"image": _image, "audio": _audio}.get(kind, _document)({**block, "type": "media"})
+
+
+_CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
+    "text": _text,
+    "input_text": _text,
+    "output_text": _text,
+    "text-plain": _plain_text,
+    "refusal": _refusal,
+    "json": _json,
+    "custom_tool_call_output": _output,
+    "search_result": _search_result,
+    "image": _image,
+    "image_url": _image_url,
+    "input_image": _image_url,
+    "image_generation_call": _generated_image,
+    "audio": _audio,
+    "input_audio": _own("input_audio"),
+    "file": _file,
+    "input_file": _input_file,
+    "document": _document,
+    "media": _media,
+    "audio_url": _own("audio_url"),
+    "video_url": _own("video_url"),
+    "document_url": _own("document_url"),
+}

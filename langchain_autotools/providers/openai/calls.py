@@ -1,0 +1,79 @@
+"""Tool calls of a history as chat completions takes them back: ids, names, arguments and what belongs to them.
+
+Wire facts: ids of at most 40 characters, unique in their message; names of `[a-zA-Z0-9_-]{1,64}`; arguments as a JSON text that
+strict servers parse. What the model wrote goes back as it wrote it wherever that is legal, so that prompt caches hit.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ...messages import ToolCallRecord
+from .wire_json import dumps, read_object
+
+__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "encode_call", "legal_id", "legal_name", "wire_ids"]
+
+Ids = tuple[tuple[str, str], ...]
+"""The calls of a message in order: the id that LangChain knows, and the id that the wire is sent."""
+
+CUSTOM = "custom"
+"""Marks, among a call's extra keys, a call of a custom tool: its input is free text, not JSON."""
+CUSTOM_ARGUMENT = "__arg1"
+"""The argument that holds the input of a custom tool, as LangChain's single-input tools take it."""
+
+_LONGEST_ID = 40
+_LONGEST_NAME = 64
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_STRUCTURE = frozenset({"id", "type", "function", "index", "name", "arguments", CUSTOM})
+
+
+def legal_id(identifier: str) -> str:
+    """The id itself where the wire takes it, else one derived from it."""
+    return identifier if 0 < len(identifier) <= _LONGEST_ID else _derived(identifier, "", 0)
+
+
+def _derived(identifier: str, name: str, position: int) -> str:
+    seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
+    return f"call_{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:24]}"
+
+
+def wire_ids(calls: Sequence[ToolCallRecord], *, at_home: bool) -> list[str]:
+    """The ids that a message's calls are sent with, each once.
+
+    Args:
+        calls: The calls of one message.
+        at_home: Whether they go back to the server that wrote them: then its own ids, whatever they look like.
+    """
+    ids: list[str] = []
+    for position, call in enumerate(calls):
+        own = (call.wire_id or call.id) if at_home else legal_id(call.id)
+        candidates = (own, legal_id(call.id), _derived(call.id, call.name, position))
+        ids.append(next(one for one in candidates if one and one not in ids))
+    return ids
+
+
+def legal_name(name: str) -> str:
+    """A tool's name with what the wire refuses replaced: a model may have written anything, and it must go back."""
+    return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "_"
+
+
+def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> dict[str, Any]:
+    """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
+    if at_home and call.extra.get(CUSTOM) and call.args is not None:
+        custom = {"name": legal_name(call.name), "input": str(call.args.get(CUSTOM_ARGUMENT, ""))}
+        return {"id": identifier, "type": CUSTOM, CUSTOM: custom}
+    function = {"name": legal_name(call.name), "arguments": _arguments(call)}
+    extra = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if at_home else {}
+    return {"id": identifier, "type": "function", "function": function, **extra}
+
+
+def _arguments(call: ToolCallRecord) -> str:
+    """The arguments as the model wrote them where every server can read that, else the same object written anew.
+
+    A call whose arguments are no object is sent without any: its result says what was wrong with them.
+    """
+    value = read_object(call.arguments)
+    if value is not None and (call.args is None or value == call.args):
+        return call.arguments
+    return "{}" if call.args is None else dumps(call.args)

@@ -1,0 +1,336 @@
+"""Replies of chat completions as raw chunks: whole bodies and streams, of OpenAI and of servers that speak its wire their way.
+
+Shapes that servers send and that are read here: chunks without choices, with `delta` null or absent, with a whole `message` in
+its place, content as a list of parts, one reply spread over several choices, usage in every chunk or inside a choice or under
+`x_groq`, errors inside a stream that began well. A fragment of a tool call is handed on as it came.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from langchain_core.messages import AIMessageChunk
+
+from ...errors import StreamError
+from ...messages import KEY
+from .calls import CUSTOM, CUSTOM_ARGUMENT
+from .encode import REASONING_KEYS, THINKING_PART
+from .parts import AudioParts, LogProbabilities, ReasoningDetails
+from .usage import usage_metadata
+from .wire_json import dumps
+
+__all__ = ["ChatCompletionsDecoder", "decode_body"]
+
+_TEMPLATE = AIMessageChunk(content="", additional_kwargs={}, response_metadata={})
+_METADATA = ("system_fingerprint", "service_tier", "citations", "search_results")
+_LISTS = ("annotations", "executed_tools", "images")
+# Two choices of one reply may both number their calls from 0.
+_CHOICE_OFFSET = 1_000_000
+
+
+def _chunk(text: str, extra: dict[str, Any]) -> AIMessageChunk:
+    """A chunk of text. A copy of one validated chunk costs a third of validating a new one, and this is the hot path."""
+    chunk = _TEMPLATE.__copy__()
+    fields = chunk.__dict__
+    fields["content"] = text
+    fields["additional_kwargs"] = extra
+    fields["response_metadata"] = {}
+    fields["tool_calls"] = []
+    fields["invalid_tool_calls"] = []
+    fields["tool_call_chunks"] = []
+    return chunk
+
+
+def _plain_text(event: Mapping[str, Any]) -> str | None:
+    """The text of an event that brings one piece of text and nothing else; None of any other."""
+    choices = event.get("choices")
+    if choices.__class__ is not list or len(choices) != 1 or event.get("usage") or "error" in event:
+        return None
+    choice = choices[0]
+    delta = choice.get("delta") if choice.__class__ is dict else None
+    if not delta or len(delta) != 1 or choice.get("finish_reason") or choice.get("logprobs") or choice.get("index"):
+        return None
+    text = delta.get("content")
+    return text if text and text.__class__ is str else None
+
+
+def decode_body(body: Mapping[str, Any], *, origin: str, provider: str, choices: int) -> AIMessageChunk:
+    """A whole reply as one raw chunk, see `ChatCompletionsMapper.decode_body`."""
+    if not isinstance(body, Mapping):
+        raise StreamError(f"the reply is not a JSON object of chat completions but {str(body)[:200]!r}")
+    decoder = ChatCompletionsDecoder(origin=origin, provider=provider, choices=choices)
+    first = decoder.feed(body)
+    if not body.get("choices"):
+        raise StreamError(f"the reply has no choices, only {sorted(map(str, body))}")
+    decoder.done()
+    last = decoder.finish()
+    if first is not None:
+        last.content = first.content
+        last.additional_kwargs = {**first.additional_kwargs, **last.additional_kwargs}
+    return last
+
+
+class ChatCompletionsDecoder:
+    """Reads the events of one streamed reply (or one whole reply as its only event).
+
+    Args:
+        origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
+        provider: The `model_provider` of the reply.
+        choices: How many alternatives were asked for.
+    """
+
+    def __init__(self, *, origin: str = "", provider: str = "openai", choices: int = 1) -> None:
+        self._origin = origin
+        self._provider = provider
+        self._first_only = choices > 1
+        self._fast = False
+        self._events = 0
+        self._done = False
+        self._id: str | None = None
+        self._model: str | None = None
+        self._finish_reason: str | None = None
+        self._metadata: dict[str, Any] = {}
+        self._usage: Mapping[str, Any] | None = None
+        self._seen: set[str] = set()
+        self._calls = False
+        self._lists: dict[str, list[Any]] = {}
+        self._opaque: dict[str, Any] = {}
+        self._audio = AudioParts()
+        self._details = ReasoningDetails()
+        self._log_probabilities = LogProbabilities()
+        self._custom: set[Any] = set()
+
+    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        """Take one event; returns the text, reasoning and fragments of calls that it brings, or None.
+
+        Raises:
+            Exception: The event is an error, or holds one; it is raised as the vendor's own error.
+        """
+        text = _plain_text(event) if self._fast else None
+        return self._read(event) if text is None else _chunk(text, {})
+
+    def done(self) -> None:
+        """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
+        self._done = True
+
+    # ------------------------------------------------------------------------------------------ events
+
+    def _read(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        self._events += 1
+        _raise_error_of(event)
+        choices = event.get("choices")
+        if not choices or self._model is None or self._id is None or event.get("usage"):
+            self._note(event)
+        texts: list[str] = []
+        extra: dict[str, Any] = {}
+        for choice in [choices] if isinstance(choices, Mapping) else choices or ():
+            if isinstance(choice, Mapping) and not (self._first_only and choice.get("index")):
+                self._choice(choice, event, texts, extra)
+        if not texts and not extra:
+            return None
+        self._fast = self._id is not None and self._model is not None and "content" in self._seen
+        return _chunk("".join(texts), extra)
+
+    def _note(self, event: Mapping[str, Any]) -> None:
+        """What is true of the reply as a whole: said at its start, at its end or in every event."""
+        self._id = self._id or str(event.get("id") or "") or None
+        self._model = self._model or str(event.get("model") or "") or None
+        for key in _METADATA:
+            if event.get(key):
+                self._metadata[key] = event[key]
+        groq = event.get("x_groq")
+        usage = event.get("usage") or (groq.get("usage") if isinstance(groq, Mapping) else None)
+        if isinstance(usage, Mapping):
+            self._usage = usage
+
+    def _choice(self, choice: Mapping[str, Any], event: Mapping[str, Any], texts: list[str], extra: dict[str, Any]) -> None:
+        _raise_error_of(choice)
+        reason = choice.get("finish_reason")
+        if reason:
+            self._end_of(choice, str(reason), event)
+        if choice.get("logprobs"):
+            self._log_probabilities.add(choice["logprobs"])
+        number = choice.get("index") or 0
+        delta = choice.get("delta")
+        if delta and isinstance(delta, Mapping):
+            self._delta(delta, number, texts, extra)
+        elif isinstance(choice.get("message"), Mapping):
+            # A whole message after deltas repeats them.
+            rest = {key: value for key, value in choice["message"].items() if key not in self._seen}
+            self._delta(rest, number, texts, extra, whole=True)
+
+    def _end_of(self, choice: Mapping[str, Any], reason: str, event: Mapping[str, Any]) -> None:
+        """A finish reason. Some servers send two: the one that says more than "stop" counts."""
+        if reason.lower() == "error":
+            _raise_error({"message": "the server ended its reply with the finish reason 'error'"})
+        if self._finish_reason in (None, "stop"):
+            self._finish_reason = reason
+        self._note(event)
+        if choice.get("usage"):
+            self._usage = choice["usage"]
+
+    def _delta(self, delta: Mapping[str, Any], number: int, texts: list[str], extra: dict[str, Any], *, whole: bool = False) -> None:
+        for key, value in delta.items():
+            if not value:
+                continue
+            if not whole:
+                self._seen.add(key)
+            if key == "content":
+                self._content(value, texts, extra)
+            elif key == "tool_calls":
+                self._tool_calls(value, number, extra, whole=whole)
+            elif key in REASONING_KEYS:
+                extra[key] = extra.get(key, "") + _text_of(value)
+            elif key == "refusal":
+                extra[key] = extra.get(key, "") + str(value)
+            elif key == "function_call":
+                self._function_call(value, extra)
+            else:
+                self._rest(key, value)
+
+    def _content(self, value: Any, texts: list[str], extra: dict[str, Any]) -> None:
+        """Text; or, of some servers, a list of parts."""
+        if isinstance(value, str):
+            texts.append(value)
+            return
+        for part in [value] if isinstance(value, Mapping) else value:
+            if isinstance(part, str):
+                texts.append(part)
+            elif not isinstance(part, Mapping):
+                continue
+            elif part.get("type") == "thinking":
+                extra[THINKING_PART] = extra.get(THINKING_PART, "") + _text_of(part.get("thinking"))
+            elif isinstance(part.get("text"), str):
+                texts.append(part["text"])
+            elif part.get("type") == "image_url":
+                self._lists.setdefault("images", []).append(part)
+
+    def _rest(self, key: str, value: Any) -> None:
+        """What is handed on once, at the end, because LangChain's sum would spoil fragments of it."""
+        if key == "reasoning_details" and isinstance(value, list):
+            self._details.add(value)
+        elif key == "audio" and isinstance(value, Mapping):
+            self._audio.add(value)
+        elif key in _LISTS and isinstance(value, list):
+            self._lists.setdefault(key, []).extend(value)
+        elif key == "extra_content":
+            self._opaque[key] = value
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def _function_call(self, value: Any, extra: dict[str, Any]) -> None:
+        """The wire's older form of a call. Some servers send an empty one with every message."""
+        if isinstance(value, Mapping) and (value.get("name") or value.get("arguments")):
+            self._calls = True
+            extra["function_call"] = dict(value)
+
+    def _tool_calls(self, value: Any, number: int, extra: dict[str, Any], *, whole: bool) -> None:
+        """Fragments of calls, as they came. Some servers send one without a list around it."""
+        for fragment in value if isinstance(value, list) else [value]:
+            if not isinstance(fragment, Mapping):
+                continue
+            self._calls = True
+            if number and isinstance(fragment.get("index"), int):
+                fragment = {**fragment, "index": number * _CHOICE_OFFSET + fragment["index"]}
+            if _is_custom(fragment):
+                fragment = self._custom_fragment(fragment, whole)
+            extra.setdefault("tool_calls", []).append(fragment)
+
+    def _custom_fragment(self, fragment: Mapping[str, Any], whole: bool) -> dict[str, Any]:
+        """A call of a custom tool as one of a function with one argument: its free text becomes a JSON string, piece by piece."""
+        custom, slot = fragment[CUSTOM], fragment.get("index")
+        text = dumps(str(custom.get("input") or ""))[1:-1]
+        if whole or slot not in self._custom:
+            text = f'{{"{CUSTOM_ARGUMENT}":"{text}'
+        if whole:
+            text += '"}'
+        else:
+            self._custom.add(slot)
+        kept = {key: value for key, value in fragment.items() if key not in (CUSTOM, "type")}
+        return {**kept, "function": {"name": custom.get("name"), "arguments": text}, CUSTOM: True}
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def finish(self) -> AIMessageChunk:
+        """The last chunk: id, model, finish reason, usage, and what cannot be handed on in pieces.
+
+        Raises:
+            StreamError: The stream held no event at all.
+        """
+        if not self._events:
+            raise StreamError("the reply held no events")
+        if self._finish_reason is None and not self._done:
+            self._finish_reason = "incomplete"
+        chunk = _chunk("", self._last_extra())
+        chunk.__dict__["id"] = self._id
+        chunk.__dict__["response_metadata"] = self._last_metadata()
+        if self._usage is not None:
+            chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._metadata.get("service_tier"))
+        return chunk
+
+    def _last_extra(self) -> dict[str, Any]:
+        extra: dict[str, Any] = {**self._lists, **self._opaque}
+        if self._details.merged:
+            extra["reasoning_details"] = self._details.merged
+        if self._audio.merged:
+            extra["audio"] = self._audio.merged
+        if self._custom:
+            ends = ({"index": slot, "function": {"arguments": '"}'}} for slot in sorted(self._custom, key=str))
+            extra["tool_calls"] = [{key: value for key, value in end.items() if value is not None} for end in ends]
+        return extra
+
+    def _last_metadata(self) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"model_provider": self._provider, **self._metadata}
+        known = {
+            "id": self._id,
+            "model_name": self._model,
+            "finish_reason": self._finish_reason,
+            "token_usage": self._usage,
+            "logprobs": self._log_probabilities.merged,
+        }
+        metadata.update((key, value) for key, value in known.items() if value)
+        if self._origin and self._calls:
+            metadata[KEY] = {"origin": self._origin}
+        return metadata
+
+
+def _is_custom(fragment: Mapping[str, Any]) -> bool:
+    """Whether a fragment is of a custom tool; some servers send an empty `custom` with every call of a function."""
+    function = fragment.get("function")
+    return isinstance(fragment.get(CUSTOM), Mapping) and not (isinstance(function, Mapping) and function.get("name"))
+
+
+def _text_of(value: Any) -> str:
+    """Reasoning as text: a string, a list of parts, or an object around one of these."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _text_of(value.get("text") or value.get("content") or value.get("thinking") or "")
+    return "".join(map(_text_of, value)) if isinstance(value, list) else ""
+
+
+# ---------------------------------------------------------------------------------------------- errors
+
+
+def _raise_error_of(holder: Mapping[str, Any]) -> None:
+    """Raise the error that an event, a body or a choice holds, if any."""
+    error = holder.get("error")
+    if error:
+        _raise_error(error if isinstance(error, Mapping) else {"message": str(error)})
+    elif "error" in (holder.get("object"), holder.get("type")) and holder.get("message"):
+        _raise_error(holder)
+
+
+def _raise_error(error: Mapping[str, Any]) -> NoReturn:
+    from .errors import error_from_body
+
+    raise error_from_body(error, _status_of(error))
+
+
+def _status_of(error: Mapping[str, Any]) -> int | None:
+    for key in ("status_code", "status", "code"):
+        value = error.get(key)
+        if isinstance(value, str) and value.isdigit():
+            value = int(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return None

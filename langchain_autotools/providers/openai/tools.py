@@ -1,0 +1,153 @@
+"""Tools and tool choices as chat completions declares them.
+
+Wire facts: a function is `{"type": "function", "function": {name, description, parameters, strict}}`, a custom tool
+`{"type": "custom", "custom": {name, description, format}}`; names match `[a-zA-Z0-9_-]{1,64}`; a choice is "none", "auto",
+"required", a named tool, or `{"type": "allowed_tools", "allowed_tools": {mode, tools}}`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_function, convert_to_openai_tool
+
+from ...errors import ConfigurationError
+
+__all__ = ["format_tool", "format_tool_choice", "tool_name"]
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_EXTRAS = ("defer_loading", "async")
+_CUSTOM_KEYS = ("name", "description", "format")
+_MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}
+
+
+def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+    """A tool as a request declares it.
+
+    Args:
+        tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
+            OpenAI, Anthropic or Bedrock. A builtin tool of the vendor (a dict of another `type`) is returned untouched.
+        strict: Whether the server must hold the model to the schema. None leaves that as the tool or the vendor has it.
+
+    Raises:
+        ConfigurationError: The tool cannot be declared: its name is illegal, or its arguments have no JSON schema.
+    """
+    if isinstance(tool, dict) and _is_builtin(tool):
+        return tool
+    try:
+        declared = _declared(tool, strict)
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+    name = tool_name(declared)
+    if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
+        raise ConfigurationError(f"tool name {name!r} cannot be sent: it must have 1 to 64 letters, digits, '_' or '-'")
+    return declared
+
+
+def _is_builtin(tool: Mapping[str, Any]) -> bool:
+    """Whether a dict is a tool of the vendor's own: its type says so, and it is no function, no schema and no other vendor's."""
+    kind = tool.get("type")
+    if not isinstance(kind, str) or kind in ("function", "object"):
+        return False
+    return not ({"input_schema", "properties", "parameters"} & tool.keys())
+
+
+def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
+    if isinstance(tool, dict) and tool.get("type") == "function":
+        inner = tool.get("function", tool)  # the wire's own form, or the flat one of Responses
+        around = {key: tool[key] for key in _EXTRAS if key in tool}
+        return {"type": "function", "function": convert_to_openai_function(inner, strict=strict), **around}
+    declared = convert_to_openai_tool(tool, strict=strict)
+    if declared.get("type") == "custom":
+        declared = {"type": "custom", "custom": {key: declared[key] for key in _CUSTOM_KEYS if key in declared}}
+    extras = tool.extras if isinstance(tool, BaseTool) else None
+    return {**declared, **{key: extras[key] for key in _EXTRAS if key in extras}} if extras else declared
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
+
+
+def tool_name(tool: Mapping[str, Any]) -> str | None:
+    """The name of a declared tool; None for one that the vendor knows by its type alone."""
+    inner = tool.get("function") or tool.get("custom") or tool
+    return inner.get("name")
+
+
+# ---------------------------------------------------------------------------------------------- choices
+
+
+def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any] | None:
+    """A tool choice as a request says it.
+
+    Args:
+        choice: None or False (the vendor decides), True, "any" or "required" (some tool), "auto", "none", the name of a tool,
+            the type of a builtin tool, or a dict in the form of chat completions, Responses or Anthropic.
+        tools: The declared tools, as `format_tool` made them.
+
+    Returns:
+        The value to send; None: send nothing.
+
+    Raises:
+        ConfigurationError: The choice names no declared tool, or is of no known form.
+    """
+    if choice is None or choice is False:
+        return None
+    if choice is True:
+        return "required"
+    if isinstance(choice, str):
+        return _named(choice, tools)
+    if isinstance(choice, Mapping):
+        return _from_mapping(choice, tools)
+    raise ConfigurationError(f"tool_choice must be a string, a bool or a dict, not {choice!r}")
+
+
+def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
+    for tool in tools:
+        if tool_name(tool) == choice:
+            return _pointer(tool, choice)
+    if choice in _MODES:
+        return _MODES[choice]
+    if any(tool.get("type") == choice for tool in tools):
+        return {"type": choice}
+    if not tools:
+        return {"type": "function", "function": {"name": choice}}
+    names = [str(tool_name(tool) or tool.get("type")) for tool in tools]
+    near = get_close_matches(choice, [*names, *_MODES], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
+
+
+def _pointer(tool: Mapping[str, Any], name: str) -> dict[str, Any]:
+    kind = "custom" if tool.get("type") == "custom" else "function"
+    return {"type": kind, kind: {"name": name}}
+
+
+def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    kind = choice.get("type")
+    if kind == "allowed_tools":
+        return _allowed(choice, tools)
+    inner = choice.get("function") or choice.get("custom")
+    if isinstance(inner, Mapping):
+        return {"type": "custom" if "custom" in choice else "function", **choice}
+    if isinstance(choice.get("name"), str):  # flat: Responses, Anthropic's {"type": "tool"}, or a bare name
+        declared = next((tool for tool in tools if tool_name(tool) == choice["name"]), {"type": kind})
+        return _pointer(declared, choice["name"])
+    if kind in _MODES and choice.keys() <= {"type", "disable_parallel_tool_use"}:
+        return _MODES[kind]
+    if kind is None:
+        raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool")
+    return dict(choice)
+
+
+def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The tools that may be called; a flat form (Responses) and bare names are accepted too."""
+    inner = choice.get("allowed_tools")
+    body = inner if isinstance(inner, Mapping) else choice
+    allowed = [_named(tool, tools) if isinstance(tool, str) else _from_mapping(tool, tools) for tool in body.get("tools") or ()]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": body.get("mode") or "auto", "tools": allowed}}
