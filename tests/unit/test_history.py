@@ -345,6 +345,7 @@ def test_passes_do_one_thing_each() -> None:
     assert same(order_results([orphan, asked, second, first]), [orphan, asked, first, second])
     assert [message.tool_call_id for message in answer_dangling([orphan, asked, second])[2:]] == ["a", "b"]  # type: ignore[attr-defined]
     assert same(answer_dangling([asked, second], open_end=True), [asked, second])
+    assert [type(message) for message in answer_dangling([asked, HI, second])] == [AIMessage, ToolMessage, HumanMessage, ToolMessage]
 
 
 def test_merge_runs_joins_neighbours_of_one_role() -> None:
