@@ -4,17 +4,19 @@
         model = ChatOpenAI(model="any", base_url=server.url, api_key="key", tools=[add])
 
 The script is a list of replies (script.py) or a function from the request to a reply, such as `SemanticOpenAI()`. One script serves
-streamed and whole requests. A request that OpenAI refuses is refused, uses up no reply and is kept in `rejections`.
+streamed and whole requests. A request that OpenAI refuses is refused, uses up no reply and is kept in `rejections`. Keys that OpenAI does
+not know (a reasoning text, a call's signature) are accepted back once this server has sent them, as the servers that send them do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.support.http_server import Exchange, HttpReply, LoopbackServer
 from tests.support.openai_wire import Asked, failure, reply_to
-from tests.support.script import Failure, Reply
+from tests.support.script import Failure, Reply, Turn
 from tests.support.strict import Rejection, Rules
 from tests.support.strict_openai import check_request
 
@@ -27,6 +29,8 @@ class OpenAIServer(LoopbackServer):
 
     def __init__(self, script: Script = (), *, rules: Rules | None = Rules()) -> None:  # noqa: B008 - frozen
         super().__init__(self._reply)
+        self._sent_message_keys: set[str] = set()
+        self._sent_call_keys: set[str] = set()
         self._script = script if callable(script) else None
         self._replies: list[Reply] = [] if callable(script) else list(script)
         self.rules = rules
@@ -60,11 +64,23 @@ class OpenAIServer(LoopbackServer):
     def _reply(self, exchange: Exchange) -> HttpReply:
         try:
             _check_http(exchange)
-            body = exchange.json if self.rules is None else check_request(exchange.body, self.rules)
+            body = exchange.json if self.rules is None else check_request(exchange.body, self._widened(self.rules))
         except Rejection as rejection:
             self.rejections.append(rejection)
             return failure(Failure(rejection.status, rejection.message, "invalid_request_error", rejection.code, rejection.param))
-        return reply_to(Asked.by(exchange.number, body), self._next(exchange))
+        reply = self._next(exchange)
+        self._note_sent(reply)
+        return reply_to(Asked.by(exchange.number, body), reply)
+
+    def _widened(self, rules: Rules) -> Rules:
+        """The rules, and the keys of its own that this server has sent."""
+        messages, calls = {*rules.message_keys, *self._sent_message_keys}, {*rules.call_keys, *self._sent_call_keys}
+        return replace(rules, message_keys=messages, call_keys=calls)
+
+    def _note_sent(self, reply: Reply) -> None:
+        if isinstance(reply, Turn):
+            self._sent_message_keys.update(["reasoning_content"] if reply.reasoning else [])
+            self._sent_call_keys.update(key for call in reply.calls for key in call.extra)
 
     def _next(self, exchange: Exchange) -> Reply:
         if self._script is not None:

@@ -1,0 +1,50 @@
+"""Fixtures of the contract: a wire, a way to run, and a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
+from tests.contract.wires import WIRES, Wire
+from tests.support.openai_server import OpenAIServer, Script
+
+
+@pytest.fixture(params=WIRES, ids=[wire.name for wire in WIRES])
+def wire(request: pytest.FixtureRequest) -> Wire:
+    """Each row of the table."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def start(wire: Wire) -> Iterator[Start]:
+    """A function from a script and constructor arguments to a conversation. Afterwards: no request was refused."""
+    with ExitStack() as stack:
+        servers: list[OpenAIServer] = []
+
+        def begin(script: Script, **model: Any) -> Talk:
+            server = stack.enter_context(wire.serve(script))
+            servers.append(server)
+            return Talk(wire, server, wire.model(server, **model))
+
+        yield begin
+        assert [rejection.message for server in servers for rejection in server.rejections] == []
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    """Each way to run a model."""
+    return str(request.param)
+
+
+@pytest.fixture
+def run(way: str) -> Run:
+    """Runs a model in one of the ways and gives what came of it."""
+
+    async def go(model: Any, messages: Any, **keywords: Any) -> Ran:
+        return await run_in(way, model, messages, **keywords)
+
+    return go

@@ -1,0 +1,295 @@
+"""Streams: text at once, several side by side on one model, the same however they are run, and closed when the caller is done."""
+
+import asyncio
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
+
+from langchain_autotools import new_messages
+from tests.contract.talk import WAYS, Run, Start, Talk, run_in, summed
+from tests.contract.wires import Wire
+from tests.support.http_server import Exchange, Gate
+from tests.support.script import Call, Cut, Failure, Reply, Turn
+
+QUESTION = [HumanMessage("How warm is it in Paris?")]
+
+
+@tool
+def get_temperature(city: str) -> str:
+    """Current temperature of a city."""
+    return f"{city}: 21 °C"
+
+
+def two_turns() -> list[Reply]:
+    """A call and an answer, with text in both turns."""
+    calls = [Call("get_temperature", {"city": "Paris"}), Call("get_temperature", {"city": "Rome"})]
+    return [Turn("Let me look.", calls), Turn("Both are warm.", reasoning="Hm.")]
+
+
+def told(message: AIMessage) -> dict[str, Any]:
+    """A message as data, without its id and the digest of the server's address: these differ between two runs."""
+    return {key: without_origin(value) for key, value in message.model_dump().items() if key != "id"}
+
+
+def without_origin(value: Any) -> Any:
+    """Data without the digests of addresses in it."""
+    if isinstance(value, dict):
+        return {key: without_origin(inner) for key, inner in value.items() if key != "origin"}
+    return [without_origin(inner) for inner in value] if isinstance(value, list) else value
+
+
+async def test_text_leaves_at_once(start: Start) -> None:
+    """A text chunk reaches the caller before the server sends the next event."""
+    gates = {position: Gate() for position in (2, 3, 4)}
+    talk = start([Turn("abcdefghijkl", characters=4, holds=gates)])
+    chunks = (chunk.text for chunk in talk.model.stream(QUESTION) if chunk.text)
+    for text, gate in zip(("abcd", "efgh", "ijkl"), gates.values(), strict=True):
+        assert next(chunks) == text
+        assert gate.reached.wait(20)
+        gate.open()
+    gates = {position: Gate() for position in (2, 3, 4)}
+    talk.server.extend([Turn("abcdefghijkl", characters=4, holds=gates)])
+    achunks = talk.model.astream(QUESTION)
+    for text, gate in zip(("abcd", "efgh", "ijkl"), gates.values(), strict=True):
+        assert await anext(chunk.text async for chunk in achunks if chunk.text) == text
+        gate.open()
+    await achunks.aclose()
+
+
+async def test_every_way_gives_the_same(start: Start) -> None:
+    """`invoke`, the sum of `stream`, and their asynchronous twins give the same run message, new messages and requests."""
+    outcomes = []
+    for way in WAYS:
+        talk = start(two_turns(), tools=[get_temperature])
+        ran = await run_in(way, talk.model, QUESTION)
+        messages = [talk.wire.messages(exchange) for exchange in talk.server.exchanges]
+        outcomes.append((told(ran.message), [told(message) for message in ran.new], messages))
+    for outcome in outcomes[1:]:
+        assert outcome == outcomes[0]
+
+
+async def test_new_messages_of_chunks_sum_and_message_agree(start: Start) -> None:
+    """The new messages of the chunks, one after another, are those of their sum, and each arrives as soon as it is complete."""
+    talk = start(two_turns(), tools=[get_temperature])
+    chunks = list(talk.model.stream(QUESTION))
+    piecewise = [new_messages(chunk) for chunk in chunks]
+    assert [len(messages) for messages in piecewise if messages] == [1, 1, 1, 1]
+    assert [told(message) for messages in piecewise for message in messages] == [told(message) for message in new_messages(summed(chunks))]
+
+
+async def test_the_run_message_and_its_parts_are_the_same_input(start: Start, run: Run) -> None:
+    """A history that stores the run message and one that stores its parts give the same requests, byte for byte."""
+    first = start(two_turns(), tools=[get_temperature])
+    ran = await run(first.model, QUESTION)
+    bodies = []
+    for middle in ([ran.message], ran.new):
+        talk = start([Turn("Yes.")], tools=[get_temperature])
+        await run(talk.model, [*QUESTION, *middle, HumanMessage("Really?")])
+        bodies.append(talk.server.exchanges[0].body)
+    assert bodies[0] == bodies[1]
+    assert talk.wire.messages(talk.server.exchanges[0]).startswith(talk.wire.messages(first.server.exchanges[1])[:-1])
+
+
+def by_question(wire: Wire, gates: dict[str, Gate] | None = None) -> Any:
+    """A script that calls a tool with the user's words and repeats the result; it keeps apart what belongs to whom."""
+
+    def reply(exchange: Exchange) -> Turn:
+        question = wire.question(exchange)
+        results = wire.results(exchange)
+        if not results:
+            return Turn(f"Asked {question}.", [Call("get_temperature", {"city": question})])
+        holds = {2: gates[question]} if gates else {}
+        return Turn(f"Heard {results[0][1]}.", characters=5, holds=holds)
+
+    return reply
+
+
+def belongs(question: str) -> str:
+    """The text of a run over `by_question`."""
+    return f"Asked {question}.\nHeard {question}: 21 °C."
+
+
+async def test_interleaved_streams_of_one_model(start: Start, wire: Wire) -> None:
+    """Two streams of one model, read in turn, each give their own conversation."""
+    talk = start(by_question(wire), tools=[get_temperature])
+    streams = [talk.model.stream([HumanMessage(name)]) for name in ("left", "right")]
+    pairs = list(itertools.zip_longest(*streams))
+    for position, name in enumerate(("left", "right")):
+        assert summed([pair[position] for pair in pairs if pair[position] is not None]).text == belongs(name)
+
+
+async def test_interleaved_asynchronous_streams_of_one_model(start: Start, wire: Wire) -> None:
+    """Two asynchronous streams wait for each other in the middle of their answers and do not mix."""
+    gates = {"left": Gate(), "right": Gate()}
+    talk = start(by_question(wire, gates), tools=[get_temperature])
+
+    async def read(name: str) -> str:
+        return summed([chunk async for chunk in talk.model.astream([HumanMessage(name)])]).text
+
+    tasks = [asyncio.create_task(read(name)) for name in gates]
+    for gate in gates.values():
+        assert await asyncio.to_thread(gate.reached.wait, 20)
+    for gate in gates.values():
+        gate.open()
+    assert await asyncio.gather(*tasks) == [belongs(name) for name in gates]
+
+
+async def test_a_hundred_runs_at_once(start: Start, wire: Wire) -> None:
+    """A hundred concurrent runs of one model, in threads and then in tasks, each get their own answer."""
+    talk = start(by_question(wire), tools=[get_temperature])
+    names = [f"city {number}" for number in range(100)]
+
+    def threaded(name: str) -> str:
+        return summed(list(talk.model.stream([HumanMessage(name)]))).text
+
+    async def tasked(name: str) -> str:
+        return (await talk.model.ainvoke([HumanMessage(name)])).text
+
+    with ThreadPoolExecutor(100) as pool:
+        assert list(pool.map(threaded, names)) == [belongs(name) for name in names]
+    assert await asyncio.gather(*map(tasked, names)) == [belongs(name) for name in names]
+
+
+def held(talk: Talk) -> Exchange:
+    """The exchange that the server holds now."""
+    return talk.server.exchanges[-1]
+
+
+async def test_closing_a_stream_ends_the_connection(start: Start) -> None:
+    """When the caller closes the stream, the server sees the connection end before it can send its next event."""
+    for turns in (0, 1):
+        gate = Gate()
+        before: list[Reply] = [Turn("Wait.", [Call("get_temperature", {"city": "Paris"})])][:turns]
+        talk = start([*before, Turn("abcdefgh", characters=4, holds={2: gate})], tools=[get_temperature])
+        chunks = talk.model.stream(QUESTION)
+        assert next(chunk.text for chunk in chunks if "abcd" in chunk.text)
+        chunks.close()
+        assert held(talk).disconnected.wait(20)
+        assert not held(talk).finished.is_set()
+
+
+async def test_closing_an_asynchronous_stream_ends_the_connection(start: Start) -> None:
+    """The same for `aclose`, and for a task that is cancelled while it waits for the next chunk."""
+    for cancel in (False, True):
+        gate = Gate()
+        talk = start([Turn("abcdefgh", characters=4, holds={2: gate})], tools=[get_temperature])
+        chunks = talk.model.astream(QUESTION)
+        assert await anext(chunk.text async for chunk in chunks if chunk.text) == "abcd"
+        if cancel:
+            waiting = asyncio.create_task(anext(chunks))
+            assert await asyncio.to_thread(gate.reached.wait, 20)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        else:
+            await chunks.aclose()
+        assert await asyncio.to_thread(held(talk).disconnected.wait, 20)
+        assert not held(talk).finished.is_set()
+
+
+async def test_cancelling_a_run_cancels_its_tools(start: Start) -> None:
+    """A cancelled asynchronous run cancels the coroutines of its tools, and asks the model nothing more."""
+    running, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def wait_long() -> str:
+        """Wait until somebody gives up."""
+        running.set()
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "never"
+
+    talk = start([Turn(calls=[Call("wait_long")]), Turn("Never.")], tools=[wait_long])
+    task = asyncio.create_task(talk.model.ainvoke(QUESTION))
+    await running.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(20):
+        await cancelled.wait()
+    assert (len(talk.server.exchanges), talk.server.left) == (1, 1)
+
+
+async def test_closing_a_stream_while_tools_run(start: Start) -> None:
+    """A stream closed between two results does not wait for the tool that still runs, and gives what was delivered."""
+    release, entered = threading.Event(), threading.Event()
+
+    @tool
+    def slow() -> str:
+        """Wait for the test."""
+        entered.set()
+        release.wait(20)
+        return "late"
+
+    talk = start([Turn(calls=[Call("get_temperature", {"city": "Paris"}), Call("slow")]), Turn("Never.")], tools=[get_temperature, slow])
+    chunks = talk.model.stream(QUESTION)
+    delivered: list[Any] = []
+    while not any(message.type == "tool" for message in delivered):
+        delivered += new_messages(next(chunks))
+    assert entered.wait(20)
+    chunks.close()
+    release.set()
+    assert [message.type for message in delivered] == ["ai", "tool"]
+    talk = start([Turn("Fine.")], tools=[get_temperature])
+    assert talk.model.invoke([*QUESTION, *delivered, HumanMessage("Go on.")]).text == "Fine."
+
+
+def broken() -> list[Any]:
+    """Second turns that fail."""
+    return [
+        pytest.param(Cut(Turn("This is never heard to its end."), after=700), id="torn connection"),
+        pytest.param(Failure(500), id="server error"),
+        pytest.param(Failure(429, "Slow down.", "requests", "rate_limit_exceeded"), id="rate limit"),
+    ]
+
+
+@pytest.mark.parametrize("failure", broken())
+async def test_an_error_in_a_later_turn_loses_nothing(start: Start, way: str, failure: Reply) -> None:
+    """When a turn fails, what was complete before it is in the chunks or in the error, and a history with it can go on."""
+    talk = start([Turn("Look.", [Call("get_temperature", {"city": "Paris"})]), failure], tools=[get_temperature])
+    kept: list[Any] = []
+    with pytest.raises(Exception) as raised:
+        await collect(way, talk.model, kept)
+    kept += new_messages(raised.value)
+    assert [message.type for message in kept] == ["ai", "tool"]
+    talk = start([Turn("Fine.")], tools=[get_temperature])
+    assert (await run_in(way, talk.model, [*QUESTION, *kept, HumanMessage("Go on.")])).message.text == "Fine."
+
+
+async def collect(way: str, model: Any, kept: list[Any]) -> None:
+    """Run a model and keep the new messages of each chunk."""
+    if way == "stream":
+        for chunk in model.stream(QUESTION):
+            kept += new_messages(chunk)
+    elif way == "astream":
+        async for chunk in model.astream(QUESTION):
+            kept += new_messages(chunk)
+    else:
+        await run_in(way, model, QUESTION)
+
+
+async def test_a_stream_that_just_ends_is_an_error_or_runs_nothing(start: Start, way: str) -> None:
+    """A stream that ends cleanly before its end marker, in the middle of a call, executes nothing."""
+    ran: list[str] = []
+
+    @tool
+    def note(text: str) -> str:
+        """Note a text."""
+        ran.append(text)
+        return "noted"
+
+    turn = Turn(calls=[Call("note", {"text": "a long text that is cut"})])
+    for after in range(0, 1200, 60):
+        talk = start([Cut(turn, after, drop=False), Turn("Sorry."), Turn("Sorry.")], tools=[note])
+        try:
+            await run_in(way, talk.model, QUESTION)
+        except Exception as error:
+            assert [message.type for message in new_messages(error)] in ([], ["ai", "tool"])
+    assert set(ran) <= {"a long text that is cut"}

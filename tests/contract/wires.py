@@ -1,0 +1,79 @@
+"""The table of the contract: one row for each provider class. A new wire adds a row, and every contract test runs over it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_autotools import ChatOpenAI
+from tests.support.http_server import Exchange
+from tests.support.openai_server import OpenAIServer, Script
+
+Results = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What a contract test needs to know of a wire.
+
+    Attributes:
+        name: The row's name in test ids.
+        serve: A strict loopback server of the wire that plays a script (tests/support/script.py).
+        model: The provider class, pointed at such a server, with these further arguments.
+        messages: The bytes of a request that hold its messages, as they were sent.
+        results: Id and text of the tool results at the end of a request.
+        question: The text of the last user message of a request.
+    """
+
+    name: str
+    serve: Callable[[Script], OpenAIServer]
+    model: Callable[..., Any]
+    messages: Callable[[Exchange], bytes]
+    results: Callable[[Exchange], Results]
+    question: Callable[[Exchange], str]
+
+
+def raw_value(body: bytes, key: str) -> bytes:
+    """The bytes of one top-level value of a JSON object, as they were sent."""
+    text = body.decode()
+    start = text.index(f'"{key}":') + len(key) + 3
+    start += len(text[start:]) - len(text[start:].lstrip())
+    _, end = json.JSONDecoder().raw_decode(text, start)
+    return text[start:end].encode()
+
+
+def _openai_model(server: OpenAIServer, **more: Any) -> ChatOpenAI:
+    return ChatOpenAI(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "stream_usage": True, **more})
+
+
+def _openai_results(exchange: Exchange) -> Results:
+    found: Results = []
+    for message in reversed(exchange.json["messages"]):
+        if message["role"] == "tool":
+            found.insert(0, (message["tool_call_id"], _openai_text(message)))
+        elif message["role"] == "assistant":
+            break
+    return found
+
+
+def _openai_question(exchange: Exchange) -> str:
+    return next(_openai_text(message) for message in reversed(exchange.json["messages"]) if message["role"] == "user")
+
+
+def _openai_text(message: Mapping[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+WIRES = (
+    Wire(
+        name="openai-chat",
+        serve=OpenAIServer,
+        model=_openai_model,
+        messages=lambda exchange: raw_value(exchange.body, "messages"),
+        results=_openai_results,
+        question=_openai_question,
+    ),
+)
