@@ -1,7 +1,7 @@
 """What each peer does for each task, in a process of its own: `python -m benchmarks.peers PEER TASK SIZE PORT`.
 
 Prints one JSON object: CPU and wall seconds, and how many units (chunks, fragments, turns) they were spent on. Every peer
-reads the same bytes from the same server; a warm-up of the same task, small, comes first.
+reads the same bytes from the same server; the same task, once before, is the warm-up.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 Result = dict[str, float]
@@ -115,14 +116,19 @@ def _consume(chunks: Iterator[Any]) -> int:
     return sum(1 for _ in chunks)
 
 
-def autotools(port: int, **fields: Any) -> Callable[..., int]:
-    """This package."""
+def _chat(port: int) -> Callable[[str], Any]:
     from langchain_autotools import ChatOpenAI
 
+    url = f"http://127.0.0.1:{port}/v1"
+    return cache(lambda model: ChatOpenAI(model=model, api_key="x", base_url=url, tools=list(FUNCTIONS.values()), max_turns=None))
+
+
+def autotools(port: int) -> Callable[..., int]:
+    """This package."""
+    chat = _chat(port)
+
     def run(model: str, messages: list[Any], wrap: Any = lambda model: model, config: Any = None) -> int:
-        url = f"http://127.0.0.1:{port}/v1"
-        chat: Any = ChatOpenAI(model=model, api_key="x", base_url=url, tools=list(FUNCTIONS.values()), max_turns=None, **fields)
-        return _consume(wrap(chat).stream(messages, config))
+        return _consume(wrap(chat(model)).stream(messages, config))
 
     return run
 
@@ -145,19 +151,13 @@ def autotools_chain(port: int) -> Callable[..., int]:
 
 def autotools_async(port: int) -> Callable[..., int]:
     """This package, asynchronously."""
-    from langchain_autotools import ChatOpenAI
-
+    chat = _chat(port)
     loop = asyncio.new_event_loop()
 
-    async def consume(chat: Any, messages: list[Any]) -> int:
-        return len([None async for _ in chat.astream(messages)])
+    async def consume(model: Any, messages: list[Any]) -> int:
+        return len([None async for _ in model.astream(messages)])
 
-    def run(model: str, messages: list[Any]) -> int:
-        url = f"http://127.0.0.1:{port}/v1"
-        chat = ChatOpenAI(model=model, api_key="x", base_url=url, tools=list(FUNCTIONS.values()), max_turns=None)
-        return loop.run_until_complete(consume(chat, messages))
-
-    return run
+    return lambda model, messages: loop.run_until_complete(consume(chat(model), messages))
 
 
 def langchain(port: int) -> Callable[..., int]:
@@ -168,10 +168,11 @@ def langchain(port: int) -> Callable[..., int]:
 
     tools = [tool(function) for function in FUNCTIONS.values()]
     by_name = {item.name: item for item in tools}
+    url = f"http://127.0.0.1:{port}/v1"
+    make: Any = cache(lambda model: ChatOpenAI(model=model, api_key="x", base_url=url, max_retries=0, stream_usage=True).bind_tools(tools))
 
     def run(model: str, messages: list[Any]) -> int:
-        url = f"http://127.0.0.1:{port}/v1"
-        chat = ChatOpenAI(model=model, api_key="x", base_url=url, max_retries=0, stream_usage=True).bind_tools(tools)  # type: ignore[arg-type]
+        chat = make(model)
         messages = list(messages)
         count = 0
         while True:
@@ -195,10 +196,12 @@ def create_agent(port: int) -> Callable[..., int]:
     from langchain.agents import create_agent as make
     from langchain_openai import ChatOpenAI
 
+    url = f"http://127.0.0.1:{port}/v1"
+    tools = list(FUNCTIONS.values())
+    agents: Any = cache(lambda model: make(ChatOpenAI(model=model, api_key="x", base_url=url, max_retries=0), tools=tools))
+
     def run(model: str, messages: list[Any]) -> int:
-        url = f"http://127.0.0.1:{port}/v1"
-        agent = make(ChatOpenAI(model=model, api_key="x", base_url=url, max_retries=0), tools=list(FUNCTIONS.values()))  # type: ignore[arg-type]
-        return _consume(agent.stream({"messages": messages}, {"recursion_limit": 10_000}, stream_mode="messages"))
+        return _consume(agents(model).stream({"messages": messages}, {"recursion_limit": 10_000}, stream_mode="messages"))
 
     return run
 
@@ -249,8 +252,7 @@ def measure(peer: str, task: str, size: int, port: int) -> Result:
     messages: list[Any] = [("user", "hello")]
     if peer in ("floor", "sdk"):
         messages = [{"role": "user", "content": "hello"}]
-    for _ in range(2):
-        run(f"{task}-{20 if task != 'turns' else 2}", messages)
+    run(f"{task}-{size}", messages)  # builds clients, models and agents: none of the figures is about that
     if task != "turns":
         with timed(size) as result:
             run(f"{task}-{size}", messages)

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, messages_from_dict, messages_to_dict
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import message_chunk_to_message
+from pydantic import BaseModel
 
 __all__ = [
     "KEY",
@@ -25,6 +26,7 @@ __all__ = [
     "calls_of",
     "carried",
     "carry",
+    "derived",
     "final_message",
     "new_messages",
     "number_messages",
@@ -43,6 +45,8 @@ _NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
 _UNCARRIED = "artifact not carried"
 
 _M = TypeVar("_M", bound=BaseMessage)
+_B = TypeVar("_B", bound=BaseModel)
+_set = object.__setattr__  # pydantic's own would take each of these for a field
 
 
 @dataclass(frozen=True)
@@ -94,14 +98,20 @@ def _own(message: BaseMessage) -> Mapping[str, Any]:
 
 def call_ids(message: AIMessage) -> list[str | None]:
     """The ids of every call of an AI message, executable or not, in the order the model wrote them."""
-    if not message.invalid_tool_calls:
-        return [call["id"] for call in message.tool_calls]
     return [entry["id"] for entry in _ordered(message)]
+
+
+def _records(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
+    """What is recorded of each call, by id. A history may come from a client: what is no record is passed over."""
+    entries = _own(message).get("calls")
+    return {entry.get("id"): entry for entry in entries if isinstance(entry, Mapping)} if isinstance(entries, list) else {}
 
 
 def _ordered(message: AIMessage) -> list[Any]:
     """Valid and invalid calls in the recorded order; calls without a record follow."""
-    position = {entry.get("id"): number for number, entry in enumerate(_own(message).get("calls", ()))}
+    if not message.invalid_tool_calls:
+        return message.tool_calls
+    position = {call_id: number for number, call_id in enumerate(_records(message))}
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     return sorted(calls, key=lambda call: position.get(call["id"], len(position)))
 
@@ -111,7 +121,7 @@ def calls_of(message: AIMessage) -> list[ToolCallRecord]:
 
     The recorded argument text is believed only while it says what the message's own call says: an edited call wins.
     """
-    records = {entry.get("id"): entry for entry in _own(message).get("calls", ())}
+    records = _records(message)
     return [_record(call, records.get(call["id"], {})) for call in _ordered(message)]
 
 
@@ -134,6 +144,19 @@ def _record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecor
         wire_id=record.get("wire_id"),
         extra=record.get("extra") or {},
     )
+
+
+def derived(model: _B, fields: Mapping[str, Any]) -> _B:
+    """A copy of a message (or other pydantic model) with other values in some fields, none of them validated.
+
+    What `model_copy` does, at a third of its cost: there is one of these for every chunk of a stream, three times.
+    """
+    new = model.__class__.__new__(model.__class__)
+    _set(new, "__dict__", {**model.__dict__, **fields})
+    _set(new, "__pydantic_fields_set__", model.__pydantic_fields_set__ | fields.keys())
+    _set(new, "__pydantic_extra__", model.__pydantic_extra__)
+    _set(new, "__pydantic_private__", None)
+    return new
 
 
 # ---------------------------------------------------------------------------------------------- the carrier

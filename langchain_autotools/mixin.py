@@ -175,12 +175,9 @@ class ToolsAndMessagesMixin(RawChatModel):
             return stream(messages, trace.child, **request) if streams else iter([invoke(messages, trace.child, **request)])
 
         trace = start_trace(self, config, run.input)
-        with failing(run):
+        with failing(run, streamed=True):
             try:
-                for chunk in self._drive(run, turn, trace.child):
-                    trace.see(chunk)
-                    yield chunk
-                    run.delivered()
+                yield from trace.seen(self._drive(run, turn, trace.child))
             except BaseException as error:
                 trace.manager.on_chain_error(error)
                 raise
@@ -210,13 +207,12 @@ class ToolsAndMessagesMixin(RawChatModel):
                     yield chunk
 
         trace = await astart_trace(self, config, run.input)
-        with failing(run):
+        with failing(run, streamed=True):
             try:
                 async with aclosing(self._adrive(run, turn, trace.child)) as chunks:
                     async for chunk in chunks:
                         trace.see(chunk)
                         yield chunk
-                        run.delivered()
             except BaseException as error:
                 await trace.manager.on_chain_error(error)
                 raise

@@ -14,7 +14,7 @@ from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.messages.utils import message_chunk_to_message
 
 from .loop import RunOutcome
-from .messages import KEY, ToolCallRecord, carry, generation_id, number_messages, remember, text_of
+from .messages import KEY, ToolCallRecord, carry, derived, generation_id, number_messages, remember, text_of
 
 __all__ = ["RunOutput", "sum_chunks"]
 
@@ -59,7 +59,7 @@ class RunOutput:
         if type(content) is str and not extra and not chunk.chunk_position:
             if not content:
                 return []
-            clean = chunk.model_copy(update={"id": None, "response_metadata": {}, "additional_kwargs": {}})
+            clean = derived(chunk, {"id": None, "response_metadata": {}, "additional_kwargs": {}})
             return self._separated(clean, content)
         return self._general(content, extra)
 

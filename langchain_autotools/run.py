@@ -16,13 +16,13 @@ from langchain_core.runnables import RunnableConfig
 
 from .content import with_output_version
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
-from .history import expand, repair
+from .history import repair
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, tool_loop, turn_calls
 from .messages import remember
 from .outward import RunOutput, sum_chunks
 from .streaming.accumulator import canonical_message
 
-__all__ = ["Run", "RunSettings", "failing", "is_forced", "split_open_end", "stored_message"]
+__all__ = ["Run", "RunSettings", "failing", "is_forced", "stored_message"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -75,7 +75,7 @@ class Run:
     """The state of one run. Never shared: each `invoke` or `stream` makes its own."""
 
     def __init__(self, messages: Sequence[BaseMessage], settings: RunSettings) -> None:
-        history = split_open_end(messages)
+        history = repair(messages, open_end=True)
         self.input = history
         self.settings = settings
         self.outcome: RunOutcome | None = None
@@ -167,12 +167,10 @@ class Run:
 
     # ------------------------------------------------------------------------------------------ failure
 
-    def delivered(self) -> None:
-        """Note that the caller has every chunk so far."""
-        self._output.delivered()
-
-    def failed(self, error: BaseException) -> None:
-        """Let the error bring what had completed, every call of it answered."""
+    def failed(self, error: BaseException, *, streamed: bool) -> None:
+        """Let the error bring what had completed and the caller does not have, every call of it answered."""
+        if streamed:
+            self._output.delivered()
         if self._tools is not None:
             for call in self._tools.calls[len(self._results) :]:
                 self.result(self._tools, self.settings.executor.interrupted_result(call))
@@ -180,35 +178,20 @@ class Run:
 
 
 @contextmanager
-def failing(run: Run) -> Iterator[None]:
-    """Let an error that ends the run bring what the run had completed."""
+def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
+    """Let an error that ends the run bring what the run had completed; of a streamed run, what no chunk has delivered."""
     try:
         yield
     except GeneratorExit:
         raise
     except BaseException as error:
-        run.failed(error)
+        run.failed(error, streamed=streamed)
         raise
 
 
 def is_forced(choice: Any) -> bool:
     """Whether a tool choice makes the model call a tool, so that keeping it would never let a run end."""
     return not (isinstance(choice, str | None) and choice in _FREE_CHOICES)
-
-
-def split_open_end(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The input, expanded and repaired, but with the calls that it ends in still unanswered: the run answers those."""
-    history = expand(list(messages))
-    end = len(history)
-    while end and isinstance(history[end - 1], ToolMessage):
-        end -= 1
-    if not end or not isinstance(history[end - 1], AIMessage):
-        return repair(history)
-    tail = history[end - 1 :]
-    answered = {message.tool_call_id for message in tail if isinstance(message, ToolMessage)}
-    repaired = repair(tail)
-    kept = [message for message in repaired if not isinstance(message, ToolMessage) or message.tool_call_id in answered]
-    return [*repair(history[: end - 1]), *kept]
 
 
 def stored_message(message: AIMessage, output_version: str | None) -> AIMessage:

@@ -1,6 +1,6 @@
 """The parent run of a conversation in LangChain's callbacks: turns and tool calls are its children."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from langchain_core.callbacks import (
@@ -34,6 +34,15 @@ class RunTrace(Generic[_Manager]):
         self.manager: _Manager = manager
         self.child = patch_config(config, callbacks=manager.get_child())
         self._chunks: list[AIMessageChunk] | None = [] if manager.handlers else None
+
+    def seen(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+        """The same chunks, each noted."""
+        return chunks if self._chunks is None else self._noted(chunks)
+
+    def _noted(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+        for chunk in chunks:
+            self.see(chunk)
+            yield chunk
 
     def see(self, chunk: AIMessageChunk) -> None:
         """Note a chunk for the run's output; nothing is kept where nobody listens."""

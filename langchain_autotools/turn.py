@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
 from .content import BlockWriter
-from .history import expand, repair
-from .messages import call_ids, calls_of
+from .history import repair
+from .messages import call_ids, calls_of, derived
 from .outward import sum_chunks
 from .streaming.accumulator import TurnAccumulator, canonical_message
 
@@ -37,7 +37,7 @@ class Turn:
     """
 
     def __init__(self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool) -> None:
-        self.messages = repair(expand(list(messages)))
+        self.messages = repair(messages)
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         used = _UsedIds(self.messages)
         self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=self._new_id)
@@ -56,7 +56,7 @@ class Turn:
         if self._writer is not None:
             return ChatGenerationChunk(message=self._writer.chunk(message))
         if type(message.content) is str and not message.response_metadata:
-            return _TEXT.model_copy(update={"message": message, "text": message.content})
+            return derived(_TEXT, {"message": message, "text": message.content})
         return ChatGenerationChunk(message=message)
 
     def result(self, chunks: Sequence[AIMessage]) -> ChatResult:
