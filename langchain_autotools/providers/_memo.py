@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage
 __all__ = ["MessageMemo"]
 
 _T = TypeVar("_T")
+_COPIED = frozenset({dict, list})
 _Entry = tuple["weakref.ref[BaseMessage]", dict[str, Any], Any, _T]
 
 
@@ -32,8 +33,11 @@ class MessageMemo(Generic[_T]):
         reference, seen, known, value = entry
         if known != context or reference() is not message:
             return None
+        fields = message.__dict__
+        if fields.get("artifact") is not None:
+            fields = _visible(message)
         try:
-            return value if _visible(message) == seen else None
+            return value if fields == seen else None
         except Exception:  # a foreign object (an array, say) whose comparison is no truth value took another's place
             return None
 
@@ -53,15 +57,13 @@ class MessageMemo(Generic[_T]):
 def _visible(message: BaseMessage) -> dict[str, Any]:
     """The fields that can be sent. An artifact never is; it may be large, or hold the whole conversation."""
     fields = message.__dict__
-    if fields.get("artifact") is None:
-        return fields
-    return {name: value for name, value in fields.items() if name != "artifact"}
+    return fields if fields.get("artifact") is None else {name: value for name, value in fields.items() if name != "artifact"}
 
 
 def _containers(value: Any) -> Any:
     """A copy of the containers; what they hold is shared, so that comparing unchanged data compares identities."""
-    if type(value) is dict:
-        return {key: _containers(item) for key, item in value.items()}
-    if type(value) is list:
-        return [_containers(item) for item in value]
+    if value.__class__ is dict:
+        return {key: _containers(item) if item.__class__ in _COPIED else item for key, item in value.items()}
+    if value.__class__ is list:
+        return [_containers(item) if item.__class__ in _COPIED else item for item in value]
     return value

@@ -47,9 +47,12 @@ def wire_ids(calls: Sequence[ToolCallRecord], *, at_home: bool) -> list[str]:
     """
     ids: list[str] = []
     for position, call in enumerate(calls):
-        own = (call.wire_id or call.id) if at_home else legal_id(call.id)
-        candidates = (own, legal_id(call.id), _derived(call.id, call.name, position))
-        ids.append(next(one for one in candidates if one and one not in ids))
+        identifier = (call.wire_id or call.id) if at_home else legal_id(call.id)
+        if not identifier or identifier in ids:
+            identifier = legal_id(call.id)
+        if identifier in ids or not call.id:
+            identifier = _derived(call.id, call.name, position)
+        ids.append(identifier)
     return ids
 
 

@@ -63,7 +63,7 @@ class ChatCompletionsMapper:
 
     def encode_message(self, message: BaseMessage) -> bytes:
         """One message as it would stand in a request, alone."""
-        return self._encoded(message, ()).body
+        return (self._memo.get(message, ()) or self._remembered(message, ())).body
 
     def _bodies(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         bodies: list[bytes] = []
@@ -75,7 +75,7 @@ class ChatCompletionsMapper:
                 media = []
             if ids and isinstance(message, AIMessage):
                 ids = ()
-            encoded = self._encoded(message, ids)
+            encoded = self._memo.get(message, ids) or self._remembered(message, ids)
             bodies.append(encoded.body)
             if encoded.media:
                 media.append(encoded.media)
@@ -85,11 +85,9 @@ class ChatCompletionsMapper:
                 ids = unanswered(ids, message)
         return [*bodies, _user(media)] if media else bodies
 
-    def _encoded(self, message: BaseMessage, ids: Ids) -> Encoded:
-        encoded = self._memo.get(message, ids)
-        if encoded is None:
-            encoded = self._encoder.encode(message, ids)
-            self._memo.put(message, ids, encoded)
+    def _remembered(self, message: BaseMessage, ids: Ids) -> Encoded:
+        encoded = self._encoder.encode(message, ids)
+        self._memo.put(message, ids, encoded)
         return encoded
 
     # ------------------------------------------------------------------------------------------ replies

@@ -60,7 +60,7 @@ def to_bytes(text: str) -> bytes:
 def read_object(text: str) -> dict[str, Any] | None:
     """The object that `text` is in strict JSON, as the strictest server reads it; None if it is anything else."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = _READER.decode(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -68,3 +68,6 @@ def read_object(text: str) -> dict[str, Any] | None:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
+
+
+_READER = json.JSONDecoder(parse_constant=_refuse)

@@ -43,11 +43,11 @@ def body(message: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_text_leaves_piece_by_piece_and_bare() -> None:
-    """Each piece of text is a chunk of its own that says nothing else; what is said once comes last."""
+    """Each piece of text is a chunk of its own that says no more than its message's id; what is said once comes last."""
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     out = chunks([event({"role": "assistant", "content": ""}), event({"content": "a"}), event({"content": "b"}),
                   event({}, finish_reason="stop"), {"id": "r1", "model": "m", "choices": [], "usage": usage}])  # fmt: skip
-    assert out[:-1] == [AIMessageChunk(content="a"), AIMessageChunk(content="b")]
+    assert out[:-1] == [AIMessageChunk(content="a", id="r1"), AIMessageChunk(content="b", id="r1")]
     assert out[-1].id == "r1"
     assert out[-1].response_metadata == {
         "model_provider": "openai", "id": "r1", "model_name": "m", "finish_reason": "stop", "token_usage": usage,
