@@ -1,0 +1,226 @@
+"""Joins a vendor's client with its mapper: requests, retries, streams that end when their reader does, typed errors, once.
+
+A vendor's chat model gives an `Exchange` for each request (`_exchange`), opens it with its SDK (`_open`, `_aopen`), and says
+how errors are translated (`_error_table`). The synchronous and asynchronous halves differ by their `await`s only.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, ClassVar, Protocol
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from pydantic import ConfigDict, Field
+
+from ..errors import ConfigurationError, map_errors
+from ..mixin import ToolsAndMessagesMixin
+from ..retry import RetryPolicy
+from ._drain import adrain, drain
+from ._mapper import StreamDecoder
+from ._reader import ReplyReader, read_body
+
+__all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
+
+ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]
+
+
+class Response(Protocol):
+    """What is asked of the HTTP library's response, whose body is unread."""
+
+    headers: Any
+
+    def iter_bytes(self) -> Generator[bytes, None, None]: ...
+    def aiter_bytes(self) -> AsyncGenerator[bytes, None]: ...
+    def read(self) -> bytes: ...
+    async def aread(self) -> bytes: ...
+    def close(self) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request, ready to be sent any number of times, and how its reply is read.
+
+    Attributes:
+        body: The request's JSON.
+        decoder: Makes a decoder for one streamed reply.
+        decode_body: Reads a whole reply.
+        options: What the client needs besides: headers, query, timeout.
+        silence: Seconds that may pass between two events of the reply; None for any time.
+        secrets: Texts that must not stand in an error.
+        again: Given the error that refused the request: the same request in another form, or None if no other is known.
+    """
+
+    body: bytes
+    decoder: Callable[[], StreamDecoder]
+    decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    silence: float | None = None
+    secrets: tuple[str, ...] = ()
+    again: "Callable[[Exception], Exchange | None]" = lambda error: None
+
+
+class ProviderChatModel(ToolsAndMessagesMixin):
+    """A chat model over a vendor's SDK."""
+
+    model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
+
+    max_retries: int | None = None
+    """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
+    retry: RetryPolicy = Field(default_factory=RetryPolicy, exclude=True)
+    """How often and after which waits a failed request is made again. Never after its first chunk has reached the caller."""
+    include_response_headers: bool = False
+    """Whether messages say the reply's HTTP headers in `response_metadata["headers"]`."""
+
+    _refused: ClassVar[Mapping[str, str]] = {}
+    """Constructor arguments that the vendor's other packages know and this class refuses, with the reason."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        for name in kwargs.keys() - self._argument_names():
+            raise ConfigurationError(self._unknown(name))
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def _argument_names(cls) -> set[str]:
+        aliases = {info.alias for info in cls.model_fields.values() if info.alias}
+        return aliases | cls.model_fields.keys()
+
+    @classmethod
+    def _unknown(cls, name: str) -> str:
+        """Why there is no constructor argument of this name, and what there is instead."""
+        if name in cls._refused:
+            return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
+        near = get_close_matches(name, sorted(cls._argument_names()), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "parameters of the vendor that it does not name go into model_kwargs={...}"
+        return f"{cls.__name__} has no argument {name!r}: {hint}"
+
+    # ------------------------------------------------------------------------------------------ what a vendor gives
+
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        """The request for these messages, encoded."""
+        raise NotImplementedError
+
+    def _open(self, exchange: Exchange) -> Response:
+        """Send the request; returns as soon as the reply's head is there."""
+        raise NotImplementedError
+
+    async def _aopen(self, exchange: Exchange) -> Response:
+        """Like `_open`, asynchronously."""
+        raise NotImplementedError
+
+    def _error_table(self, exchange: Exchange) -> ErrorTable:
+        """How the errors of the SDK and its HTTP library are translated, see `errors.map_errors`."""
+        raise NotImplementedError
+
+    def _retry_policy(self) -> RetryPolicy:
+        return self.retry if self.max_retries is None else self.retry.with_retries(self.max_retries)
+
+    # ------------------------------------------------------------------------------------------ streams
+
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Make one request and yield its reply as it comes. Closing the generator ends the connection."""
+        exchange = self._exchange(messages, stop, kwargs, stream=True)
+        first, rest = self._retry_policy().call(lambda: self._begin(exchange))
+        with closing(rest):
+            yield first
+            yield from rest
+
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+        """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
+        exchange = self._exchange(messages, stop, kwargs, stream=True)
+        first, rest = await self._retry_policy().acall(lambda: self._abegin(exchange))
+        async with aclosing(rest):
+            yield first
+            async for chunk in rest:
+                yield chunk
+
+    def _begin(self, exchange: Exchange) -> tuple[AIMessageChunk, Generator[AIMessageChunk, None, None]]:
+        """One attempt: up to the first chunk that brings anything. What fails before may be tried again."""
+        chunks = self._chunks(exchange)
+        return next(chunks), chunks
+
+    async def _abegin(self, exchange: Exchange) -> tuple[AIMessageChunk, AsyncGenerator[AIMessageChunk, None]]:
+        chunks = self._achunks(exchange)
+        return await anext(chunks), chunks
+
+    def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
+        with self._reply(exchange) as response, closing(response.iter_bytes()) as pieces:
+            reader = self._reader(exchange, response)
+            for piece in pieces:
+                yield from reader.feed(piece)
+                if reader.done:
+                    drain(pieces, response)
+                    break
+            yield from reader.finish()
+
+    async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
+        async with self._areply(exchange) as response, aclosing(response.aiter_bytes()) as pieces:
+            reader = self._reader(exchange, response)
+            async for piece in pieces:
+                for chunk in reader.feed(piece):
+                    yield chunk
+                if reader.done:
+                    await adrain(pieces)
+                    break
+            for chunk in reader.finish():
+                yield chunk
+
+    @contextmanager
+    def _reply(self, exchange: Exchange) -> Generator[Response, None, None]:
+        """The reply to a request, closed at the end; what the SDK and the HTTP library raise meanwhile is translated."""
+        with map_errors(self._error_table(exchange)), closing(self._sent(exchange)) as response:
+            yield response
+
+    @asynccontextmanager
+    async def _areply(self, exchange: Exchange) -> AsyncGenerator[Response, None]:
+        with map_errors(self._error_table(exchange)):
+            async with aclosing(await self._asent(exchange)) as response:
+                yield response
+
+    def _sent(self, exchange: Exchange) -> Response:
+        try:
+            return self._open(exchange)
+        except Exception as error:
+            other = exchange.again(error)
+            if other is None:
+                raise
+        return self._sent(other)
+
+    async def _asent(self, exchange: Exchange) -> Response:
+        try:
+            return await self._aopen(exchange)
+        except Exception as error:
+            other = exchange.again(error)
+            if other is None:
+                raise
+        return await self._asent(other)
+
+    def _reader(self, exchange: Exchange, response: Response) -> ReplyReader:
+        return ReplyReader(exchange.decoder(), response.headers, silence=exchange.silence, keep_headers=self.include_response_headers)
+
+    # ------------------------------------------------------------------------------------------ whole replies
+
+    def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Make one request that is not streamed and return its reply."""
+        exchange = self._exchange(messages, stop, kwargs, stream=False)
+        return self._retry_policy().call(lambda: self._whole(exchange))
+
+    async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Like `raw_invoke`, asynchronously."""
+        exchange = self._exchange(messages, stop, kwargs, stream=False)
+        return await self._retry_policy().acall(lambda: self._awhole(exchange))
+
+    def _whole(self, exchange: Exchange) -> AIMessageChunk:
+        with self._reply(exchange) as response:
+            return self._decoded(exchange, response, response.read())
+
+    async def _awhole(self, exchange: Exchange) -> AIMessageChunk:
+        async with self._areply(exchange) as response:
+            return self._decoded(exchange, response, await response.aread())
+
+    def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
+        chunk = exchange.decode_body(read_body(body, response.headers))
+        if self.include_response_headers:
+            chunk.response_metadata["headers"] = dict(response.headers)
+        return chunk

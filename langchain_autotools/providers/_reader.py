@@ -1,0 +1,111 @@
+"""Turns the bytes of one streamed reply into raw chunks. It does no I/O: the same reader serves threads and event loops."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk
+
+from ..errors import StreamError
+from ..streaming.wire import SSEDecoder, parse_json
+from ._mapper import StreamDecoder
+
+__all__ = ["ReplyReader", "read_body"]
+
+_DONE = b"[DONE]"
+_SHOWN = 200
+
+
+class ReplyReader:
+    """Reads one reply.
+
+    Args:
+        decoder: Reads the reply's events, in the vendor's terms.
+        headers: The reply's headers.
+        silence: Seconds that may pass between two events, keep-alive comments apart; None for any time.
+        keep_headers: Whether the last chunk says the headers in its `response_metadata`.
+
+    Attributes:
+        done: Whether the wire's end marker has come; what follows it is not read.
+    """
+
+    def __init__(
+        self, decoder: StreamDecoder, headers: Mapping[str, str], *, silence: float | None = None, keep_headers: bool = False
+    ) -> None:
+        self.done = False
+        self._decoder = decoder
+        self._headers = headers
+        self._silence = silence
+        self._keep_headers = keep_headers
+        self._events = SSEDecoder()
+        self._head = b""
+        self._begun = False
+        self._last_event = time.monotonic()
+
+    def feed(self, piece: bytes) -> Iterator[AIMessageChunk]:
+        """The chunks that `piece` completes. Each is made when it is asked for, so that one leaves before the next is read.
+
+        Raises:
+            StreamError: An event is no JSON object.
+            TimeoutError: The server sends nothing but comments for longer than allowed.
+            Exception: The reply holds an error; it is the vendor's own.
+        """
+        events = self._events.feed(piece)
+        if events:
+            self._begun = True
+            if self._silence is not None:
+                self._last_event = time.monotonic()
+            yield from self._chunks(events)
+            return
+        if not self._begun and len(self._head) < _SHOWN:
+            self._head += piece[:_SHOWN]
+        if self._silence is not None and time.monotonic() - self._last_event > self._silence:
+            raise TimeoutError(f"the server kept the connection alive but sent no event for {self._silence:g} s")
+
+    def finish(self) -> Iterator[AIMessageChunk]:
+        """The chunks that only the end of the reply completes; the last one always comes."""
+        if not self.done:
+            rest = self._events.flush()
+            self._begun = self._begun or bool(rest)
+            yield from self._chunks(rest)
+        if not self._begun:
+            raise StreamError(f"the reply is no stream of events: {_described(self._head, self._headers)}")
+        last = self._decoder.finish()
+        if self._keep_headers:
+            last.response_metadata["headers"] = dict(self._headers)
+        yield last
+
+    def _chunks(self, events: list[Any]) -> Iterator[AIMessageChunk]:
+        feed = self._decoder.feed
+        for name, data in events:
+            if data.startswith(_DONE):
+                self.done = True
+                self._decoder.done()
+                return
+            event = parse_json(data)
+            if event.__class__ is not dict:
+                raise StreamError(f"an event of the reply is no JSON object: {data[:_SHOWN].decode('utf-8', 'replace')!r}")
+            if name == "error" and "error" not in event:
+                event = {"error": event}
+            chunk = feed(event)
+            if chunk is not None:
+                yield chunk
+
+
+def read_body(body: bytes, headers: Mapping[str, str]) -> Any:
+    """The JSON of a reply that is not streamed.
+
+    Raises:
+        StreamError: It is no JSON; the text says what it is instead.
+    """
+    try:
+        return parse_json(body)
+    except StreamError as error:
+        raise StreamError(f"the reply is no JSON: {_described(body, headers)}") from error
+
+
+def _described(body: bytes, headers: Mapping[str, str]) -> str:
+    """What a reply is that is not what it should be."""
+    kind = headers.get("content-type") or "no content type"
+    start = body[:_SHOWN].decode("utf-8", "replace").strip()
+    return f"{kind}, beginning {start!r}" if start else f"{kind}, empty"

@@ -1,0 +1,182 @@
+"""Reads the structured output of a model out of its last AI message, for every vendor.
+
+What leaves `with_structured_output` is complete or an error: a reply that was cut off, refused or filtered is never parsed,
+and JSON is read as it stands, not completed.
+"""
+
+import json
+import re
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from langchain_core import exceptions
+from langchain_core.exceptions import ModelError, OutputParserException
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.output_parsers import BaseGenerationOutputParser, JsonOutputParser, PydanticOutputParser
+from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
+from langchain_core.outputs import ChatGeneration, Generation
+from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
+from langchain_core.utils.pydantic import is_basemodel_subclass
+
+from ..messages import final_message, text_of
+
+__all__ = ["ModelRefusalError", "call_parser", "is_pydantic", "json_parser", "structured"]
+
+if TYPE_CHECKING or not hasattr(exceptions, "ModelRefusalError"):
+
+    class ModelRefusalError(ModelError):
+        """The model declined to give the structured output that was asked for.
+
+        The same as `langchain_core.exceptions.ModelRefusalError`, and that very class where core has it (1.7.5 and later).
+
+        Attributes:
+            raw_message: The message in which it declined.
+        """
+
+        def __init__(
+            self, message: str = "Model refused to produce the requested output", *, raw_message: BaseMessage | None = None
+        ) -> None:
+            self.raw_message = raw_message
+            super().__init__(message)
+else:
+    ModelRefusalError = exceptions.ModelRefusalError
+
+_CUT = {
+    "length": "the reply reached its token limit before it was complete: raise max_tokens, or ask for less",
+    "incomplete": "the reply broke off before it was complete",
+}
+_FENCED = re.compile(r"\A```(?:json)?\s*\n(?P<body>.*?)\n?\s*```\Z", re.DOTALL | re.IGNORECASE)
+
+
+def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include_raw: bool) -> Runnable[Any, Any]:
+    """The model followed by its parser; with `include_raw` a dict of the message, what was parsed, and the error if that failed."""
+    if not include_raw:
+        return model | parser
+    parsed = RunnablePassthrough.assign(parsed=itemgetter("raw") | parser, parsing_error=lambda _: None)
+    failed = RunnablePassthrough.assign(parsed=lambda _: None)
+    return RunnableMap(raw=model) | parsed.with_fallbacks([failed], exception_key="parsing_error")
+
+
+def json_parser(schema: Any) -> Runnable[Any, Any]:
+    """Reads the text of the last AI message as JSON: an object of a pydantic class, else plain data (partial while it streams)."""
+    return _PydanticText(pydantic_class=schema) if is_pydantic(schema) else _JsonText()
+
+
+def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
+    """Reads the call of the tool `name` that stands for the schema; None where the model did not call it."""
+    if is_pydantic(schema):
+        return _PydanticCall(tools=[schema], first_tool_only=True, expected=name)
+    return _JsonCall(key_name=name, first_tool_only=True)
+
+
+def is_pydantic(schema: Any) -> bool:
+    """Whether a schema is a pydantic class, of version 1 or 2."""
+    return isinstance(schema, type) and is_basemodel_subclass(schema)
+
+
+# ---------------------------------------------------------------------------------------------- what may be parsed
+
+
+def _last_message(result: list[Any]) -> BaseMessage:
+    generation = result[0]
+    if isinstance(generation, ChatGeneration):
+        return final_message(generation.message) if isinstance(generation.message, AIMessage) else generation.message
+    return AIMessage(generation.text)
+
+
+def _is_whole(result: list[Any], partial: bool) -> bool:
+    """Whether nothing more can come: outside a stream always, in a stream once the last chunk is there."""
+    return not partial or getattr(result[0].message, "chunk_position", None) == "last"
+
+
+def _check(message: BaseMessage) -> None:
+    """Refuse a message that is not a complete answer.
+
+    Raises:
+        ModelRefusalError: The model declined, or its answer was filtered.
+        OutputParserException: The answer was cut off.
+    """
+    reason = str(message.response_metadata.get("finish_reason") or "").lower()
+    refusal = message.additional_kwargs.get("refusal")
+    if refusal:
+        raise ModelRefusalError(str(refusal), raw_message=message)
+    if reason in ("content_filter", "refusal"):
+        raise ModelRefusalError(f"the reply ended with the finish reason {reason!r}", raw_message=message)
+    if reason in _CUT:
+        raise OutputParserException(_CUT[reason], llm_output=text_of(message))
+
+
+def _strict_json(message: BaseMessage) -> Any:
+    """The text as exactly one JSON document, a Markdown fence around it apart. None: no text beside tool calls."""
+    text = text_of(message).strip()
+    if not text and isinstance(message, AIMessage) and message.tool_calls:
+        return None
+    fenced = _FENCED.match(text)
+    try:
+        return json.loads(fenced["body"] if fenced else text, strict=False)
+    except (ValueError, RecursionError) as error:
+        raise OutputParserException(f"the reply is not one JSON document ({error}): {text!r}", llm_output=text) from error
+
+
+# ---------------------------------------------------------------------------------------------- parsers
+
+
+class _JsonText(JsonOutputParser):
+    """Plain data out of the message's text."""
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        if not _is_whole(result, partial):
+            return super().parse_result(result, partial=True)
+        message = _last_message(result)
+        _check(message)
+        return _strict_json(message)
+
+
+class _PydanticText(BaseGenerationOutputParser[Any]):
+    """An object of a pydantic class out of the message's text. Never partial: half an object may look like a whole one."""
+
+    pydantic_class: Any
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        message = _last_message(result)
+        _check(message)
+        value = _strict_json(message)
+        if value is None:
+            return None
+        return PydanticOutputParser(pydantic_object=self.pydantic_class).parse(json.dumps(value))
+
+
+def _check_call(message: BaseMessage, name: str) -> None:
+    """Refuse a message whose call of `name` is no complete JSON object."""
+    _check(message)
+    if not isinstance(message, AIMessage) or any(call["name"] == name for call in message.tool_calls):
+        return
+    for call in message.invalid_tool_calls:
+        if call["name"] == name:
+            arguments = call["args"] or ""
+            raise OutputParserException(f"the arguments of {name} are not one complete JSON object: {arguments!r}", llm_output=arguments)
+
+
+def _message_of(result: list[Any]) -> BaseMessage:
+    message: BaseMessage = result[0].message
+    return message
+
+
+class _JsonCall(JsonOutputKeyToolsParser):
+    """The arguments of the schema's call as plain data."""
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        if _is_whole(result, partial):
+            _check_call(_message_of(result), self.key_name)
+        return super().parse_result(result, partial=partial)
+
+
+class _PydanticCall(PydanticToolsParser):
+    """The schema's call as an object of its class."""
+
+    expected: str
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        if _is_whole(result, partial):
+            _check_call(_message_of(result), self.expected)
+        return super().parse_result(result, partial=partial)

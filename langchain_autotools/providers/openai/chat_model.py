@@ -1,0 +1,287 @@
+"""`ChatOpenAI`: OpenAI's chat completions, and every server that speaks them, with tools that run."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import metadata
+from typing import Any, Literal, Self, cast
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import LanguageModelInput, ModelProfile
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr, SecretStr, model_validator
+
+from ...errors import ConfigurationError
+from .._chat_model import ErrorTable, Exchange, Response
+from .._structured import call_parser, is_pydantic, json_parser, structured
+from .._tokens import estimate, messages_tokens
+from .client import Clients, ClientSettings, apost, post
+from .errors import error_table, is_secret_header
+from .forms import FormKey, RequestForms, origin_of, public_url
+from .parameters import OpenAIParameters
+from .profiles import profile_of
+from .request import default_params, read_timeout, request_options, request_params
+from .structured import response_format
+from .tools import format_tool, format_tool_choice, tool_name
+
+__all__ = ["ChatOpenAI"]
+
+_DISTRIBUTION = "langchain-autotools-chat"
+
+Method = Literal["json_schema", "function_calling", "json_mode"]
+
+
+class ChatOpenAI(OpenAIParameters):
+    """OpenAI's chat models, and every server that speaks chat completions (`base_url`), with tools that run.
+
+    ```python
+    model = ChatOpenAI(model="gpt-5", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The constructor's names are those of langchain-openai's `ChatOpenAI`; an unknown one is an error. The SDK is imported, and its
+    client made, at the first request.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work.
+    """
+
+    _clients: Clients = PrivateAttr(default_factory=Clients)
+    _forms: RequestForms = PrivateAttr(default_factory=RequestForms)
+
+    @model_validator(mode="after")
+    def _set_autotools_openai_version(self) -> Self:
+        version = _installed_version()
+        if version:
+            self._add_version(_DISTRIBUTION, version)
+        return self
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        params = request_params(self, stop, kwargs, stream=stream)
+        key = FormKey(origin_of(self.openai_api_base, str(params["model"])), self.null_content, tuple(self.part_keys))
+        form = self._forms.get(key)
+        body = form.mapper.encode_request(messages, params)
+
+        def again(error: Exception) -> Exchange | None:
+            other = self._forms.other(key, form, error)
+            if other is None or other.mapper.encode_request(messages, params) == body:
+                return None
+            self._forms.keep(key, other)
+            return self._exchange(messages, stop, kwargs, stream=stream)
+
+        return Exchange(
+            body=body,
+            decoder=form.mapper.stream_decoder,
+            decode_body=form.mapper.decode_body,
+            options=request_options(self, kwargs, stream=stream),
+            silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.request_timeout),
+            secrets=tuple(self._secrets()),
+            again=again,
+        )
+
+    def _client_settings(self) -> ClientSettings:
+        return ClientSettings(
+            api_key=self.openai_api_key,
+            base_url=self.openai_api_base,
+            organization=self.openai_organization,
+            proxy=self.openai_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+        )
+
+    def _open(self, exchange: Exchange) -> Response:
+        settings = self._client_settings()
+        response: Response = post(self._clients.get(settings, settings.synchronous), exchange.body, exchange.options)
+        return response
+
+    async def _aopen(self, exchange: Exchange) -> Response:
+        settings, loop = self._client_settings(), asyncio.get_running_loop()
+        client = self._clients.get(settings, lambda: settings.asynchronous(loop), loop)
+        response: Response = await apost(client, exchange.body, exchange.options)
+        return response
+
+    def _error_table(self, exchange: Exchange) -> ErrorTable:
+        return error_table(exchange.secrets)
+
+    # ------------------------------------------------------------------------------------------ tools and output
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool as a request declares it; a builtin tool of the vendor (a dict of another type) as it is."""
+        return format_tool(tool, strict=strict)
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form."""
+        return format_tool_choice(choice, tools)
+
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        *,
+        method: Method = "json_schema",
+        include_raw: bool = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]:
+        """A runnable that returns output of a schema: an object of a pydantic class, else a dict.
+
+        With constructor tools the output is that of the last turn. An incomplete reply is an error, never half an object.
+
+        Args:
+            schema: A pydantic class, a TypedDict, a JSON schema with a title, or a function of OpenAI's form. Optional for
+                `json_mode`.
+            method: `json_schema` (the server holds the model to the schema), `function_calling` (the schema is a tool that
+                must be called), or `json_mode` (any JSON: say in the prompt what you want).
+            include_raw: Return `{"raw": message, "parsed": output or None, "parsing_error": error or None}`.
+            strict: Whether the server must hold the model to the schema. None: as the schema says; for `json_schema` with a
+                pydantic class, yes wherever its fields allow it.
+            tools: Tools to declare along with the schema (`json_schema` only); their calls are left to the caller.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: The arguments cannot work together.
+            ModelRefusalError: (when run) The model declined.
+            OutputParserException: (when run) The reply is incomplete or does not fit the schema.
+        """
+        if schema is None and method != "json_mode":
+            raise ConfigurationError(f"method={method!r} needs a schema")
+        if strict is not None and method == "json_mode":
+            raise ConfigurationError("strict has no meaning for method='json_mode': the server is not told the schema")
+        if tools and method != "json_schema":
+            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+        if method == "json_schema" and not self._holds_to_schemas(schema):
+            method = "function_calling"
+        if method == "function_calling":
+            return self._calling(schema, include_raw, strict, kwargs)
+        if method == "json_schema":
+            said: dict[str, Any] = {"kwargs": {"method": method, "strict": strict}, "schema": format_tool(schema)}
+            kwargs = {"response_format": response_format(schema, strict=strict), "ls_structured_output_format": said, **kwargs}
+        elif method == "json_mode":
+            said = {"kwargs": {"method": method}, "schema": schema}
+            kwargs = {"response_format": {"type": "json_object"}, "ls_structured_output_format": said, **kwargs}
+        else:
+            raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
+        model = self.bind_tools(tools, strict=strict, **kwargs) if tools else self.bind(**kwargs)
+        return structured(model, json_parser(schema), include_raw=include_raw)
+
+    def _holds_to_schemas(self, schema: Any) -> bool:
+        """Whether `json_schema` can be asked for: not with a pydantic class of version 1, and not of models known to lack it."""
+        if is_pydantic(schema) and not hasattr(schema, "model_json_schema"):
+            return False
+        return (self.profile or {}).get("structured_output") is not False
+
+    def _calling(self, schema: Any, include_raw: bool, strict: bool | None, kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, Any]:
+        """The schema as a tool that the model must call."""
+        name = tool_name(format_tool(schema)) or ""
+        said = {"kwargs": {"method": "function_calling", "strict": strict}, "schema": schema}
+        single = {} if "parallel_tool_calls" in (self.disabled_params or {}) else {"parallel_tool_calls": False}
+        kwargs = {"tool_choice": name, **single, "ls_structured_output_format": said, **kwargs}
+        return structured(self.bind_tools([schema], strict=strict, **kwargs), call_parser(schema, name), include_raw=include_raw)
+
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @property
+    def _llm_type(self) -> str:
+        return "openai-chat"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
+        about = {"base_url": public_url(self.openai_api_base), "output_version": self.output_version, "extra_body": self.extra_body}
+        return {"model_name": self.model_name, **{name: value for name, value in about.items() if value}, **default_params(self)}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = request_params(self, stop, kwargs, stream=False)
+        said = LangSmithParams(ls_provider="openai", ls_model_name=str(params["model"]), ls_model_type="chat")
+        if isinstance(params.get("temperature"), int | float):
+            said["ls_temperature"] = params["temperature"]
+        if isinstance(params.get("max_completion_tokens"), int):
+            said["ls_max_tokens"] = params["max_completion_tokens"]
+        if params.get("stop"):
+            said["ls_stop"] = [params["stop"]] if isinstance(params["stop"], str) else list(params["stop"])
+        return said
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        return cast("ModelProfile", profile_of(self.model_name)) or None
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """The fields that are secrets, by the environment variable to find each in."""
+        headers = [name for name in self.default_headers or {} if is_secret_header(name)]
+        hidden = {f"default_headers.{name}": re.sub(r"\W", "_", f"OPENAI_HEADER_{name}").upper() for name in headers}
+        proxy = {"openai_proxy": "OPENAI_PROXY"} if "@" in (self.openai_proxy or "") else {}
+        return {"openai_api_key": "OPENAI_API_KEY", **hidden, **proxy}
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where the class is to be found, as traces name it."""
+        return ["langchain_autotools"]
+
+    # ------------------------------------------------------------------------------------------ tokens
+
+    def get_num_tokens(self, text: str) -> int:
+        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
+        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
+
+    def get_token_ids(self, text: str) -> list[int]:
+        """The token ids of a text, by `custom_get_token_ids`.
+
+        Raises:
+            ConfigurationError: It was not given.
+        """
+        if self.custom_get_token_ids is None:
+            raise ConfigurationError("give custom_get_token_ids=tiktoken.get_encoding('o200k_base').encode (or another tokenizer's)")
+        return self.custom_get_token_ids(text)
+
+    def get_num_tokens_from_messages(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
+        **kwargs: Any,
+    ) -> int:
+        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
+        return messages_tokens(messages, [format_tool(tool) for tool in tools or ()], self.get_num_tokens)
+
+    # ------------------------------------------------------------------------------------------ secrets and copies
+
+    def _secrets(self) -> list[str]:
+        """Texts that must not stand in an error."""
+        key = [self.openai_api_key.get_secret_value()] if isinstance(self.openai_api_key, SecretStr) else []
+        headers = [value for name, value in (self.default_headers or {}).items() if is_secret_header(name)]
+        password = urlsplit(self.openai_proxy).password if self.openai_proxy else None
+        return [*key, *headers, *([password] if password else [])]
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
+        state = super().__getstate__()
+        headers = {name: value for name, value in (self.default_headers or {}).items() if not is_secret_header(name)}
+        fields = {**state["__dict__"], "openai_api_key": None, "http_client": None, "http_async_client": None}
+        fields |= {"default_headers": headers or None, "openai_proxy": None if "@" in (self.openai_proxy or "") else self.openai_proxy}
+        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        key = os.environ.get("OPENAI_API_KEY")
+        self.openai_api_key = SecretStr(key) if key else None
+        self.openai_proxy = self.openai_proxy or os.environ.get("OPENAI_PROXY")
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """A copy that uses the same HTTP clients: they hold locks and connections, which cannot be copied."""
+        shared = {id(client): client for client in (self.http_client, self.http_async_client) if client is not None}
+        return super().__deepcopy__({**(memo or {}), **shared})
+
+
+@cache
+def _installed_version() -> str | None:
+    try:
+        return metadata.version(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return None

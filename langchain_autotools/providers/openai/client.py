@@ -1,0 +1,213 @@
+"""The openai SDK's clients: made when first needed, from settings that hold all they depend on.
+
+The SDK does authentication, base URL, proxies and pooling through its public interface; its own retries are off. A request's
+bytes go through `client.post`, the SDK's way to paths that it does not know, with the HTTP library's response as the type to
+return: so the body is sent as we encoded it and the reply's bytes come as they arrive, without the SDK's objects in between.
+"""
+
+import asyncio
+import atexit
+import inspect
+import os
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import SecretStr
+
+from ...errors import ConfigurationError
+from .errors import http_library
+
+if TYPE_CHECKING:
+    import openai
+
+__all__ = ["ApiKey", "ClientSettings", "Clients", "apost", "post"]
+
+ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
+
+_PATH = "/chat/completions"
+_NO_LOOP = object()
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """Everything an SDK client depends on. What may differ from request to request is not in it.
+
+    Attributes:
+        api_key: A key, a function that returns one (synchronous or not), or None: then the SDK looks at `OPENAI_API_KEY`.
+        base_url: Where requests go; None for the SDK's default.
+        organization: Sent as `OpenAI-Organization`.
+        proxy: The proxy's URL, for the clients that are made here.
+        http_client: The user's own HTTP client, for synchronous requests.
+        http_async_client: The user's own HTTP client, for asynchronous requests.
+    """
+
+    api_key: ApiKey = None
+    base_url: str | None = None
+    organization: str | None = None
+    proxy: str | None = None
+    http_client: Any = None
+    http_async_client: Any = None
+
+    def synchronous(self) -> "openai.OpenAI":
+        """A client for threads.
+
+        Raises:
+            ConfigurationError: The key comes from an asynchronous function.
+            openai.OpenAIError: There is no key.
+        """
+        import openai
+
+        if _is_asynchronous(self.api_key):
+            raise ConfigurationError("the api_key is an asynchronous function: use ainvoke and astream, or give a key or a plain function")
+        http_client = self.http_client or _pools.get(self.proxy, lambda: _pool(self.proxy))
+        key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+        return openai.OpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
+        """A client for this event loop.
+
+        Raises:
+            openai.OpenAIError: There is no key.
+        """
+        import openai
+
+        http_client = self.http_async_client or _pools.get(self.proxy, lambda: _LoopPool(self.proxy), loop).client
+        key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+        if callable(key) and not _is_asynchronous(key):
+            key = _in_thread(cast("Callable[[], str]", key))
+        return openai.AsyncOpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
+
+    def _common(self) -> dict[str, Any]:
+        return {"base_url": self.base_url, "organization": self.organization, "max_retries": 0}
+
+
+def _is_asynchronous(key: Any) -> bool:
+    return inspect.iscoroutinefunction(key) or inspect.iscoroutinefunction(getattr(key, "__call__", None))  # noqa: B004
+
+
+def _in_thread(get_key: Callable[[], str]) -> Callable[[], Awaitable[str]]:
+    """A plain key function as the asynchronous client wants it; it may block, so it runs in a thread."""
+
+    async def get() -> str:
+        return await asyncio.to_thread(get_key)
+
+    return get
+
+
+# ---------------------------------------------------------------------------------------------- what is kept
+
+
+class Clients:
+    """Keeps what was made once per key, process and event loop. Safe for threads; copies share it, pickles do not hold it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Any], loop: asyncio.AbstractEventLoop | None = None) -> Any:
+        """What was made for `key`, here and in this loop; made now where there is nothing."""
+        owner: Any = loop or _NO_LOOP
+        place = (key, os.getpid(), id(owner))  # a forked process must not share its parent's connections
+        entry = self._entries.get(place)
+        if entry is None or entry[0]() is not owner:  # another loop has taken the id of one that is gone
+            with self._lock:
+                self._forget_ended_loops()
+                entry = self._entries.get(place)
+                if entry is None:
+                    entry = (weakref.ref(loop) if loop else lambda: _NO_LOOP, make())
+                    self._entries[place] = entry
+        return entry[1]
+
+    def _forget_ended_loops(self) -> None:
+        for place, (owner, _) in list(self._entries.items()):
+            loop = owner()
+            if loop is None or (loop is not _NO_LOOP and loop.is_closed()):
+                del self._entries[place]
+
+    def close(self) -> None:
+        """Close what was made for threads."""
+        with self._lock:
+            for owner, client in self._entries.values():
+                if owner() is _NO_LOOP:
+                    client.close()
+            self._entries.clear()
+
+    def __copy__(self) -> "Clients":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Clients":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Clients, ())
+
+
+_pools = Clients()
+"""Connection pools by proxy, shared by all models: a key or model of its own needs no connection of its own."""
+atexit.register(_pools.close)
+
+
+@cache
+def _trusted() -> Any:
+    """What makes certificates trusted; one for all pools, because reading them takes longer than a request."""
+    return http_library().create_ssl_context()
+
+
+def _pool(proxy: str | None) -> Any:
+    import openai
+
+    return openai.DefaultHttpxClient(proxy=proxy, verify=_trusted())
+
+
+class _LoopPool:
+    """A connection pool of one event loop. It is closed when the loop ends, and when nobody holds it any more.
+
+    A suspended asynchronous generator does that: its loop closes it in `shutdown_asyncgens`, which `asyncio.run` calls at its end.
+    """
+
+    def __init__(self, proxy: str | None) -> None:
+        import openai
+
+        self.client = openai.DefaultAsyncHttpxClient(proxy=proxy, verify=_trusted())
+        self._guard = self._closing(self.client)
+        with suppress(StopIteration):  # it comes to its `yield` without waiting for anything
+            self._guard.__anext__().send(None)
+
+    @staticmethod
+    async def _closing(client: Any) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            await client.aclose()
+
+
+# ---------------------------------------------------------------------------------------------- requests
+
+
+def post(client: "openai.OpenAI", body: bytes, options: Mapping[str, Any]) -> Any:
+    """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
+
+    Args:
+        client: The client.
+        body: The JSON body.
+        options: The SDK's request options: `headers`, `params`, `timeout`.
+
+    Raises:
+        openai.APIError: No reply, or one with an error status.
+    """
+    return cast(Any, client).post(_PATH, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
+
+
+async def apost(client: "openai.AsyncOpenAI", body: bytes, options: Mapping[str, Any]) -> Any:
+    """Like `post`, asynchronously."""
+    return await cast(Any, client).post(_PATH, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
+
+
+def _secured(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with bearer authentication alone: the SDK would else also offer an admin key, to any server."""
+    return {**options, "security": {"bearer_auth": True}}

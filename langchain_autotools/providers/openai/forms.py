@@ -1,0 +1,98 @@
+"""How requests to one endpoint and model are written, and what is learned from a server that refuses a form.
+
+Servers that speak chat completions differ in two things that no request can get right for all of them (quirks H-03, R-03): the
+content of an assistant message that has only calls (null or the empty string), and opaque state sent back with a history
+(demanded by some, refused by others). The first refusal that names one of them changes the form, and the form is kept.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from .chat_completions import ChatCompletionsMapper
+
+__all__ = ["Form", "FormKey", "RequestForms", "origin_of", "public_url"]
+
+_OPAQUE_KEYS = ("reasoning_content", "reasoning_details", "reasoning_text", "reasoning", "thinking", "extra_content")
+_ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empty|required|missing)\b", re.IGNORECASE | re.DOTALL)
+
+
+def origin_of(base_url: str | None, model: str) -> str:
+    """A digest of the endpoint and model that a request goes to: opaque state goes back only where it came from."""
+    return hashlib.sha256(f"{public_url(base_url)}\n{model}".encode()).hexdigest()[:16]
+
+
+def public_url(url: str | None) -> str:
+    """A URL without what may be secret in it: user, password, query."""
+    parts = urlsplit(url or "")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}" if url else ""
+
+
+class FormKey(NamedTuple):
+    """What decides the form of a request before anything is learned."""
+
+    origin: str
+    null_content: bool
+    part_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How requests are written: the mapper that writes them, and what it was made with."""
+
+    mapper: ChatCompletionsMapper
+    null_content: bool
+    omit: frozenset[str]
+
+
+class RequestForms:
+    """The forms in use. Safe for threads; copies share it, pickles do not hold it."""
+
+    def __init__(self) -> None:
+        self._forms: dict[FormKey, Form] = {}
+
+    def get(self, key: FormKey) -> Form:
+        """The form for a key."""
+        form = self._forms.get(key)
+        return form if form is not None else self._forms.setdefault(key, _form(key, key.null_content, frozenset()))
+
+    def keep(self, key: FormKey, form: Form) -> None:
+        """Write requests in this form from now on."""
+        self._forms[key] = form
+
+    def other(self, key: FormKey, used: Form, error: Any) -> Form | None:
+        """The form to try after a refusal; None where the refusal has nothing to do with the form, or all were tried.
+
+        Args:
+            key: The request's key.
+            used: The form that was refused.
+            error: The SDK's error.
+        """
+        if getattr(error, "status_code", None) not in (400, 422):
+            return None
+        current = self.get(key)
+        if current is not used:
+            return current  # another request has learned meanwhile
+        said = f"{error} {error.body}"
+        named = frozenset(name for name in _OPAQUE_KEYS if re.search(rf"\b{name}\b", said)) - used.omit
+        if named:
+            return _form(key, used.null_content, used.omit | named)
+        if used.null_content == key.null_content and _ABOUT_CONTENT.search(said):
+            return _form(key, not key.null_content, used.omit)
+        return None
+
+    def __copy__(self) -> "RequestForms":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "RequestForms":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (RequestForms, ())
+
+
+def _form(key: FormKey, null_content: bool, omit: frozenset[str]) -> Form:
+    mapper = ChatCompletionsMapper(origin=key.origin, null_content=null_content, omit=omit, part_keys=key.part_keys)
+    return Form(mapper, null_content, omit)

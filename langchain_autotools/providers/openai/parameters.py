@@ -1,0 +1,174 @@
+"""The constructor of `ChatOpenAI`: its fields, what they are called on the wire, and what the environment fills in.
+
+Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they concern chat completions.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from langchain_core.utils import from_env, secret_from_env
+from pydantic import Field, SecretStr, model_validator
+
+from .._chat_model import ProviderChatModel
+from .client import ApiKey
+
+__all__ = ["WIRE_NAMES", "OpenAIParameters"]
+
+WIRE_NAMES = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "max_completion_tokens",
+    "n": "n",
+    "stop": "stop",
+    "seed": "seed",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "logit_bias": "logit_bias",
+    "logprobs": "logprobs",
+    "top_logprobs": "top_logprobs",
+    "reasoning_effort": "reasoning_effort",
+    "verbosity": "verbosity",
+    "modalities": "modalities",
+    "audio": "audio",
+    "service_tier": "service_tier",
+    "store": "store",
+    "prompt_cache_key": "prompt_cache_key",
+    "prompt_cache_options": "prompt_cache_options",
+}
+"""Fields that are sent, by the parameter that they become. None is not sent."""
+
+_RESPONSES = "it belongs to the Responses API, and this class speaks chat completions"
+_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
+
+
+class OpenAIParameters(ProviderChatModel):
+    """The fields of a chat model that speaks chat completions."""
+
+    model_name: str = Field(default="gpt-3.5-turbo", alias="model")
+    """The model's name."""
+
+    openai_api_key: ApiKey = Field(default_factory=secret_from_env("OPENAI_API_KEY", default=None), alias="api_key")
+    """The key, or a function (synchronous or not) that returns it before each request. Environment: `OPENAI_API_KEY`."""
+    openai_api_base: str | None = Field(default=None, alias="base_url")
+    """Where requests go, `/v1` included. Environment: `OPENAI_API_BASE`, then `OPENAI_BASE_URL`. None: OpenAI itself."""
+    openai_organization: str | None = Field(default=None, alias="organization")
+    """The organization to charge. Environment: `OPENAI_ORG_ID`, then `OPENAI_ORGANIZATION`."""
+    openai_proxy: str | None = Field(default_factory=from_env("OPENAI_PROXY", default=None), repr=False)
+    """The URL of a proxy. Environment: `OPENAI_PROXY`; the usual proxy variables work too."""
+
+    temperature: float | None = None
+    """How freely the model chooses, 0 to 2. Not sent to models that are known to take none."""
+    top_p: float | None = None
+    """Choose among the most likely tokens of this probability mass only."""
+    max_tokens: int | None = Field(default=None, alias="max_completion_tokens")
+    """How many tokens one reply may have, reasoning included."""
+    n: int | None = None
+    """Only 1: a run has one reply. Use `batch` for alternatives."""
+    stop: list[str] | str | None = Field(default=None, alias="stop_sequences")
+    """Texts before which the reply ends."""
+    seed: int | None = None
+    """Makes replies repeatable as far as the server can."""
+    presence_penalty: float | None = None
+    """Makes tokens that have occurred less likely, -2 to 2."""
+    frequency_penalty: float | None = None
+    """Makes tokens less likely the more often they have occurred, -2 to 2."""
+    logit_bias: dict[int, int] | None = None
+    """Makes tokens more or less likely, by token id, -100 to 100."""
+    logprobs: bool | None = None
+    """Whether replies say how likely their tokens were (`response_metadata["logprobs"]`)."""
+    top_logprobs: int | None = None
+    """How many likely tokens to name at each position; needs `logprobs=True`."""
+
+    reasoning_effort: str | None = None
+    """How much a reasoning model thinks: `minimal`, `low`, `medium`, `high`; models differ."""
+    verbosity: str | None = None
+    """How long the reply is: `low`, `medium`, `high`."""
+    modalities: list[str] | None = None
+    """What the reply may consist of: `["text"]`, or `["text", "audio"]`."""
+    audio: dict[str, Any] | None = None
+    """Voice and format of audio replies, `{"voice": ..., "format": ...}`."""
+    service_tier: str | None = None
+    """The latency tier: `auto`, `default`, `flex`, `priority`."""
+    store: bool | None = None
+    """Whether the vendor may store the reply."""
+    prompt_cache_key: str | None = None
+    """Routes requests with the same key to servers that hold the same prompt prefix."""
+    prompt_cache_options: dict[str, Any] | None = None
+    """How the vendor's prompt cache is used."""
+
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Parameters of chat completions that this class does not name."""
+    extra_body: Mapping[str, Any] | None = None
+    """Further keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
+    disabled_params: dict[str, Any] | None = None
+    """Parameters not to send where nobody asked for them, `{"parallel_tool_calls": None}`, or only these values of them."""
+
+    streaming: bool = False
+    """Whether `invoke` asks for a stream too."""
+    stream_usage: bool | None = None
+    """Whether to ask for token counts in streams. None: of OpenAI itself yes, of other servers no, since some refuse the question."""
+    stream_chunk_timeout: float | None = None
+    """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
+    request_timeout: Any = Field(default=None, alias="timeout")
+    """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
+    None: the SDK's default (600, to connect 5)."""
+
+    default_headers: Mapping[str, str] | None = Field(default=None, repr=False)
+    """Further HTTP headers of every request."""
+    default_query: Mapping[str, object] | None = Field(default=None, repr=False)
+    """Further query parameters of every request."""
+    http_client: Any = Field(default=None, exclude=True, repr=False)
+    """Your own HTTP client (`httpx.Client`) for synchronous requests."""
+    http_async_client: Any = Field(default=None, exclude=True, repr=False)
+    """Your own HTTP client (`httpx.AsyncClient`) for asynchronous requests."""
+
+    null_content: bool = True
+    """Whether an assistant message with calls and no text says `null` for its content (else the empty string): servers differ.
+    Where one refuses what is set here, the other is tried and kept."""
+    part_keys: Sequence[str] = ()
+    """Keys of content blocks that the server takes besides the vendor's own (`cache_control`, say)."""
+
+    _refused: ClassVar[Mapping[str, str]] = {
+        "use_responses_api": _RESPONSES,
+        "use_previous_response_id": _RESPONSES,
+        "include": _RESPONSES,
+        "truncation": _RESPONSES,
+        "context_management": _RESPONSES,
+        "reasoning": f"{_RESPONSES}; here it is reasoning_effort='low'",
+        "client": _CLIENTS,
+        "async_client": _CLIENTS,
+        "root_client": _CLIENTS,
+        "root_async_client": _CLIENTS,
+        "http_socket_options": "give an http_client whose transport has them",
+        "tiktoken_model_name": "tokens are estimated offline; for exact counts give custom_get_token_ids=<encoding>.encode",
+    }
+
+    @model_validator(mode="after")
+    def _complete_from_environment(self) -> Self:
+        if self.openai_api_key is None and (key := os.environ.get("OPENAI_API_KEY")):
+            self.openai_api_key = SecretStr(key)
+        self.openai_api_base = self.openai_api_base or _first_of("OPENAI_API_BASE", "OPENAI_BASE_URL")
+        self.openai_organization = self.openai_organization or _first_of("OPENAI_ORG_ID", "OPENAI_ORGANIZATION")
+        if self.stream_usage is None and not (self.openai_api_base or self.openai_proxy or self.http_client or self.http_async_client):
+            self.stream_usage = True
+        return self
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> Self:
+        if self.n not in (None, 1):
+            raise ValueError(f"n={self.n}: a run has one reply, so n must be 1; use batch() for alternatives")
+        if self.openai_proxy and (self.http_client or self.http_async_client):
+            raise ValueError("openai_proxy cannot reach a client that you made: give that client the proxy, and no openai_proxy")
+        if self.output_version not in (None, "v0", "v1"):
+            raise ValueError(f"output_version={self.output_version!r}: chat completions has 'v0' (text) and 'v1' (content blocks)")
+        return self
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.model_name
+
+
+def _first_of(*names: str) -> str | None:
+    return next((value for name in names if (value := os.environ.get(name))), None)

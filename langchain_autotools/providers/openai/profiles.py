@@ -1,0 +1,69 @@
+"""What is known of OpenAI's chat models, for `model.profile`.
+
+The numbers are those that models.dev (MIT) published in November 2026. Only models of chat completions are listed; of any other,
+a compatible server's among them, nothing is claimed, and `profile={...}` says what the user knows.
+"""
+
+import re
+from typing import Any
+
+__all__ = ["profile_of"]
+
+_LOW_TO_HIGH = ("low", "medium", "high")
+_FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
+_FROM_NONE = ("none", *_LOW_TO_HIGH)
+_UP_TO_EXTRA = (*_FROM_NONE, "xhigh")
+_UP_TO_MAXIMUM = (*_UP_TO_EXTRA, "max")
+
+# names: (input tokens, output tokens, images and PDFs, structured output, takes a temperature, reasoning efforts or None)
+_Row = tuple[int, int, bool, bool, bool, tuple[str, ...] | None]
+_TABLE: dict[str, _Row] = {
+    "gpt-3.5-turbo": (16_385, 4_096, False, False, True, None),
+    "gpt-4": (8_192, 8_192, False, False, True, None),
+    "gpt-4-turbo": (128_000, 4_096, True, False, True, None),
+    "gpt-4o gpt-4o-mini": (128_000, 16_384, True, True, True, None),
+    "gpt-4o-2024-05-13": (128_000, 4_096, True, False, True, None),
+    "gpt-4.1 gpt-4.1-mini gpt-4.1-nano": (1_047_576, 32_768, True, True, True, None),
+    "o1 o3 o4-mini": (200_000, 100_000, True, True, False, _LOW_TO_HIGH),
+    "o3-mini": (200_000, 100_000, False, True, False, _LOW_TO_HIGH),
+    "gpt-5 gpt-5-mini gpt-5-nano": (272_000, 128_000, True, True, False, _FROM_MINIMAL),
+    "gpt-5.1": (272_000, 128_000, True, True, True, _FROM_NONE),
+    "gpt-5.2": (272_000, 128_000, True, True, True, _UP_TO_EXTRA),
+    "gpt-5.4": (1_050_000, 128_000, True, True, True, _UP_TO_EXTRA),
+    "gpt-5.4-mini gpt-5.4-nano": (400_000, 128_000, True, True, True, _UP_TO_EXTRA),
+    "gpt-5.5": (1_050_000, 128_000, True, True, False, _UP_TO_EXTRA),
+    "gpt-5.6 gpt-5.6-luna gpt-5.6-terra": (1_050_000, 128_000, True, True, False, _UP_TO_MAXIMUM),
+}
+_ROWS = {name: row for names, row in _TABLE.items() for name in names.split()}
+_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
+
+
+def profile_of(model: str) -> dict[str, Any]:
+    """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
+    row = _ROWS.get(model) or _ROWS.get(_DATE.sub("", model))
+    if row is None:
+        return {}
+    input_tokens, output_tokens, media, structured, temperature, efforts = row
+    profile: dict[str, Any] = {
+        "max_input_tokens": input_tokens,
+        "max_output_tokens": output_tokens,
+        "text_inputs": True,
+        "image_inputs": media,
+        "image_url_inputs": media,
+        "pdf_inputs": media,
+        "audio_inputs": False,
+        "video_inputs": False,
+        "image_tool_message": media,
+        "pdf_tool_message": media,
+        "text_outputs": True,
+        "image_outputs": False,
+        "audio_outputs": False,
+        "video_outputs": False,
+        "reasoning_output": efforts is not None,
+        "tool_calling": True,
+        "tool_choice": True,
+        "tool_call_streaming": True,
+        "structured_output": structured,
+        "temperature": temperature,
+    }
+    return {**profile, "reasoning_effort_levels": list(efforts)} if efforts else profile

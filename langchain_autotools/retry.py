@@ -1,0 +1,175 @@
+"""How often, and after which waits, a request that failed is made again.
+
+`RetryPolicy` is one flat record of numbers on top of tenacity. It is the only owner of retries: the vendors' SDKs get
+`max_retries=0`. It knows no vendor: an error says itself whether the same request may succeed (`is_retryable`, as
+`langchain_core.exceptions` defines it) and how long the server asked to wait (`retry_after`, seconds).
+"""
+
+import asyncio
+import email.utils
+import logging
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from .errors import ConfigurationError
+
+__all__ = ["RetryPolicy", "is_transient", "retry_after", "should_retry"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """When to make a failed request again.
+
+    Attributes:
+        attempts: How often a request is made at most, the first time included.
+        wait_initial: Seconds before the second attempt; doubled before each further one.
+        wait_max: The longest of these waits, in seconds.
+        jitter: By up to which share of itself a wait is shortened at random, 0 to 1, so that many clients do not return at once.
+        retry_after_max: The longest wait in seconds that a server may ask for. If it asks for more, the error is raised at once
+            (it carries the server's wish as `retry_after`).
+        timeout: Seconds after which no further attempt starts, waits included; None for no such limit.
+        wait_scale: Multiplies every wait. Zero in tests.
+
+    Raises:
+        ConfigurationError: A number that cannot work.
+    """
+
+    attempts: int = 3
+    wait_initial: float = 0.5
+    wait_max: float = 8.0
+    jitter: float = 0.25
+    retry_after_max: float = 60.0
+    timeout: float | None = None
+    wait_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that cannot work."""
+        if self.attempts < 1:
+            raise ConfigurationError(f"attempts is {self.attempts}: a request is made at least once (max_retries counts from zero)")
+        if not 0 <= self.jitter <= 1:
+            raise ConfigurationError(f"jitter is {self.jitter}: it is a share between 0 and 1")
+        for name in ("wait_initial", "wait_max", "retry_after_max", "wait_scale"):
+            if getattr(self, name) < 0:
+                raise ConfigurationError(f"{name} is {getattr(self, name)}: it cannot be negative")
+
+    def with_retries(self, retries: int) -> "RetryPolicy":
+        """The same policy with this many retries after the first attempt, as vendors' `max_retries` counts them."""
+        if retries < 0:
+            raise ConfigurationError(f"max_retries is {retries}: it cannot be negative")
+        return replace(self, attempts=retries + 1)
+
+    def call(self, attempt: Callable[[], _Result]) -> _Result:
+        """Call `attempt` until it succeeds, fails for good, or the attempts are used up; then its last error is raised."""
+        if self.attempts == 1:
+            return attempt()
+        import tenacity
+
+        return tenacity.Retrying(sleep=time.sleep, **self._strategy())(attempt)
+
+    async def acall(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Like `call`, asynchronously. A cancelled attempt is not repeated."""
+        if self.attempts == 1:
+            return await attempt()
+        import tenacity
+
+        async def once() -> _Result:  # tenacity looks at the function to tell whether it must await
+            return await attempt()
+
+        return await tenacity.AsyncRetrying(sleep=asyncio.sleep, **self._strategy())(once)
+
+    def wait(self, failures: int, asked: float | None = None) -> float:
+        """Seconds to wait after this many failures; `asked` is the wait that the server asked for, if it did."""
+        if asked is not None:
+            return asked * self.wait_scale
+        backoff = min(self.wait_initial * 2.0 ** min(failures - 1, 64), self.wait_max)
+        return backoff * (1 - self.jitter * random.random()) * self.wait_scale
+
+    def allows(self, error: BaseException) -> bool:
+        """Whether this error permits another attempt. Cancellation and interruption never do."""
+        if not isinstance(error, Exception) or not getattr(error, "is_retryable", False):
+            return False
+        asked = _asked_wait(error)
+        return asked is None or asked <= self.retry_after_max
+
+    def _strategy(self) -> dict[str, Any]:
+        """The policy in tenacity's terms."""
+        import tenacity
+
+        stop: Any = tenacity.stop_after_attempt(self.attempts)
+        if self.timeout is not None:
+            stop = tenacity.stop_any(stop, tenacity.stop_before_delay(self.timeout))
+        return {
+            "stop": stop,
+            "wait": lambda state: self.wait(state.attempt_number, _asked_wait(state.outcome.exception())),
+            "retry": tenacity.retry_if_exception(self.allows),
+            "before_sleep": _log,
+            "reraise": True,
+        }
+
+
+def _asked_wait(error: BaseException | None) -> float | None:
+    asked = getattr(error, "retry_after", None)
+    return asked if isinstance(asked, int | float) else None
+
+
+def _log(state: Any) -> None:
+    """Tell of a retry: the kind of error only, its text may hold content."""
+    error = state.outcome.exception()
+    _logger.debug("attempt %d failed (%s): next in %.2f s", state.attempt_number, type(error).__name__, state.next_action.sleep)
+
+
+# ---------------------------------------------------------------------------------------------- what a server says
+
+
+def is_transient(status: int) -> bool:
+    """Whether an HTTP status says that the same request may succeed later: 408, 409, 429 and every 5xx."""
+    return status in (408, 409, 429) or status >= 500
+
+
+def should_retry(headers: Mapping[str, str]) -> bool | None:
+    """What the header `x-should-retry` says; None where it says nothing."""
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
+
+
+def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+    """The seconds that a server asks to wait, from `retry-after-ms`, or `retry-after` as a number or an HTTP date (RFC 9110, 10.2.3).
+
+    Args:
+        headers: The reply's headers, looked up by lower-case names.
+        now: The clock that dates are compared with, in seconds since 1970.
+
+    Returns:
+        A positive number, or None where nothing usable is said.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _number(headers.get(name))
+        if seconds is not None:
+            return seconds * unit if seconds > 0 else None
+    date = _date(headers.get("retry-after"))
+    if date is None:
+        return None
+    return date - now() if date > now() else None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text) if text else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _date(text: str | None) -> float | None:
+    try:
+        parts = email.utils.parsedate_tz(text) if text else None
+        return None if parts is None else float(email.utils.mktime_tz(parts))
+    except (ValueError, OverflowError, OSError):
+        return None
