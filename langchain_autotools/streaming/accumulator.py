@@ -66,11 +66,12 @@ class TurnAccumulator:
             fields["additional_kwargs"]
             or fields["response_metadata"]
             or fields["tool_call_chunks"]
-            or fields["id"]
             or fields["usage_metadata"]
             or fields["chunk_position"]
         ):
             return self._sort(chunk)
+        if self._id is None:
+            self._id = fields["id"]
         return chunk if fields["content"] else None
 
     def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
@@ -84,7 +85,7 @@ class TurnAccumulator:
         extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
         if not (content or extra or metadata):
             return None
-        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata)
+        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
 
     def _extra(self, extra: dict[str, Any]) -> dict[str, Any]:
         """The additional keywords that leave at once: all but fragments of calls."""

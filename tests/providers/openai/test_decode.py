@@ -63,7 +63,7 @@ def test_chunks_share_nothing() -> None:
     first.additional_kwargs["x"] = 1
     first.tool_call_chunks.append({"name": "f", "args": "", "id": None, "index": 0, "type": "tool_call_chunk"})
     first.response_metadata["y"] = 2
-    assert second == AIMessageChunk(content="b")
+    assert second == AIMessageChunk(content="b", id=second.id)
 
 
 def test_two_streams_at_once_keep_apart() -> None:
