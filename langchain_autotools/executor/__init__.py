@@ -1,0 +1,18 @@
+"""Executing tool calls: one call, a batch, order, timeouts, callbacks."""
+
+from .async_batch import AsyncToolCallBatch
+from .results import ToolCallResult
+from .sync_batch import ToolCallBatch
+from .tool_executor import OnExecuted, OnExecuting, ToolExecutor
+from .tool_list import from_references, to_references
+
+__all__ = [
+    "AsyncToolCallBatch",
+    "OnExecuted",
+    "OnExecuting",
+    "ToolCallBatch",
+    "ToolCallResult",
+    "ToolExecutor",
+    "from_references",
+    "to_references",
+]

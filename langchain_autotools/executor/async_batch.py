@@ -1,0 +1,183 @@
+"""Calls that run for an asynchronous caller: as tasks on its event loop, synchronous tools in threads."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextvars import copy_context
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from ..messages import ToolCallRecord
+from .batch import GRACE_SECONDS, Batch, given_up
+from .call import ToolRun
+from .results import ToolCallResult
+from .threads import run_in_thread
+
+__all__ = ["AsyncToolCallBatch"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
+    """Running calls, as an asynchronous iterator over their results in call order.
+
+    Nothing runs before the first result is asked for. `aclose`, the end of an `async with` block, or cancelling the task that
+    waits cancels what is still running.
+
+    Attributes:
+        calls: The calls, in order.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        self._batch = _TaskBatch(*args)
+        self._delivery = self._batch.deliver()
+        self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
+
+    async def __anext__(self) -> ToolCallResult:
+        return await anext(self._delivery)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
+        await self._delivery.aclose()
+
+    def settled(self) -> list[ToolCallResult]:
+        """A result for every call, in call order. Calls that have not ended are reported as cancelled.
+
+        For after the iteration has ended, has raised or was closed, when nothing changes any more.
+        """
+        return self._batch.settled()
+
+
+class _TaskBatch(Batch):
+    """Holds no reference to its `AsyncToolCallBatch`, so that letting go of that one ends the iteration."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def deliver(self) -> AsyncGenerator[ToolCallResult, None]:
+        """Run the calls and yield their results."""
+        try:
+            slots = asyncio.Semaphore(self._limit)
+            for index in range(len(self.calls)):
+                if not index or self._limit == 1:  # one after another: each when it is asked for
+                    last = index + 1 if self._limit == 1 else len(self.calls)
+                    self._tasks += [asyncio.create_task(self._execute(number, slots)) for number in range(index, last)]
+                await asyncio.wait([self._tasks[index]])
+                if index not in self._ready:
+                    await asyncio.wait(self._tasks)  # the calls that are running end first
+                    raise self._first_failure()
+                yield self._results[index]
+        finally:
+            await self._stop()
+
+    # ------------------------------------------------------------------------------------------ one call
+
+    async def _execute(self, index: int, slots: asyncio.Semaphore) -> None:
+        """Answer one call. Whatever happens is noted, nothing but the batch's own cancellation is raised."""
+        try:
+            async with slots:
+                result = await self._result(index)
+                if result is None or not self._keep(index, result):
+                    return
+                await self._tell(self._on_executed, result)
+                self._ready.add(index)
+        except asyncio.CancelledError as error:
+            if self._closed:
+                raise
+            self._failures[index] = error
+        except BaseException as error:
+            self._failures[index] = error
+
+    async def _result(self, index: int) -> ToolCallResult | None:
+        work = self._works[index]
+        if work.refused is not None:
+            return work.refused
+        if not self._begin(index):
+            return None
+        await self._tell(self._on_executing, work.call)
+        return work.outcome([await self._run(run) for run in work.runs])
+
+    async def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
+        for listener in listeners:
+            answer = listener(value)
+            if inspect.isawaitable(answer):
+                await answer
+
+    def _uses_thread(self, run: ToolRun) -> bool:
+        return not run.facts.asynchronous
+
+    async def _run(self, run: ToolRun) -> ToolCallResult:
+        return await (_run_in_thread(run) if self._uses_thread(run) else _run_as_task(run))
+
+    async def _stop(self) -> None:
+        results = [] if self._closed else self._give_up()
+        unfinished = [task for task in self._tasks if not task.done()]
+        for task in unfinished:
+            task.cancel()
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=2 * GRACE_SECONDS)
+        for result in results:
+            try:
+                await self._tell(self._on_executed, result)
+            except Exception:  # the batch ends for another reason, which must not be hidden
+                _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+
+
+async def _run_as_task(run: ToolRun) -> ToolCallResult:
+    task = asyncio.create_task(run.ainvoke())
+    try:
+        await asyncio.wait([task], timeout=run.timeout)
+    except asyncio.CancelledError:
+        await _cancel(task)
+        raise
+    if task.done():
+        return task.result()
+    run.stop_for_timeout()
+    await _cancel(task)
+    return run.timed_out()
+
+
+async def _cancel(task: asyncio.Task[Any]) -> None:
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody else will look at it
+    task.cancel()
+    await asyncio.wait([task], timeout=GRACE_SECONDS)
+    if not task.done():
+        _logger.warning("an asynchronous tool goes on although it was cancelled")
+
+
+async def _run_in_thread(run: ToolRun) -> ToolCallResult:
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+    outcome: list[ToolCallResult | BaseException] = []
+
+    def note() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    def work() -> None:
+        try:
+            outcome.append(run.invoke())
+        except BaseException as error:
+            outcome.append(error)
+        try:
+            loop.call_soon_threadsafe(note)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            _logger.debug("tool %s has ended after its event loop, call %s", run.facts.tool.name, run.call.id)
+
+    run_in_thread(partial(copy_context().run, work))
+    await asyncio.wait([ended], timeout=run.timeout)
+    if not outcome:
+        given_up(run)
+        return run.timed_out()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]

@@ -1,0 +1,89 @@
+"""What batches of running calls share, whoever waits for them."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..messages import ToolCallRecord
+from .call import ToolRun
+from .results import ToolCallResult, cancelled_result
+from .work import Work
+
+__all__ = ["GRACE_SECONDS", "Batch", "given_up"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+GRACE_SECONDS = 1.0
+"""How long a cancelled asynchronous tool may take to notice."""
+
+
+class Batch:
+    """The state of some calls that run together.
+
+    Args:
+        works: What answers each call, in call order.
+        limit: How many may run at the same time; None for all of them.
+        on_executing: Called with each call just before its tool runs.
+        on_executed: Called with each result as soon as there is one.
+    """
+
+    def __init__(
+        self,
+        works: Sequence[Work],
+        limit: int | None,
+        on_executing: Sequence[Callable[..., Any]],
+        on_executed: Sequence[Callable[..., Any]],
+    ) -> None:
+        self.calls: tuple[ToolCallRecord, ...] = tuple(work.call for work in works)
+        self._works = works
+        self._limit = min(limit or len(works), len(works))
+        self._on_executing = on_executing
+        self._on_executed = on_executed
+        self._begun: set[int] = set()
+        self._results: dict[int, ToolCallResult] = {}
+        self._ready: set[int] = set()  # results that may be delivered: everybody has been told
+        self._failures: dict[int, BaseException] = {}
+        self._closed = False
+
+    def settled(self) -> list[ToolCallResult]:
+        """A result for every call, in call order; calls that have not ended are reported as cancelled."""
+        return [self._results.get(index) or cancelled_result(call) for index, call in enumerate(self.calls)]
+
+    def _first_failure(self) -> BaseException:
+        return self._failures[min(self._failures)]
+
+    def _begin(self, index: int) -> bool:
+        """Note that a call is about to run; False if it must not any more."""
+        if self._closed or self._failures:
+            return False
+        self._begun.add(index)
+        return True
+
+    def _keep(self, index: int, result: ToolCallResult) -> bool:
+        """Note a call's result; False if the call was given up before."""
+        if index in self._results:
+            _logger.debug("tool %s has ended after it was given up, call %s", result.call.name, result.call.id)
+            return False
+        self._results[index] = result
+        return True
+
+    def _give_up(self) -> list[ToolCallResult]:
+        """Close the batch; returns the results of the calls that had begun and not ended."""
+        self._closed = True
+        unfinished = sorted(self._begun - self._results.keys())
+        for index in unfinished:
+            error = self._failures.get(index)
+            self._results[index] = self._works[index].unfinished(error)
+            for run in self._works[index].runs:
+                if error is None and run.executed and not run.ended and self._uses_thread(run):
+                    given_up(run)
+        return [self._results[index] for index in unfinished]
+
+    def _uses_thread(self, run: ToolRun) -> bool:
+        """Whether this batch runs the tool in a thread, which cannot be cancelled."""
+        raise NotImplementedError
+
+
+def given_up(run: ToolRun) -> None:
+    """Log that a thread goes on although nobody waits for it."""
+    _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.facts.tool.name, run.call.id)

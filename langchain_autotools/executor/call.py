@@ -1,0 +1,256 @@
+"""One tool call: what it is given, what its output or its exception comes to.
+
+Nothing here decides when a call runs, or in which thread or task: `batch` and `async_batch` do.
+"""
+
+import asyncio
+import copy
+import dis
+import functools
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, StructuredTool, Tool
+from pydantic import ValidationError
+from pydantic.v1 import ValidationError as ValidationErrorV1
+
+from ..errors import ConfigurationError
+from ..messages import ToolCallRecord
+from .inputs import InjectedArguments, ToolSituation
+from .outputs import answered, does_more, output_content
+from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
+
+__all__ = ["ToolFacts", "ToolRun"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_current: ContextVar["ToolRun"] = ContextVar("autotools_current_run")
+
+
+class ToolFacts:
+    """What has to be known of a tool to run it; found out once.
+
+    Attributes:
+        tool: The tool.
+        injected: Its injected arguments.
+        asynchronous: Whether it has an asynchronous implementation of its own.
+        only_asynchronous: Whether it has no other.
+        observed: Its `_run` and `_arun`, so wrapped that a `ToolRun` sees what they return before LangChain makes it text.
+    """
+
+    def __init__(self, tool: BaseTool) -> None:
+        self.tool = tool
+        self.injected = InjectedArguments(tool)
+        self.asynchronous, self.only_asynchronous = _implementations(tool)
+        self.observed = _observed(tool)
+
+
+def _implementations(tool: BaseTool) -> tuple[bool, bool]:
+    kind: Any = type(tool)
+    if isinstance(tool, StructuredTool | Tool) and kind._arun in (StructuredTool._arun, Tool._arun):
+        return tool.coroutine is not None, tool.func is None and tool.coroutine is not None
+    asynchronous = kind._arun is not BaseTool._arun or not _is_core(kind.ainvoke)
+    return asynchronous, asynchronous and _only_raises(kind._run)
+
+
+def _only_raises(function: Any) -> bool:
+    """Whether a function is a placeholder that raises NotImplementedError and can never return."""
+    code = getattr(function, "__code__", None)
+    if code is None or "NotImplementedError" not in code.co_names:
+        return False
+    operations = {instruction.opname for instruction in dis.get_instructions(code)}
+    return not operations & {"RETURN_VALUE", "RETURN_CONST"}
+
+
+def _is_core(method: Any) -> bool:
+    return str(getattr(method, "__module__", "")).startswith("langchain_core.")
+
+
+def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
+    """The tool's own `_run` and `_arun`, wrapped. None where the tool replaces the public methods that would call them."""
+    kind: Any = type(tool)
+    if not all(map(_is_core, (kind.invoke, kind.ainvoke, kind.run, kind.arun))):
+        return {}
+    run, arun = tool._run, tool._arun
+
+    @functools.wraps(run)
+    def observed_run(*args: Any, **kwargs: Any) -> Any:
+        _current.get().executed = True
+        return _presented(tool, run(*args, **kwargs))
+
+    if kind._arun is BaseTool._arun:  # it calls `_run`
+        return {"_run": observed_run}
+
+    @functools.wraps(arun)
+    async def observed_arun(*args: Any, **kwargs: Any) -> Any:
+        current = _current.get()
+        current.executed = True
+        try:
+            return _presented(tool, await arun(*args, **kwargs))
+        except asyncio.CancelledError as error:
+            # LangChain ends the tool's run in the callbacks for an Exception only.
+            raise current.stopped_by or _Cancelled("cancelled") from error
+
+    return {"_run": observed_run, "_arun": observed_arun}
+
+
+def _presented(tool: BaseTool, output: Any) -> Any:
+    if tool.response_format != "content_and_artifact":
+        return output_content(output)
+    if isinstance(output, tuple) and len(output) == 2:
+        return output_content(output[0]), output[1]
+    return output  # not what the tool promised: LangChain says so
+
+
+class _Cancelled(Exception):
+    """Stands for `asyncio.CancelledError` where only an Exception is noticed."""
+
+
+class ToolRun:
+    """One call of one tool.
+
+    Attributes:
+        call: The call.
+        facts: What is known of its tool.
+        timeout: How many seconds it may take; None for no limit.
+        executed: Whether the tool's own code began to run.
+        ended: Whether it has ended.
+        stopped_by: Why it is being stopped, if so.
+        started: When it began to run, by `time.perf_counter`.
+    """
+
+    def __init__(
+        self,
+        call: ToolCallRecord,
+        facts: ToolFacts,
+        config: RunnableConfig,
+        messages: Sequence[BaseMessage],
+        tools: Mapping[str, BaseTool],
+        timeout: float | None,
+    ) -> None:
+        self.call = call
+        self.facts = facts
+        self.timeout = timeout
+        self.executed = not facts.observed  # where its code is not seen, it must be taken to have run
+        self.ended = False
+        self.stopped_by: Exception | None = None
+        self.started = time.perf_counter()
+        self._situation = ToolSituation(call, config, messages, tuple(tools.values()))
+
+    def invoke(self) -> ToolCallResult:
+        """Run it here. Call it in a context of its own.
+
+        Raises:
+            BaseException: what must not be told to the model, see `_passes_through`.
+        """
+        try:
+            tool, call, config = self._begin()
+            return self._answered(tool.invoke(call, config))
+        except BaseException as error:
+            return self._failed(error)
+        finally:
+            self.ended = True
+
+    async def ainvoke(self) -> ToolCallResult:
+        """Run it on the running loop. Call it in a task of its own.
+
+        Raises:
+            BaseException: what must not be told to the model, see `_passes_through`.
+        """
+        try:
+            tool, call, config = self._begin()
+            return self._answered(await tool.ainvoke(call, config))
+        except BaseException as error:
+            return self._failed(error)
+        finally:
+            self.ended = True
+
+    def stop_for_timeout(self) -> None:
+        """Say, before it is cancelled, that it took too long."""
+        self.stopped_by = TimeoutError(f"timed out after {self.timeout:g} s")
+
+    def timed_out(self) -> ToolCallResult:
+        """The result of a call that took too long."""
+        error = TimeoutError(f"timed out after {self.timeout:g} s")
+        return failed(self.call, str(error), error, duration=self.duration(), executed=self.executed)
+
+    def _begin(self) -> tuple[BaseTool, Any, RunnableConfig]:
+        self.started = time.perf_counter()
+        _logger.debug("tool %s starts, call %s", self.facts.tool.name, self.call.id)
+        _current.set(self)
+        args = self.facts.injected.apply(self.call.args or {}, self._situation)
+        tool = self.facts.tool
+        if self.facts.observed:
+            tool = copy.copy(tool)
+            tool.__dict__.update(self.facts.observed)
+        call = {"name": tool.name, "args": args, "id": self.call.id, "type": "tool_call"}
+        return tool, call, self._situation.config
+
+    def duration(self) -> float:
+        """How long it has run so far, in seconds."""
+        return time.perf_counter() - self.started
+
+    def _answered(self, output: Any) -> ToolCallResult:
+        message, commands = answered(self.call, output)
+        duration = self.duration()
+        if _logger.isEnabledFor(logging.DEBUG):
+            size = len(str(message.content))
+            _logger.debug("tool %s ends, call %s: %s, %d characters, %.3f s", message.name, self.call.id, message.status, size, duration)
+        if any(map(does_more, commands)):
+            _logger.warning("tool %s returned a graph command; a model takes its tool message and leaves the rest", self.facts.tool.name)
+        direct = self.facts.tool.return_direct and message.status != "error"
+        return ToolCallResult(self.call, message, None, duration, direct, self.executed, commands)
+
+    def _failed(self, error: BaseException) -> ToolCallResult:
+        if isinstance(error, asyncio.CancelledError | _Cancelled):
+            return cancelled_result(self.call, executed=self.executed, duration=self.duration())
+        if _passes_through(error):
+            raise error
+        _logger.debug("tool %s fails, call %s", self.facts.tool.name, self.call.id, exc_info=error)
+        return failed(self.call, self._explained(error), error, duration=self.duration(), executed=self.executed)
+
+    def _explained(self, error: BaseException) -> str:
+        if isinstance(error, ValidationError | ValidationErrorV1) and self._concerns_arguments(error):
+            return describe_arguments(error, self.call.name, self.facts.injected.conceals)
+        return str(error) if isinstance(error, ConfigurationError) else describe(error)
+
+    def _concerns_arguments(self, error: ValidationError | ValidationErrorV1) -> bool:
+        """Whether it was raised for the call's arguments, and not by something the tool did with them."""
+        if self.facts.observed:
+            return not self.executed
+        schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
+        return schema == getattr(self.facts.tool.args_schema, "__name__", "")
+
+
+def _passes_through(error: BaseException) -> bool:
+    """Whether an exception ends the run instead of being told to the model.
+
+    That is what is no `Exception` (KeyboardInterrupt, SystemExit), LangGraph's interrupts and parent commands, a resume value
+    that the graph must ask for again, and what a callback handler with `raise_error=True` raised.
+    """
+    if not isinstance(error, Exception):
+        return True
+    graph = sys.modules.get("langgraph.errors")
+    bubble_up = getattr(graph, "GraphBubbleUp", None)
+    if bubble_up is not None and isinstance(error, bubble_up):
+        return True
+    is_invalid_resume = getattr(graph, "is_invalid_resume", None)
+    return (is_invalid_resume is not None and is_invalid_resume(error)) or _raised_by_handler(error)
+
+
+def _raised_by_handler(error: Exception) -> bool:
+    """Whether the exception comes from LangChain's callback manager, called by the tool's own `run`, not from the tool."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == "langchain_core.callbacks.manager":
+            return True
+        if module != __name__ and not module.startswith("langchain_core.tools"):
+            return False
+    return False

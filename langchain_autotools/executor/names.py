@@ -1,0 +1,51 @@
+"""Which tool a model means by a name that is not quite one (quirks.md N-03)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+__all__ = ["find_name"]
+
+_T = TypeVar("_T")
+
+# `functions.f`, `tools.f`, `default_api:f`; `mcp_mcp_f`. The separator is required: without it real names would be cut.
+_PREFIX = re.compile(r"(?:(?:functions|function|tools|tool|default_api)[.:/]|mcp_)")
+_NUMBER = re.compile(r":\d+$")  # `functions.f:0`
+_MARKER = "<|"  # `f<|channel|>commentary`
+_SUFFIX = re.compile(r"(?:[_-]tool|(?<=[a-z0-9])Tool)$")  # `f_tool`, `GetWeatherTool`
+
+
+def find_name(name: str, tools: Mapping[str, _T]) -> str | None:
+    """The key of `tools` that `name` means; None if that is not clear.
+
+    An exact match always wins. Else what servers and models add (white space, special tokens, known prefixes, numbers) is
+    taken off step by step, and at last letter case, `-` and `_` are ignored, if that leaves one tool only.
+    """
+    if name in tools:
+        return name
+    candidates = list(_candidates(name))
+    for candidate in candidates:
+        if candidate in tools:
+            return candidate
+    for candidate in candidates:
+        alike = [key for key in tools if _folded(key) == _folded(candidate)]
+        if alike:
+            return alike[0] if len(alike) == 1 else None
+    return None
+
+
+def _candidates(name: str) -> Iterator[str]:
+    text = name.split(_MARKER, 1)[0].strip()
+    if text:
+        yield text
+    text = _NUMBER.sub("", text)
+    while text:
+        yield text
+        if _SUFFIX.search(text):
+            yield _SUFFIX.sub("", text)
+        prefix = _PREFIX.match(text)
+        text = text[prefix.end() :].strip() if prefix else ""
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("-", "").replace("_", "")

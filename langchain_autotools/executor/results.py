@@ -1,0 +1,101 @@
+"""What became of a call: `ToolCallResult`, and the words in which a failure is told to the model."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import ToolException
+from pydantic import ValidationError
+from pydantic.v1 import ValidationError as ValidationErrorV1
+
+from ..messages import ToolCallRecord
+from .outputs import well_formed
+
+__all__ = ["Place", "ToolCallResult", "cancelled_result", "describe", "describe_arguments", "failed", "interrupted_result"]
+
+Place = tuple[int | str, ...]
+"""Where in the arguments something is wrong: keys and positions, from the outside in."""
+
+
+@dataclass(frozen=True)
+class ToolCallResult:
+    """What became of one tool call.
+
+    Attributes:
+        call: The call.
+        message: Its answer, for the model. `message.status` is "error" where something went wrong.
+        error: What the tool raised, or why it did not run. None for a success, and where the tool handled its error itself
+            (`handle_tool_error`).
+        duration: How long the tool ran, in seconds.
+        return_direct: Whether the answer goes to the user instead of back to the model. Never for an error.
+        executed: Whether the tool's own code began to run.
+        commands: The graph commands that the tool returned. A model cannot apply them; a graph around it can.
+    """
+
+    call: ToolCallRecord
+    message: ToolMessage
+    error: BaseException | None = None
+    duration: float = 0.0
+    return_direct: bool = False
+    executed: bool = True
+    commands: tuple[Any, ...] = ()
+
+
+def failed(
+    call: ToolCallRecord, text: str, error: BaseException | None = None, *, duration: float = 0.0, executed: bool = False
+) -> ToolCallResult:
+    """The result of a call that did not succeed: `{"error": text}`, for the model to act on."""
+    content = json.dumps({"error": well_formed(text)}, ensure_ascii=False)
+    message = ToolMessage(content=content, tool_call_id=call.id, name=call.name, status="error")
+    return ToolCallResult(call, message, error, duration, executed=executed)
+
+
+def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: float = 0.0) -> ToolCallResult:
+    """The result of a call that had not ended when its run was cancelled."""
+    text = "cancelled before it finished; what it did until then may remain" if executed else "cancelled before it ran"
+    return failed(call, text, asyncio.CancelledError(text), duration=duration, executed=executed)
+
+
+def interrupted_result(
+    call: ToolCallRecord, error: BaseException | None = None, *, executed: bool = False, duration: float = 0.0
+) -> ToolCallResult:
+    """The result of a call that has none because its run ended early, with `error` if that call caused it."""
+    return failed(call, "interrupted: the run ended before this call gave a result", error, duration=duration, executed=executed)
+
+
+def describe(error: BaseException) -> str:
+    """An exception in words for the model: type and message, no traceback. A `ToolException` speaks for itself."""
+    if isinstance(error, ValidationError | ValidationErrorV1):
+        return f"{type(error).__name__}: {'; '.join(_problems(error))}"
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    if isinstance(error, ToolException) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def describe_arguments(error: ValidationError | ValidationErrorV1, name: str, conceals: Callable[[Place], bool]) -> str:
+    """What is wrong with the arguments of a call, in words for the model that wrote them: places and messages, no values.
+
+    Args:
+        error: What the tool's schema says of them.
+        name: The tool's name.
+        conceals: Tells the places that are none of the model's business.
+    """
+    problems = _problems(error, conceals)
+    if problems:
+        return f"The arguments of {name!r} are not valid: {'; '.join(problems)}. Correct them and call the tool again."
+    return f"The tool {name!r} cannot run here: an argument that its caller must supply is missing or not valid."
+
+
+def _problems(error: ValidationError | ValidationErrorV1, conceals: Callable[[Place], bool] = lambda _: False) -> list[str]:
+    if isinstance(error, ValidationError):
+        entries: list[Any] = list(error.errors(include_url=False, include_context=False, include_input=False))
+    else:
+        entries = list(error.errors())
+    return [": ".join(filter(None, (".".join(map(str, entry["loc"])), entry["msg"]))) for entry in entries if not conceals(entry["loc"])]

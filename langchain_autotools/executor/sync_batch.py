@@ -1,0 +1,250 @@
+"""Calls that run for a synchronous caller: in its own thread, in worker threads, or on the background event loop."""
+
+import asyncio
+import inspect
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextvars import Context, copy_context
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from ..messages import ToolCallRecord
+from .background import BackgroundTask
+from .batch import GRACE_SECONDS, Batch, given_up
+from .call import ToolRun
+from .results import ToolCallResult
+from .threads import run_in_thread
+
+__all__ = ["ToolCallBatch"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+class ToolCallBatch(Iterator[ToolCallResult]):
+    """Running calls, as an iterator over their results in call order.
+
+    Nothing runs before the first `next`. `close`, the end of a `with` block, or letting go of the iterator cancels what is
+    still running.
+
+    Attributes:
+        calls: The calls, in order.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        self._batch = _ThreadBatch(*args)
+        self._delivery = self._batch.deliver()
+        self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
+
+    def __next__(self) -> ToolCallResult:
+        return next(self._delivery)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
+        self._delivery.close()
+
+    def settled(self) -> list[ToolCallResult]:
+        """A result for every call, in call order. Calls that have not ended are reported as cancelled.
+
+        For after the iteration has ended, has raised or was closed, when nothing changes any more.
+        """
+        return self._batch.settled()
+
+
+class _ThreadBatch(Batch):
+    """Holds no reference to its `ToolCallBatch`, so that letting go of that one ends the iteration at once."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._changed = threading.Condition()
+        self._telling = threading.Lock()
+        self._tasks: set[BackgroundTask[ToolCallResult]] = set()
+        self._next = 0
+        self._active = 0
+
+    def deliver(self) -> Generator[ToolCallResult, None, None]:
+        """Run the calls and yield their results."""
+        alone = self._limit <= 1
+        try:
+            if not alone:
+                self._start_workers()
+            for index in range(len(self.calls)):
+                if alone:
+                    self._run_alone(index)
+                yield self._wait_for(index)
+        finally:
+            self._stop()
+
+    def _start_workers(self) -> None:
+        contexts = [copy_context() for _ in self.calls]
+        self._active = self._limit
+        for _ in range(self._limit):
+            run_in_thread(partial(self._work, contexts))
+
+    def _work(self, contexts: Sequence[Context]) -> None:
+        """What a worker thread does: one call after another, until none is left."""
+        while (index := self._take()) is not None:
+            contexts[index].run(self._execute, index)
+        self._rest()
+
+    def _take(self) -> int | None:
+        with self._changed:
+            if self._closed or self._failures or self._next == len(self.calls):
+                return None
+            self._next += 1
+            return self._next - 1
+
+    def _rest(self) -> None:
+        with self._changed:
+            self._active -= 1
+            self._changed.notify_all()
+
+    def _run_alone(self, index: int) -> None:
+        """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect."""
+        context = copy_context()
+        if not _inside_event_loop():
+            context.run(self._execute, index)
+            return
+
+        def work() -> None:
+            context.run(self._execute, index)
+            self._rest()
+
+        self._active = 1
+        run_in_thread(work)
+
+    def _wait_for(self, index: int) -> ToolCallResult:
+        """The result of a call. After a failure the calls that are running end first."""
+        with self._changed:
+            self._changed.wait_for(lambda: index in self._ready or (self._failures and not self._active))
+            if index not in self._ready:
+                raise self._first_failure()
+            return self._results[index]
+
+    # ------------------------------------------------------------------------------------------ one call
+
+    def _execute(self, index: int) -> None:
+        """Answer one call. Whatever happens is noted, nothing is raised."""
+        try:
+            result = self._result(index)
+            with self._changed:
+                if result is None or not self._keep(index, result):
+                    return
+            self._tell(self._on_executed, result)
+            with self._changed:
+                self._ready.add(index)
+                self._changed.notify_all()
+        except BaseException as error:
+            with self._changed:
+                self._failures[index] = error
+                self._changed.notify_all()
+
+    def _result(self, index: int) -> ToolCallResult | None:
+        work = self._works[index]
+        if work.refused is not None:
+            return work.refused
+        with self._changed:
+            if not self._begin(index):
+                return None
+        self._tell(self._on_executing, work.call)
+        results: list[ToolCallResult] = []
+        for run in work.runs:
+            if self._closed:
+                return None
+            results.append(self._run(run))
+        return work.outcome(results)
+
+    def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
+        """Call the caller's functions, never two at a time."""
+        with self._telling:
+            for listener in listeners:
+                answer = listener(value)
+                if inspect.isawaitable(answer):
+                    task = BackgroundTask(_awaited(answer))
+                    task.start()
+                    task.wait()
+                    task.result()
+
+    def _uses_thread(self, run: ToolRun) -> bool:
+        return not run.facts.only_asynchronous
+
+    def _run(self, run: ToolRun) -> ToolCallResult:
+        if not self._uses_thread(run):
+            return self._run_in_background(run)
+        return run.invoke() if run.timeout is None else _run_with_timeout(run, run.timeout)
+
+    def _run_in_background(self, run: ToolRun) -> ToolCallResult:
+        with self._changed:
+            if self._closed:
+                raise asyncio.CancelledError
+            task = BackgroundTask(run.ainvoke())
+            self._tasks.add(task)  # before it starts: an interrupt may come at any moment
+        task.start()
+        in_time = task.wait(run.timeout)
+        if not in_time:
+            run.stop_for_timeout()
+            _cancel([task])
+        with self._changed:
+            self._tasks.discard(task)
+        return task.result() if in_time else run.timed_out()
+
+    def _stop(self) -> None:
+        with self._changed:
+            results = [] if self._closed else self._give_up()
+            tasks = list(self._tasks)
+        _cancel(tasks)
+        for result in results:
+            try:
+                self._tell(self._on_executed, result)
+            except Exception:  # the batch ends for another reason, which must not be hidden
+                _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+
+
+def _inside_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _cancel(tasks: Sequence[BackgroundTask[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    end = time.monotonic() + GRACE_SECONDS
+    for task in tasks:
+        if not task.wait(max(0.0, end - time.monotonic())):
+            _logger.warning("an asynchronous tool goes on although it was cancelled")
+
+
+def _run_with_timeout(run: ToolRun, timeout: float) -> ToolCallResult:
+    """Run a synchronous tool in a thread of its own, which is given up when it takes too long."""
+    outcome: Future[ToolCallResult] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(run.invoke())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    run_in_thread(partial(copy_context().run, work))
+    try:
+        return outcome.result(timeout)
+    except TimeoutError:
+        if outcome.done():  # the tool's own, or it ended in this moment
+            return outcome.result()
+        given_up(run)
+        return run.timed_out()

@@ -1,0 +1,212 @@
+"""`ToolExecutor`: the tools a model may call, and how its calls are executed."""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tools import BaseTool
+
+from ..errors import ConfigurationError
+from ..messages import ToolCallRecord
+from .async_batch import AsyncToolCallBatch
+from .call import ToolFacts, ToolRun
+from .names import find_name
+from .results import ToolCallResult, cancelled_result, interrupted_result
+from .sync_batch import ToolCallBatch
+from .tool_list import collected, from_references, to_references, tools_by_name
+from .work import Calls, Work, bundled_calls, read_calls, unknown_tool, unreadable
+
+__all__ = ["OnExecuted", "OnExecuting", "ToolExecutor"]
+
+_B = TypeVar("_B")
+
+OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
+OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
+
+
+class ToolExecutor:
+    """Executes the tool calls of a model, each answered exactly once, in call order.
+
+    Errors are answers too: an unknown name, bad arguments, an exception and a timeout give a message with status "error" that
+    tells the model what to do better. An executor keeps no state of what it runs: threads and tasks may share one.
+
+    Args:
+        tools: A list of tools, or a mapping of name to tool: `BaseTool`s, functions and other callables, synchronous or
+            asynchronous, and runnables that LangChain can convert.
+        parallel: Whether the calls of one turn run side by side. If not, each begins when the one before it has been taken.
+        max_concurrency: How many calls of one turn run at the same time; None for all. A `max_concurrency` in the
+            configuration holds too.
+        timeout: How many seconds a call may take; None for no limit. A synchronous tool that takes longer goes on in its
+            thread, but nobody waits for it.
+        timeouts: The same for single tools, by name.
+        on_executing: Called with each call just before its tool runs; may be asynchronous.
+        on_executed: Called with each result as soon as there is one; may be asynchronous. What one of these two raises ends
+            the run, after the calls that are running have ended.
+
+    Attributes:
+        tools: The tools by name.
+
+    Raises:
+        ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
+    """
+
+    def __init__(
+        self,
+        tools: Any,
+        *,
+        parallel: bool = True,
+        max_concurrency: int | None = None,
+        timeout: float | None = None,
+        timeouts: Mapping[str, float | None] | None = None,
+        on_executing: OnExecuting | None = None,
+        on_executed: OnExecuted | None = None,
+    ) -> None:
+        self._given = collected(tools)
+        self.tools: dict[str, BaseTool] = tools_by_name(self._given)
+        self._limit = _concurrency(parallel, max_concurrency)
+        self._timeout = _seconds("timeout", timeout)
+        self._timeouts = {name: _seconds(f"timeouts[{name!r}]", value) for name, value in (timeouts or {}).items()}
+        unknown = self._timeouts.keys() - self.tools.keys()
+        if unknown:
+            raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
+        self._on_executing = on_executing
+        self._on_executed = on_executed
+        self._facts: dict[str, ToolFacts] = {}
+
+    def __repr__(self) -> str:
+        return f"ToolExecutor([{', '.join(self.tools)}])"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "tools": None, "_facts": {}, "_given": to_references(self._given)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = from_references(state["_given"])
+        self.__dict__.update(state, _given=given, tools=tools_by_name(given))
+
+    def find(self, name: str) -> BaseTool | None:
+        """The tool a model means by `name`; None if there is none, or it is not clear which.
+
+        An exact name always wins. Else what some models and servers add is ignored: white space, special tokens, a prefix
+        such as `functions.`, a number such as `:0`, and letter case, `-` and `_` if that leaves one tool only.
+        """
+        key = find_name(name, self.tools)
+        return None if key is None else self.tools[key]
+
+    # ------------------------------------------------------------------------------------------ executing
+
+    def execute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
+        """Execute the calls of an AI message, or a list of calls, and return their results in call order.
+
+        Args:
+            calls: The AI message, or its calls.
+            config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
+            **options: What `stream` takes.
+        """
+        return [result.message for result in self.stream(calls, config, **options)]
+
+    async def aexecute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
+        """Like `execute_all`, asynchronously."""
+        return [result.message async for result in self.astream(calls, config, **options)]
+
+    def stream(
+        self,
+        calls: Calls,
+        config: RunnableConfig | None = None,
+        *,
+        messages: Sequence[BaseMessage] | None = None,
+        on_executing: OnExecuting | None = None,
+        on_executed: OnExecuted | None = None,
+    ) -> ToolCallBatch:
+        """Execute calls; each result is yielded, in call order, as soon as all before it are done.
+
+        Args:
+            calls: An AI message, or its calls.
+            config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
+            messages: The conversation so far, for tools that ask for it; by default the AI message alone.
+            on_executing: Called after the executor's own.
+            on_executed: Called after the executor's own.
+
+        Returns:
+            An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
+            errors of `on_executing`, `on_executed` and of callback handlers that are to raise.
+        """
+        return self._batch(ToolCallBatch, calls, config, messages, on_executing, on_executed)
+
+    def astream(
+        self,
+        calls: Calls,
+        config: RunnableConfig | None = None,
+        *,
+        messages: Sequence[BaseMessage] | None = None,
+        on_executing: OnExecuting | None = None,
+        on_executed: OnExecuted | None = None,
+    ) -> AsyncToolCallBatch:
+        """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads."""
+        return self._batch(AsyncToolCallBatch, calls, config, messages, on_executing, on_executed)
+
+    @staticmethod
+    def cancelled_result(call: ToolCallRecord) -> ToolCallResult:
+        """The answer to a call that was cancelled before it ran."""
+        return cancelled_result(call)
+
+    @staticmethod
+    def interrupted_result(call: ToolCallRecord) -> ToolCallResult:
+        """The answer to a call that has none because its run ended early."""
+        return interrupted_result(call)
+
+    # ------------------------------------------------------------------------------------------ preparing
+
+    def _batch(
+        self,
+        kind: Callable[..., _B],
+        calls: Calls,
+        config: RunnableConfig | None,
+        messages: Sequence[BaseMessage] | None,
+        on_executing: OnExecuting | None,
+        on_executed: OnExecuted | None,
+    ) -> _B:
+        if messages is None:
+            messages = [calls] if isinstance(calls, AIMessage) else []
+        own = ensure_config(config)
+        own.pop("run_id", None)  # these two name one run, not each of many
+        own.pop("run_name", None)
+        works = [self._work(call, own, messages) for call in read_calls(calls)]
+        limits = [limit for limit in (self._limit, own.get("max_concurrency")) if limit]
+        executing = [listener for listener in (self._on_executing, on_executing) if listener is not None]
+        executed = [listener for listener in (self._on_executed, on_executed) if listener is not None]
+        return kind(works, min(limits, default=None), executing, executed)
+
+    def _work(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Work:
+        if call.args is None:
+            return Work(call, unreadable(call))
+        key = find_name(call.name, self.tools)
+        if key is not None:
+            return Work(call, runs=[self._run(call, key, config, messages)])
+        inner = bundled_calls(call, self.find)
+        if inner is None:
+            return Work(call, unknown_tool(call, self.tools))
+        keys = [find_name(one.name, self.tools) or "" for one in inner]
+        return Work(call, runs=[self._run(one, key, config, messages) for one, key in zip(inner, keys, strict=True)], bundled=True)
+
+    def _run(self, call: ToolCallRecord, key: str, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
+        tool, facts = self.tools[key], self._facts.get(key)
+        if facts is None or facts.tool is not tool:
+            facts = self._facts[key] = ToolFacts(tool)
+        return ToolRun(call, facts, config, messages, self.tools, self._timeouts.get(key, self._timeout))
+
+
+def _concurrency(parallel: bool, limit: int | None) -> int | None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ConfigurationError(f"max_concurrency must be a whole number of at least 1, or None, not {limit!r}")
+    return limit if parallel else 1
+
+
+def _seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
+    return float(value)

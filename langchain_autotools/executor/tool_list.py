@@ -1,0 +1,197 @@
+"""What counts as a tool: lists and mappings of tools and functions become `{name: BaseTool}`."""
+
+import functools
+import importlib
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_tool
+
+from ..errors import ConfigurationError
+
+__all__ = ["as_tool", "collected", "from_references", "to_references", "tools_by_name"]
+
+_DECLARATION = "is a declaration: it says what a tool takes, not what it does. Pass a function or a BaseTool, or declare it with bind_tools"
+
+
+def collected(tools: Any) -> Mapping[str, Any] | list[Any]:
+    """What a user gave as tools, read once: a mapping as it is, anything else as a list.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    if isinstance(tools, Mapping):
+        return tools
+    if isinstance(tools, str | Runnable) or callable(tools) or not isinstance(tools, Iterable):
+        raise ConfigurationError(f"tools must be a list of tools or a mapping of name to tool, not {_shown(tools)}")
+    return list(tools)
+
+
+def tools_by_name(tools: Mapping[str, Any] | list[Any]) -> dict[str, BaseTool]:
+    """The tools by the name a model calls them with.
+
+    Args:
+        tools: A list of tools, or a mapping of name to tool. A tool is a `BaseTool`, a function or another callable
+            (synchronous or asynchronous), or a `Runnable` that LangChain can convert.
+
+    Raises:
+        ConfigurationError: something is not a tool, or two have one name.
+    """
+    if isinstance(tools, Mapping):
+        return {key: as_tool(value, _valid_name(key)) for key, value in tools.items()}
+    found: dict[str, BaseTool] = {}
+    for value in tools:
+        tool = as_tool(value)
+        if tool.name in found:
+            raise ConfigurationError(f"two tools are named {tool.name!r}; give them names of their own with a mapping: {{name: tool}}")
+        found[tool.name] = tool
+    return found
+
+
+def _valid_name(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"the keys of a tools mapping are the tools' names, not {name!r}")
+    return name
+
+
+def as_tool(value: Any, name: str | None = None) -> BaseTool:
+    """One tool as a `BaseTool`, named `name` where that is given.
+
+    A function's docstring becomes the description, its Google-style `Args:` the descriptions of the arguments. Arguments that
+    `functools.partial` has bound by keyword are not shown to the model.
+
+    Raises:
+        ConfigurationError: `value` has no implementation, no name, or arguments that cannot be described.
+    """
+    if isinstance(value, BaseTool):
+        return value if name in (None, value.name) else value.model_copy(update={"name": name})
+    if isinstance(value, Mapping | type):
+        raise ConfigurationError(f"{_shown(value)} {_DECLARATION}")
+    if not isinstance(value, Runnable) and not callable(value):
+        raise ConfigurationError(f"{_shown(value)} is not a tool: pass a function or a BaseTool")
+    name = name or _name_of(value)
+    try:
+        if isinstance(value, Runnable):
+            return convert_runnable_to_tool(value, name=name)
+        return _from_callable(value, name)
+    except Exception as error:  # langchain and pydantic raise whatever they meet in a signature
+        raise ConfigurationError(f"{_shown(value)} cannot be made a tool: {error}") from error
+
+
+def _name_of(value: Any) -> str:
+    name = value.get_name() if isinstance(value, Runnable) else _function_name(value)
+    if name == "<lambda>":
+        raise ConfigurationError('a lambda has no name a model could call; name it with a mapping: {"add": lambda a, b: a + b}')
+    return str(name)
+
+
+def _function_name(value: Any) -> str:
+    source = _innermost(value)
+    return str(getattr(source, "__name__", type(source).__name__))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        function = value.get("function")
+        name = (function if isinstance(function, Mapping) else value).get("name") or value.get("title")
+        return f"the dict {name!r}" if name else "a dict"
+    name = getattr(value, "__name__", None)
+    return (
+        f"{'the class' if isinstance(value, type) else type(value).__name__} {name!r}"
+        if name
+        else f"an object of type {type(value).__name__}"
+    )
+
+
+def _innermost(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _from_callable(value: Any, name: str) -> BaseTool:
+    source = _innermost(value)
+    if not inspect.isroutine(source):
+        source = source.__call__  # an object: its method has the signature and the docstring
+    function = _bound(value, source) if isinstance(value, functools.partial) else source
+    documented = bool(inspect.getdoc(source))
+    asynchronous = inspect.iscoroutinefunction(source)
+
+    def make(parse_docstring: bool) -> BaseTool:
+        return StructuredTool.from_function(
+            func=None if asynchronous else function,
+            coroutine=function if asynchronous else None,
+            name=name,
+            description=None if documented else "",
+            parse_docstring=parse_docstring,
+        )
+
+    try:
+        return make(documented)
+    except ValueError:  # the docstring describes arguments that the signature does not have
+        return make(False)
+
+
+def _bound(partial: functools.partial[Any], source: Callable[..., Any]) -> Callable[..., Any]:
+    """A partial as a plain function that shows only what is left to give (LangChain reads functions only)."""
+    signature = inspect.signature(partial)
+    parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in partial.keywords]
+    hints = typing.get_type_hints(source, include_extras=True)
+
+    async def acall(*args: Any, **kwargs: Any) -> Any:
+        return await partial(*args, **kwargs)
+
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        return partial(*args, **kwargs)
+
+    call: Any = acall if inspect.iscoroutinefunction(source) else plain
+    call.__name__ = call.__qualname__ = str(getattr(source, "__name__", "tool"))
+    call.__doc__ = inspect.getdoc(source)
+    call.__annotations__ = {parameter.name: hints[parameter.name] for parameter in parameters if parameter.name in hints}
+    call.__signature__ = signature.replace(parameters=parameters)
+    return call  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------------------------------------- pickling
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """A tool that a module holds under a name, as functions are pickled."""
+
+    module: str
+    name: str
+
+    def tool(self) -> Any:
+        return functools.reduce(getattr, self.name.split("."), importlib.import_module(self.module))
+
+
+def to_references(tools: Any) -> Any:
+    """The tools as they can be pickled: a decorated function (whose schema is a class made on the spot) by its place."""
+    if isinstance(tools, Mapping):
+        return {key: _reference(value) for key, value in tools.items()}
+    return [_reference(value) for value in tools]
+
+
+def _reference(value: Any) -> Any:
+    if not isinstance(value, StructuredTool):
+        return value
+    function: Any = value.func or value.coroutine
+    if not inspect.isfunction(function):
+        return value
+    place = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        place = getattr(place, part, None)
+    return _Reference(function.__module__, function.__qualname__) if place is value else value
+
+
+def from_references(tools: Any) -> Any:
+    """Undo `to_references`."""
+    if isinstance(tools, Mapping):
+        return {key: from_references([value])[0] for key, value in tools.items()}
+    return [value.tool() if isinstance(value, _Reference) else value for value in tools]

@@ -1,0 +1,253 @@
+"""ToolExecutor: what a tool returns becomes the content of its message."""
+
+import asyncio
+import collections
+import dataclasses
+import datetime
+import enum
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool, InjectedToolCallId, tool
+from pydantic import BaseModel
+
+from langchain_autotools.executor import ToolCallResult, ToolExecutor
+from langchain_autotools.messages import ToolCallRecord
+
+
+def run(function: Any, **args: Any) -> ToolMessage:
+    """The message of one call of `function`."""
+    name = getattr(function, "name", "f")
+    executor = ToolExecutor([function] if isinstance(function, BaseTool) else {"f": function})
+    (message,) = executor.execute_all([{"name": name, "args": args, "id": "call_1"}])
+    (again,) = asyncio.run(executor.aexecute_all([{"name": name, "args": args, "id": "call_1"}]))
+    assert again.content == message.content and again.status == message.status
+    return message
+
+
+class Point(BaseModel):
+    """A pydantic model."""
+
+    x: float
+    when: datetime.date | None = None
+
+
+@dataclasses.dataclass
+class Pair:
+    """A dataclass."""
+
+    left: int
+    right: Any
+
+
+class Colour(enum.Enum):
+    """An enumeration."""
+
+    RED = "red"
+
+
+class Size(str, enum.Enum):  # noqa: UP042
+    """An enumeration of texts."""
+
+    BIG = "big"
+
+
+Named = collections.namedtuple("Named", "a b")
+
+DAY = datetime.date(2026, 11, 21)
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("21 °C", "21 °C"),
+        ('{"is": "text"}', '{"is": "text"}'),
+        (5, "5"),
+        (2.5, "2.5"),
+        (True, "true"),
+        ({"ä": [1, None]}, '{"ä": [1, null]}'),
+        ([], "[]"),
+        ({}, "{}"),
+        (["a", "b"], '["a", "b"]'),
+        ((1, 2), "[1, 2]"),
+        ({3, 1, 2}, "[1, 2, 3]"),
+        (range(3), "[0, 1, 2]"),
+        (collections.deque([1]), "[1]"),
+        (Named(1, 2), "[1, 2]"),
+        (Point(x=1, when=DAY), '{"x": 1.0, "when": "2026-11-21"}'),
+        ([Point(x=1)], '[{"x": 1.0, "when": null}]'),
+        (Pair(1, Point(x=2)), '{"left": 1, "right": {"x": 2.0, "when": null}}'),
+        (DAY, '"2026-11-21"'),
+        ({"when": DAY, "where": Path("/tmp")}, '{"when": "2026-11-21", "where": "/tmp"}'),
+        (Colour.RED, '"red"'),
+        (Size.BIG, "big"),
+        (b"caf\xc3\xa9", '"café"'),
+        ({1: "a", (2, 3): "b"}, '{"1": "a", "(2, 3)": "b"}'),
+        (AIMessage(content="an answer", id="1"), "an answer"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_a_result_is_text_as_it_is_else_json(value: Any, content: str) -> None:
+    """Text stays as it is; anything else becomes readable JSON, models and odd leaves included."""
+    message = run(lambda: value)
+    assert (message.content, message.status, message.name, message.tool_call_id) == (content, "success", "f", "call_1")
+
+
+def test_a_document_and_a_generator_become_json() -> None:
+    """Objects of LangChain's and what a generator function yields become JSON too."""
+
+    def numbers() -> Iterator[int]:
+        yield from (1, 2)
+
+    assert json.loads(str(run(lambda: Document("text")).content))["page_content"] == "text"
+    assert run(numbers).content == "[1, 2]"
+
+
+@pytest.mark.parametrize("value", [None, "", "  \n", AIMessage(content="")])
+def test_an_empty_result_says_so(value: Any) -> None:
+    """Several servers reject an empty result, so it is a short text."""
+    assert run(lambda: value).content == "(no output)"
+
+
+def test_numbers_that_are_none_and_half_characters_do_not_break_the_next_request() -> None:
+    """NaN and lone surrogates in a result become something that JSON and UTF-8 can carry."""
+    assert run(lambda: {"x": [math.nan, math.inf, -math.inf]}).content == '{"x": ["NaN", "Infinity", "-Infinity"]}'
+    assert run(lambda: "a\ud83d b").content == "a\ufffd b"
+    assert run(lambda: "\ud83d\ude00").content == "😀"
+    assert run(lambda: {"k\udc00": "v\udc00"}).content == '{"k\ufffd": "v\ufffd"}'
+    blocks = run(lambda: [{"type": "text", "text": "\udc00"}, {"type": "json", "json": {"x": math.nan}}]).content
+    assert blocks == [{"type": "text", "text": "\ufffd"}, {"type": "json", "json": {"x": "NaN"}}]
+    json.dumps(blocks, allow_nan=False).encode()
+
+
+def test_a_result_that_contains_itself_or_cannot_be_shown_is_no_crash() -> None:
+    """A circular value is written as Python shows it; a value whose text cannot be made is an error result."""
+    circle: list[Any] = []
+    circle.append(circle)
+    assert run(lambda: circle).content == "[[...]]"
+
+    class Broken:
+        def __str__(self) -> str:
+            raise RuntimeError("cannot be shown")
+
+    assert json.loads(str(run(lambda: Broken()).content)) == {"error": "RuntimeError: cannot be shown"}
+
+
+def test_content_blocks_stay_blocks_and_lists_of_data_do_not_become_them() -> None:
+    """Blocks of an image or a text pass unchanged; a list of dicts with a `type` of their own is data."""
+    image = [{"type": "text", "text": "a cat"}, {"type": "image", "base64": "aGk=", "mime_type": "image/png"}]
+    assert run(lambda: image).content == image
+    entries = [{"type": "file", "name": "a.txt"}]
+    assert run(lambda: entries).content == '[{"type": "file", "name": "a.txt"}]'
+
+
+def test_content_and_artifact() -> None:
+    """The content goes to the model, the artifact stays the live object; a broken promise is an error."""
+    live = object()
+
+    @tool(response_format="content_and_artifact")
+    def plot(ok: bool) -> Any:
+        """Plot."""
+        return (Point(x=1), live) if ok else "only content"
+
+    message = run(plot, ok=True)
+    assert (message.content, message.artifact) == ('{"x": 1.0, "when": null}', live)
+    assert "two-tuple" in json.loads(str(run(plot, ok=False).content))["error"]
+
+
+def test_a_tool_may_return_its_tool_message() -> None:
+    """Its content, artifact and status are kept; id and name are made to fit the call."""
+
+    @tool
+    def own(good: bool, call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+        """Own."""
+        return ToolMessage(content="", artifact=3, tool_call_id=call_id if good else "wrong", status="error")
+
+    for good in (True, False):
+        message = run(own, good=good)
+        assert (message.content, message.artifact, message.status) == ("(no output)", 3, "error")
+        assert (message.tool_call_id, message.name) == ("call_1", "own")
+
+
+def test_return_direct_is_reported_for_a_success_only() -> None:
+    """The result of a return_direct tool says so, unless it is an error: then the model goes on."""
+
+    @tool(return_direct=True)
+    def say(text: str) -> str:
+        """Say."""
+        if not text:
+            raise ValueError("nothing to say")
+        return text
+
+    executor = ToolExecutor([say])
+    turn = [{"name": "say", "args": {"text": text}, "id": "1"} for text in ("hello", "")]
+    assert [result.return_direct for result in executor.stream(turn)] == [True, False]
+
+
+def test_a_tool_that_replaces_run_still_works() -> None:
+    """A tool that overrides LangChain's public methods is called as it is."""
+
+    class Raw(BaseTool):
+        name: str = "raw"
+        description: str = "Raw."
+
+        def _run(self, *args: Any, **kwargs: Any) -> Any:
+            raise AssertionError("not called")
+
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            return {"got": input["args"]}
+
+        async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+            return {"got": input["args"]}
+
+    message = run(Raw(), a=1)
+    assert (message.content, message.tool_call_id, message.name) == ('{"got": {"a": 1}}', "call_1", "raw")
+
+
+def test_a_tool_keeps_its_own_state() -> None:
+    """A tool that counts its runs on itself does so on the caller's object."""
+
+    class Counter(BaseTool):
+        name: str = "counter"
+        description: str = "Count."
+        count: int = 0
+
+        def _run(self) -> int:
+            self.count += 1
+            return self.count
+
+    counter = Counter()
+    turn = [{"name": "counter", "args": {}, "id": "1"}]
+    executor = ToolExecutor([counter])
+    assert [message.content for _ in range(2) for message in executor.execute_all(turn)] == ["1", "2"]
+    assert counter.count == 2
+
+
+def test_changing_an_argument_does_not_change_the_history() -> None:
+    """A tool gets a copy of its arguments."""
+
+    def spoil(values: list[Any], more: Any) -> str:
+        values.append("spoiled")
+        more["deep"].append("spoiled")
+        return "done"
+
+    args = {"values": [1], "more": {"deep": [2]}}
+    message = AIMessage(content="", tool_calls=[{"name": "spoil", "args": args, "id": "1"}])
+    ToolExecutor([spoil]).execute_all(message)
+    assert message.tool_calls[0]["args"] == {"values": [1], "more": {"deep": [2]}}
+
+
+def test_a_result_says_what_happened() -> None:
+    """ToolCallResult: call, message, duration, whether it ran."""
+    call = ToolCallRecord("1", "f", "{}", {})
+    (result,) = ToolExecutor({"f": lambda: "ok"}).stream([call])
+    assert isinstance(result, ToolCallResult)
+    assert (result.call, result.message.content, result.error, result.executed) == (call, "ok", None, True)
+    assert result.duration > 0
+    assert result.commands == ()
