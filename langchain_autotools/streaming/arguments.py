@@ -6,7 +6,8 @@ is guessed: whatever is not on the list is refused, with a reason that the model
 1. nothing, or `null`: no arguments, `{}`;
 2. one JSON object; or a string that holds one, at most twice wrapped;
 3. cumulative text: every piece begins with the one before it, and the last piece is one object;
-4. several objects one after another, of which all but one are placeholders (`{}` in front) or copies (also as a string);
+4. several objects one after another, of which all but one are placeholders (`{}` in front, sent as a piece of its own) or copies
+   (also as a string);
 5. an object, then what a careless chat template leaves behind it (`]`, `</function>`, code fences);
 6. several different objects inside one piece of text: several calls.
 """
@@ -141,13 +142,13 @@ def _skip_space(text: str, position: int) -> int:
 
 def _several(pieces: Sequence[str], text: str, documents: list[_Document]) -> list[Arguments]:
     """The objects that remain without placeholders and copies."""
-    while len(documents) > 1 and not documents[0].value:
+    edges = set(accumulate(map(len, pieces)))
+    while len(documents) > 1 and not documents[0].value and documents[1].start in edges:
         documents = documents[1:]
     different = [now for before, now in zip([None, *documents], documents, strict=False) if not (before and same(before.value, now.value))]
     if len(different) == 1:
         return [different[0].arguments]
-    edges = set(accumulate(map(len, pieces)))
-    if any(document.start in edges for document in different[1:]):
+    if any(document.start in edges for document in different[1:]) or not different[0].value:
         return [_refused(text, "they are several objects, and only one can be meant")]
     return [document.arguments for document in different]
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import Any, Literal, Self, cast
 from urllib.parse import urlsplit
@@ -69,6 +69,7 @@ class ChatOpenAI(OpenAIParameters):
         key = FormKey(origin_of(self.openai_api_base, str(params["model"])), self.null_content, tuple(self.part_keys))
         form = self._forms.get(key)
         body = form.mapper.encode_request(messages, params)
+        alternatives = params.get("n") or 1
 
         def again(error: Exception) -> Exchange | None:
             other = self._forms.other(key, form, error)
@@ -79,8 +80,8 @@ class ChatOpenAI(OpenAIParameters):
 
         return Exchange(
             body=body,
-            decoder=form.mapper.stream_decoder,
-            decode_body=form.mapper.decode_body,
+            decoder=partial(form.mapper.stream_decoder, choices=alternatives),
+            decode_body=partial(form.mapper.decode_body, choices=alternatives),
             options=request_options(self, kwargs, stream=stream),
             silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.request_timeout),
             secrets=tuple(self._secrets()),

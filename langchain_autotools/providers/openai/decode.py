@@ -147,7 +147,8 @@ class ChatCompletionsDecoder:
         if delta and isinstance(delta, Mapping):
             self._delta(delta, number, texts, extra)
         elif isinstance(choice.get("message"), Mapping):
-            # A whole message after deltas repeats them.
+            # A whole body in place of a stream ends with itself. A whole message after deltas repeats them.
+            self._done = self._done or event.get("object") == "chat.completion"
             rest = {key: value for key, value in choice["message"].items() if key not in self._seen}
             self._delta(rest, number, texts, extra, whole=True)
 
