@@ -93,12 +93,12 @@ def differences(record: Recording, message: AIMessage) -> list[str]:
     found = [
         _unequal("text", message.text, record.expected["text"]),
         _unequal("names", [call.name for call in calls], [call["name"] for call in wanted]),
-        _unequal("executable", [(call["name"], call["args"]) for call in message.tool_calls], _executable(record)),
+        _unequal("executable", _found(record, message), _executable(record)),
         _unequal("unreadable", len(message.invalid_tool_calls), len(wanted) - len(_executable(record))),
     ]
     if len(calls) == len(wanted):
         for call, want in zip(calls, wanted, strict=True):
-            found.append(_unequal("raw arguments", call.arguments, want["args_raw"]) if call.args is None else None)
+            found.append(None if want["args_ok"] else _unequal("raw arguments", call.arguments, want["args_raw"]))
             found.append(_unequal("id", call.id, want["id"]) if want["id"] else None)
     ids = [call.id for call in calls]
     found.append(None if all(ids) and len(set(ids)) == len(ids) else f"ids: {ids}")
@@ -106,8 +106,15 @@ def differences(record: Recording, message: AIMessage) -> list[str]:
 
 
 def _executable(record: Recording) -> list[tuple[str, Any]]:
-    runs = [call for call in record.expected["tool_calls"] if record.ended_well and call["args_ok"] and call["kind"] != "custom"]
-    return [(call["name"], call["args"]) for call in runs]
+    """Name and arguments of the calls that may run; of a custom tool its free text."""
+    runs = [call for call in record.expected["tool_calls"] if record.ended_well and call["args_ok"]]
+    return [(call["name"], call["args_raw"] if call["kind"] == "custom" else call["args"]) for call in runs]
+
+
+def _found(record: Recording, message: AIMessage) -> list[tuple[str, Any]]:
+    """The same of a message, where the free text of a custom tool is its only argument."""
+    custom = {call["name"] for call in record.expected["tool_calls"] if call["kind"] == "custom"}
+    return [(call["name"], next(iter(call["args"].values())) if call["name"] in custom else call["args"]) for call in message.tool_calls]
 
 
 def _unequal(what: str, found: Any, wanted: Any) -> str | None:

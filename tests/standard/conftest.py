@@ -1,0 +1,31 @@
+"""What the standard suites need besides a model: media without the internet, and a recorder that leaves loopback alone."""
+
+import base64
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_tests.integration_tests import chat_models
+
+_MEDIA = {
+    "png": base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
+    "pdf": b"%PDF-1.4\n%%EOF\n",
+    "wav": base64.b64decode("UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="),
+}
+
+
+@pytest.fixture(autouse=True)
+def media_without_internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suites download pictures and documents; here they get tiny ones."""
+
+    def get(url: str, **_: Any) -> SimpleNamespace:
+        return SimpleNamespace(content=_MEDIA[url.rsplit(".", 1)[1]])
+
+    monkeypatch.setattr(chat_models, "httpx", SimpleNamespace(get=get))
+    monkeypatch.setenv("LANGCHAIN_TESTS_USER_AGENT", "langchain-autotools tests")
+
+
+@pytest.fixture(scope="module")
+def vcr_config() -> dict[str, Any]:
+    """The streaming benchmark asks for a recorder; a loopback server needs none."""
+    return {"ignore_localhost": True}
