@@ -98,7 +98,8 @@ def test_a_cut_stream_runs_nothing_wrong(chosen: list[Recording]) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
-def test_every_cut_runs_nothing_wrong(chosen: list[Recording]) -> None:
+@pytest.mark.parametrize("place", range(20))
+def test_every_cut_runs_nothing_wrong(chosen: list[Recording], place: int) -> None:
     """Every byte of the twenty streams with the most calls, the stream torn there or ended as if it were whole."""
-    totals = [check(record, step=1, drops=(False, True)) for record in chosen]
-    print(f"\n{sum(cuts for cuts, _ in totals)} cut streams, {sum(calls for _, calls in totals)} calls ran, 0 with wrong arguments")
+    cuts, calls = check(chosen[place], step=1, drops=(False, True))
+    print(f"\n{chosen[place].id}: {cuts} cut streams, {calls} calls ran, 0 with wrong arguments")
