@@ -93,7 +93,7 @@ class AsyncAdder(Adder):
         (functools.partial(functools.partial(add), b=1), "add", ["a"]),
         (functools.partial(Adder(1), a=1), "Adder", []),
     ],
-    ids=repr,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_may_be_a_tool(given: Any, name: str, arguments: list[str]) -> None:
     """Functions, methods, callable objects and partials, asynchronous or not, and LangChain's tools."""
@@ -199,7 +199,7 @@ class DeclaredDict(TypedDict):
         ([add, multiply, StructuredTool.from_function(add)], "two tools are named 'add'"),
         ([add, add], "two tools are named 'add'"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_is_no_tool_is_refused_with_what_would_do(tools: Any, text: str) -> None:
     """Declarations, things, lonely functions, lambdas and double names are configuration errors."""
