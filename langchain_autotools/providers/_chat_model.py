@@ -74,12 +74,14 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     """Whether messages say the reply's HTTP headers in `response_metadata["headers"]`."""
 
     _refused: ClassVar[Mapping[str, str]] = {}
-    """Constructor arguments that the vendor's other packages know and this class refuses, with the reason."""
+    """Constructor arguments that other packages know and this class refuses, with the reason. None and False ask for nothing."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        for name in kwargs.keys() - self._argument_names():
-            raise ConfigurationError(self._unknown(name))
-        super().__init__(*args, **kwargs)
+        known = self._argument_names()
+        for name in kwargs.keys() - known:
+            if name not in self._refused or kwargs[name] not in (None, False):
+                raise ConfigurationError(self._unknown(name))
+        super().__init__(*args, **{name: value for name, value in kwargs.items() if name in known})
 
     @classmethod
     def _argument_names(cls) -> set[str]:

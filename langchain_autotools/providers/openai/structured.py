@@ -1,8 +1,8 @@
 """Schemas as chat completions takes them in `response_format`.
 
 Wire facts: `{"type": "json_schema", "json_schema": {name, description, schema, strict}}`; names match `[a-zA-Z0-9_-]{1,64}`; with
-`strict` every object lists all its properties as required, admits no others, and a `$ref` has no keys beside it (OpenAI's
-guide to structured outputs, "Supported schemas").
+`strict` every object lists all its properties as required, admits no others, nothing has a default, and a `$ref` has no keys
+beside it (OpenAI's guide to structured outputs, "Supported schemas").
 """
 
 import re
@@ -53,6 +53,8 @@ def _agreed(format: dict[str, Any], strict: bool | None) -> dict[str, Any]:
 
 def _of_class(schema: Any, strict: bool | None) -> dict[str, Any]:
     declared = schema.model_json_schema()
+    if "$ref" in declared:  # a class that refers to itself; the wire wants an object at the top
+        declared = {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
     if strict is None:
         strict = not _has_free_keys(declared)
     named = {"name": _legal(declared.get("title") or schema.__name__)}
@@ -123,8 +125,7 @@ def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) 
         merged = {**definitions[name], **{key: value for key, value in node.items() if key != "$ref"}}
         return _closed(merged, definitions, (*inside, name))
     closed = _mapped(node, lambda inner: _closed(inner, definitions, inside))
-    if "default" in closed and closed["default"] is None:
-        del closed["default"]
+    closed.pop("default", None)  # of a required property a default says nothing, and the vendor refuses it
     if isinstance(node.get("properties"), Mapping):
         closed |= {"required": list(node["properties"]), "additionalProperties": False}
     return closed
