@@ -84,6 +84,7 @@ class ChatCompletionsDecoder:
         self._metadata: dict[str, Any] = {}
         self._usage: Mapping[str, Any] | None = None
         self._seen: set[str] = set()
+        self._choice_of: dict[str, int] = {}
         self._calls = False
         self._lists: dict[str, list[Any]] = {}
         self._opaque: dict[str, Any] = {}
@@ -120,7 +121,8 @@ class ChatCompletionsDecoder:
                 self._choice(choice, event, texts, extra)
         if not texts and not extra:
             return None
-        self._fast = self._id is not None and self._model is not None and "content" in self._seen
+        known = self._id is not None and self._model is not None
+        self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
         return _chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Mapping[str, Any]) -> None:
@@ -164,8 +166,8 @@ class ChatCompletionsDecoder:
 
     def _delta(self, delta: Mapping[str, Any], number: int, texts: list[str], extra: dict[str, Any], *, whole: bool = False) -> None:
         for key, value in delta.items():
-            if not value:
-                continue
+            if not value or (key != "tool_calls" and self._choice_of.setdefault(key, number) != number):
+                continue  # what one choice has said, another does not continue; calls may be spread over several
             if not whole:
                 self._seen.add(key)
             if key == "content":

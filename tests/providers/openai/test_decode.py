@@ -179,6 +179,8 @@ def test_a_reply_spread_over_choices_is_one_reply() -> None:
     two = {"choices": [{"index": n, "delta": {"tool_calls": [CALL]}} for n in (0, 1)]}
     first, second = read(two).additional_kwargs["tool_calls"]
     assert first["index"] != second["index"]
+    twice = [{"choices": [{"index": n, "delta": {"content": text}}]} for n, text in ((1, "a"), (0, "x"), (1, "b"), (0, "y"))]
+    assert read(*twice).content == "ab"
 
 
 def test_of_alternatives_the_first_is_read() -> None:
