@@ -71,7 +71,6 @@ class Box:
         Optional[Annotated[str, InjectedToolArg]],  # noqa: UP045
         Annotated[str, InjectedToolArg] | None,
     ],
-    ids=str,
 )
 def test_a_forged_injected_argument_is_dropped(annotation: Any) -> None:
     """However an argument is marked as injected, the model's value for it never arrives."""
