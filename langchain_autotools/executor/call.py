@@ -7,6 +7,7 @@ import asyncio
 import copy
 import dis
 import functools
+import inspect
 import logging
 import sys
 import time
@@ -23,7 +24,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..errors import ConfigurationError
 from ..messages import ToolCallRecord
-from .inputs import InjectedArguments, ToolSituation
+from .inputs import InjectedArguments, ToolSituation, type_hints
 from .outputs import answered, does_more, output_content
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
 
@@ -85,6 +86,7 @@ def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
         _current.get().executed = True
         return _presented(tool, run(*args, **kwargs))
 
+    _resolve(observed_run, run)
     if kind._arun is BaseTool._arun:  # it calls `_run`
         return {"_run": observed_run}
 
@@ -98,7 +100,16 @@ def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
             # LangChain ends the tool's run in the callbacks for an Exception only.
             raise current.stopped_by or _Cancelled("cancelled") from error
 
+    _resolve(observed_arun, arun)
     return {"_run": observed_run, "_arun": observed_arun}
+
+
+def _resolve(observed: Any, original: Callable[..., Any]) -> None:
+    """Work out once what LangChain asks of a tool's method on every call: its signature and the meaning of its annotations."""
+    hints = type_hints(original)
+    if hints:
+        observed.__annotations__ = hints
+    observed.__signature__ = inspect.signature(original)
 
 
 def _presented(tool: BaseTool, output: Any) -> Any:

@@ -27,7 +27,7 @@ from ..errors import ConfigurationError
 from ..messages import ToolCallRecord
 from .results import Place
 
-__all__ = ["InjectedArguments", "ToolSituation"]
+__all__ = ["InjectedArguments", "ToolSituation", "type_hints"]
 
 _NOT_FOR_MODELS = ("run_manager", "callbacks")  # LangChain's own parameters, hidden from every schema it generates
 _UNTYPED = (Any, object, None)
@@ -136,7 +136,7 @@ def _fields(schema: Any) -> dict[str, _Field]:
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return {name: _Field(_whole(info), info.is_required(), frozenset(_aliases(info))) for name, info in schema.model_fields.items()}
     older = getattr(schema, "__fields__", None)  # pydantic's version 1
-    hints = _hints(schema)
+    hints = type_hints(schema)
     if older:
         return {name: _Field(hints.get(name, Any), bool(field.required), frozenset({field.alias})) for name, field in older.items()}
     if dataclasses.is_dataclass(schema) or is_typeddict(schema):
@@ -164,7 +164,7 @@ def _parameters(tool: BaseTool) -> dict[str, _Field]:
     """The named parameters of the tool's own functions."""
     found: dict[str, _Field] = {}
     for function in _functions(tool):
-        hints = _hints(function)
+        hints = type_hints(function)
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 required = parameter.default is parameter.empty
@@ -180,7 +180,8 @@ def _functions(tool: BaseTool) -> Iterator[Callable[..., Any]]:
         yield tool._arun
 
 
-def _hints(holder: Any) -> dict[str, Any]:
+def type_hints(holder: Any) -> dict[str, Any]:
+    """The annotations of a function or class; empty where one of them cannot be resolved."""
     try:
         return typing.get_type_hints(holder, include_extras=True)
     except Exception:  # a name that exists only for type checkers: LangChain finds what can be found (`_injected_args_keys`)

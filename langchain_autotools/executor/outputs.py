@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import sys
 import types
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -137,6 +136,8 @@ def output_content(value: Any) -> Any:
 
     Messages and graph commands are returned unchanged, for `answered`.
     """
+    if isinstance(value, types.GeneratorType):
+        value = list(value)
     if value is None:
         return NO_OUTPUT
     if isinstance(value, str):
@@ -183,13 +184,13 @@ def _leaf(value: Any) -> Any:
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)  # the order of a set differs between processes
-    if isinstance(value, Sequence | types.GeneratorType) and not isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "replace")
-    if hasattr(value, "tolist") and "numpy" in sys.modules:
+    if hasattr(value, "tolist"):  # arrays and scalars of numpy and its like
         return value.tolist()
     return str(value)
 

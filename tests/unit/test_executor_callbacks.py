@@ -323,3 +323,43 @@ async def test_an_error_of_on_executed_ends_the_run_after_running_calls_have_end
             list(plain_stream)
         settled = plain_stream.settled()
     assert [result.message.content for result in settled] == ["first", "second"]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_calls_that_wait_for_their_turn_do_not_begin_after_a_failure(is_async: bool) -> None:
+    """Of six calls, two at a time, the first fails in a listener: the second ends, the others never begin."""
+    failed = threading.Event()
+    ran: list[str] = []
+
+    def act(who: str) -> str:
+        assert failed.wait(20)
+        ran.append(who)
+        return who
+
+    def guard(one: ToolCallRecord) -> None:
+        if one.id == "0":
+            failed.set()
+            raise PermissionError("stop")
+
+    executor = ToolExecutor([act], on_executing=guard, max_concurrency=2)
+    turn = [call("act", str(number), who=str(number)) for number in range(6)]
+    stream: Any = executor.astream(turn) if is_async else executor.stream(turn)
+    with pytest.raises(PermissionError):
+        _ = [result async for result in stream] if is_async else list(stream)
+    assert len(ran) <= 1
+    assert [result.call.id for result in stream.settled()] == list("012345")
+    assert [result.message.status for result in stream.settled()].count("error") == 6 - len(ran)
+
+
+async def test_a_listener_that_was_cancelled_ends_the_run() -> None:
+    """A CancelledError of a listener's own is an error of the listener, and is raised."""
+
+    async def listen(one: ToolCallRecord) -> None:
+        raise asyncio.CancelledError
+
+    executor = ToolExecutor([plain], on_executing=listen)
+    turn = [call("plain", "1", number=1), call("plain", "2", number=1)]
+    with pytest.raises(asyncio.CancelledError):
+        await executor.aexecute_all(turn)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.to_thread(executor.execute_all, turn)

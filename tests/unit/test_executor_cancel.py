@@ -313,6 +313,29 @@ def test_a_late_result_of_a_given_up_thread_is_dropped(tools: Tools, caplog: pyt
     assert stream.settled() == settled
 
 
+def test_a_thread_that_outlives_its_event_loop_is_no_crash(tools: Tools, caplog: pytest.LogCaptureFixture) -> None:
+    """`asyncio.run` ends although a tool that was given up still runs; when that ends, nobody is disturbed."""
+    executor = ToolExecutor([tools.stuck], timeout=0.05)
+    with caplog.at_level(logging.DEBUG, "langchain_autotools"):
+        (message,) = asyncio.run(executor.aexecute_all([call("stuck")]))
+        assert message.status == "error"
+        tools.release.set()
+        while "after its event loop" not in caplog.text:
+            threading.Event().wait(0.001)
+
+
+def test_calls_inside_a_bundle_stop_with_it(tools: Tools) -> None:
+    """When a bundle of calls is cancelled, those inside it that have not begun never do."""
+    inside = [{"recipient_name": name, "parameters": {}} for name in ("stuck", "quick")]
+    stream = ToolExecutor([tools.stuck, tools.quick]).stream([call("quick"), call("parallel", "2", tool_uses=inside)])
+    assert next(stream).message.content == "quick"
+    assert tools.begun.wait(20)
+    stream.close()
+    assert error(stream.settled()[1]).startswith("cancelled before it finished")
+    tools.release.set()
+    assert tools.ran.count("quick") == 1
+
+
 def test_an_interrupt_of_the_user_stops_an_async_tool_in_a_sync_run(tools: Tools) -> None:
     """Ctrl-C while a synchronous caller waits for an asynchronous tool cancels the tool and is raised."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

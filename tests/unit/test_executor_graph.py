@@ -1,6 +1,7 @@
 """ToolExecutor beside LangGraph: its injections, its commands and its interrupts, and no import of it."""
 
 import asyncio
+import dataclasses
 import json
 import subprocess
 import sys
@@ -131,6 +132,10 @@ async def test_store_and_context_come_from_the_graph_around() -> None:
 async def test_a_command_gives_its_tool_message(caplog: pytest.LogCaptureFixture) -> None:
     """A model takes the message for its call out of a Command; what only a graph can do is reported, not lost in silence."""
 
+    @dataclasses.dataclass
+    class State:
+        messages: list[Any]
+
     def forms(call_id: str) -> dict[str, Any]:
         own = ToolMessage("moved", tool_call_id=call_id)
         return {
@@ -139,6 +144,8 @@ async def test_a_command_gives_its_tool_message(caplog: pytest.LogCaptureFixture
             "list": Command(update=[own]),
             "pairs": Command(update=[("user", "u"), ("messages", [own])]),
             "dicts": Command(update={"messages": [{"role": "tool", "content": "moved", "tool_call_id": call_id}]}),
+            "object": Command(update=State([own])),
+            "strange": Command(update={"messages": [own, object()]}),
             "several": [Command(update={"user": "u"}), own],
             "in_list": [Command(update={"messages": [own]}), Command(goto="elsewhere")],
         }
@@ -153,7 +160,7 @@ async def test_a_command_gives_its_tool_message(caplog: pytest.LogCaptureFixture
         caplog.clear()
         message = await both(executor, [call("move", form=form)])
         assert (message.content, message.status, message.tool_call_id, message.name) == ("moved", "success", "1", "move"), form
-        assert ("graph command" in caplog.text) == (form not in ("single", "list", "dicts")), form
+        assert ("graph command" in caplog.text) == (form not in ("single", "list", "dicts", "object", "strange")), form
     (result,) = executor.stream([call("move", form="mapping")])
     assert result.commands == (forms("1")["mapping"],)
 
@@ -167,12 +174,13 @@ async def test_a_command_without_a_message_for_the_call_is_an_error() -> None:
         wrong = ToolMessage("moved", tool_call_id="another")
         return {
             "none": Command(goto="elsewhere"),
+            "nothing": Command(update=5),
             "wrong": Command(update={"messages": [wrong]}),
             "two": [ToolMessage("a", tool_call_id="1"), ToolMessage("b", tool_call_id="1")],
         }[form]
 
     executor = ToolExecutor([move])
-    for form in ("none", "wrong", "two"):
+    for form in ("none", "nothing", "wrong", "two"):
         assert "cannot apply a graph's Command" in error(await both(executor, [call("move", form=form)]))
 
 

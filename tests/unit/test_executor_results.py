@@ -1,5 +1,6 @@
 """ToolExecutor: what a tool returns becomes the content of its message."""
 
+import array
 import asyncio
 import collections
 import dataclasses
@@ -7,6 +8,7 @@ import datetime
 import enum
 import json
 import math
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +17,8 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, tool
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
+from pydantic.v1 import BaseModel as OldModel
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
 from langchain_autotools.messages import ToolCallRecord
@@ -58,6 +61,34 @@ class Size(str, enum.Enum):  # noqa: UP042
     BIG = "big"
 
 
+class Old(OldModel):
+    """A model of pydantic 1."""
+
+    x: int
+
+
+class Odd(BaseModel):
+    """A model with a field that pydantic cannot turn into JSON."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    held: Any
+
+
+class Grid:
+    """Something that can be made a list, as numpy's arrays."""
+
+    def tolist(self) -> list[Any]:
+        """Its rows."""
+        return [[1, math.nan]]
+
+
+class Opaque:
+    """Something that is nothing but its text."""
+
+    def __str__(self) -> str:
+        return "opaque"
+
+
 Named = collections.namedtuple("Named", "a b")
 
 DAY = datetime.date(2026, 11, 21)
@@ -90,6 +121,12 @@ DAY = datetime.date(2026, 11, 21)
         (b"caf\xc3\xa9", '"café"'),
         ({1: "a", (2, 3): "b"}, '{"1": "a", "(2, 3)": "b"}'),
         (AIMessage(content="an answer", id="1"), "an answer"),
+        (types.MappingProxyType({"a": 1}), '{"a": 1}'),
+        (Old(x=1), '{"x": 1}'),
+        (Odd(held=Opaque()), '{"held": "opaque"}'),
+        ([Grid()], '[[[1, "NaN"]]]'),
+        ({"x": math.nan, "y": [None, True, Opaque()]}, '{"x": "NaN", "y": [null, true, "opaque"]}'),
+        (array.array("i", [1, 2]), "[1, 2]"),
     ],
     ids=lambda value: repr(value)[:30],
 )
