@@ -3,7 +3,6 @@
 Pure bookkeeping: the time is passed in, nothing here waits, reads a clock or knows a model.
 """
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -11,9 +10,8 @@ from typing import Literal, get_args
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from .errors import ConfigurationError
-from .messages import ToolCallRecord
 
-__all__ = ["LimitReached", "Limits", "OnLimit", "Progress", "StopReason"]
+__all__ = ["Limits", "OnLimit", "Progress", "StopReason"]
 
 StopReason = Literal[
     "complete",
@@ -31,8 +29,6 @@ StopReason = Literal[
 
 OnLimit = Literal["answer", "return", "raise"]
 """What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
-
-LimitReached = StopReason
 
 
 @dataclass(frozen=True)
@@ -94,19 +90,18 @@ class Progress:
             self.usage = add_usage(self.usage, usage) if self.usage else usage
             self.context = usage["input_tokens"] + usage["output_tokens"]
 
-    def admit(self, calls: Sequence[ToolCallRecord]) -> int:
-        """How many of these calls, from the first on, may still be executed. Counts them."""
-        allowed = len(calls)
+    def admit(self, calls: int) -> int:
+        """How many of `calls` calls, from the first on, may still be executed. Counts them."""
+        allowed = calls
         if self.limits.max_tool_calls is not None:
             allowed = min(allowed, self.limits.max_tool_calls - self.tool_calls)
-        self._refused_calls = self._refused_calls or allowed < len(calls)
+        self._refused_calls = self._refused_calls or allowed < calls
         self.tool_calls += allowed
         return allowed
 
-    def count_results(self, results: Sequence[tuple[ToolCallRecord, str]]) -> None:
-        """Note what the calls of one turn gave, to see whether the next turn does the same again."""
-        polling = self.limits.polling_tools
-        signature = [(call.name, _canonical(call), text) for call, text in results if call.name not in polling]
+    def count_results(self, results: Sequence[tuple[str, str, str]]) -> None:
+        """Note what the calls of one turn gave, as (name, arguments, result), to see whether the next turn does the same again."""
+        signature = [result for result in results if result[0] not in self.limits.polling_tools]
         if not signature:
             self._last, self._repeats = None, 0
         elif signature == self._last:
@@ -133,7 +128,3 @@ class Progress:
 
     def _total_tokens(self) -> int:
         return self.usage["total_tokens"] if self.usage else 0
-
-
-def _canonical(call: ToolCallRecord) -> str:
-    return call.arguments if call.args is None else json.dumps(call.args, sort_keys=True, default=str)

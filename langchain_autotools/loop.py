@@ -6,6 +6,7 @@ caller, and applies the limits. It never waits, reads no clock of its own and kn
 synchronous and the asynchronous drivers.
 """
 
+import json
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
@@ -203,7 +204,7 @@ class _Run:
         """The same calls; those that a limit forbids will be answered with that."""
         wanted = [call for _, call in answered if call.args is not None]
         overdue = self._progress.overdue(self._clock())
-        allowed = 0 if overdue else self._progress.admit(wanted)
+        allowed = 0 if overdue else self._progress.admit(len(wanted))
         stopped = {call.id for call in wanted[allowed:]}
         why = _OVERDUE if overdue else _NO_CALLS_LEFT
         return [(number, replace(call, args=None, why=why) if call.id in stopped else call) for number, call in answered]
@@ -212,7 +213,7 @@ class _Run:
         positions = [number for number, _ in answered]
         results: list[ToolResult] = yield RunTools(message, [call for _, call in answered], positions, self._history)
         self._history.extend(result.message for result in results)
-        self._progress.count_results([(result.call, str(result.message.content)) for result in results])
+        self._progress.count_results([_signature(result) for result in results])
         return results
 
     def _at_limit(self, reason: StopReason) -> Generator[Action, Any, RunOutcome]:
@@ -260,3 +261,10 @@ def _open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, set[str
         else:
             return (message if isinstance(message, AIMessage) else None), results
     return None, results
+
+
+def _signature(result: ToolResult) -> tuple[str, str, str]:
+    """What a call was and gave, the same for the same arguments however they were written."""
+    call = result.call
+    arguments = call.arguments if call.args is None else json.dumps(call.args, sort_keys=True, default=str)
+    return call.name, arguments, str(result.message.content)

@@ -42,6 +42,7 @@ KEY = "autotools"
 
 _LIVE = "_autotools_messages"  # non-field attribute of a chunk, message or error: `+`, dumps and checkpoints drop it
 _NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
+_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 _UNCARRIED = "artifact not carried"
 
 _M = TypeVar("_M", bound=BaseMessage)
@@ -190,9 +191,9 @@ def _is_plain(value: Any) -> bool:
 def without_carrier(message: _M) -> _M:
     """The message with nothing of a run in its metadata; itself where there is nothing to remove."""
     own = _own(message)
-    if "messages" not in own and "stop_reason" not in own:
+    if not _OF_A_RUN & own.keys():
         return message
-    kept = {key: own[key] for key in ("calls",) if key in own}
+    kept = {key: value for key, value in own.items() if key not in _OF_A_RUN}
     metadata = {key: value for key, value in message.response_metadata.items() if key != KEY}
     return message.model_copy(update={"response_metadata": metadata | ({KEY: kept} if kept else {})})
 

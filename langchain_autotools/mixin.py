@@ -301,9 +301,8 @@ class ToolsAndMessagesMixin(RawChatModel):
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
                 async with aclosing(turn(action)) as parts:
-                    async for part in parts:
-                        for chunk in run.part(part):
-                            yield chunk
+                    async for chunk in _outward(run, parts):
+                        yield chunk
                 yield run.turn_done()
             else:
                 async with aclosing(run.settings.aexecute(action, config)) as results:
@@ -338,3 +337,10 @@ class ToolsAndMessagesMixin(RawChatModel):
 def _generator(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:
     """Core's streams are generators, though typed as iterators; closing one closes the request under it."""
     return cast("AsyncGenerator[AIMessage, None]", chunks)
+
+
+async def _outward(run: Run, parts: AsyncIterator[AIMessage]) -> AsyncIterator[AIMessageChunk]:
+    """What leaves at once of each part of a turn."""
+    async for part in parts:
+        for chunk in run.part(part):
+            yield chunk

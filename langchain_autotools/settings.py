@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .errors import ConfigurationError
 from .executor import ToolExecutor, from_references, to_references
@@ -11,14 +11,29 @@ from .loop import RunPlan
 from .run import RunSettings, is_forced
 from .turn import tool_name
 
-if TYPE_CHECKING:
-    from .mixin import ToolsAndMessagesMixin
-
 __all__ = ["RUN_KEYWORDS", "Toolbox", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
 
 _LIMITS = frozenset(field.name for field in fields(Limits))
 RUN_KEYWORDS = _LIMITS | {"message_separator", "carry_messages", "on_executing", "on_executed", "resume"}
 """Keywords of one call that set a run and never reach the vendor."""
+
+
+class Configured(Protocol):
+    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS`."""
+
+    tools: Any
+    parallel: bool
+    max_concurrency: int | None
+    tool_timeout: float | None
+    context_window: int | None
+    output_version: str | None
+    profile: Any
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool's declaration in the wire's form."""
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice in the wire's form."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,7 @@ class Toolbox:
     declarations: Sequence[Mapping[str, Any]]
 
 
-def toolbox_of(model: "ToolsAndMessagesMixin") -> Toolbox:
+def toolbox_of(model: Configured) -> Toolbox:
     """Make the model's tools ready.
 
     Raises:
@@ -56,7 +71,7 @@ def toolbox_of(model: "ToolsAndMessagesMixin") -> Toolbox:
     return Toolbox(model.tools, executor, [model.format_tool(tool) for tool in declared])
 
 
-def _executor(model: "ToolsAndMessagesMixin", tools: Any) -> ToolExecutor:
+def _executor(model: Configured, tools: Any) -> ToolExecutor:
     return ToolExecutor(tools, parallel=model.parallel, max_concurrency=model.max_concurrency, timeout=model.tool_timeout)
 
 
@@ -75,7 +90,7 @@ def usable_tools(tools: Any) -> Any:
     return tools if isinstance(tools, ToolExecutor) else from_references(tools)
 
 
-def run_settings(model: "ToolsAndMessagesMixin", toolbox: Toolbox, keywords: dict[str, Any]) -> RunSettings:
+def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) -> RunSettings:
     """The settings of one run; takes what belongs to it out of `keywords`.
 
     Raises:
@@ -108,7 +123,7 @@ def run_settings(model: "ToolsAndMessagesMixin", toolbox: Toolbox, keywords: dic
     )
 
 
-def _context_window(model: "ToolsAndMessagesMixin", keywords: dict[str, Any]) -> int | None:
+def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:
     """The caller's, the model's, or what the model's profile says."""
     asked: int | None = keywords.pop("context_window", None) or model.context_window
     return asked if asked is not None else (model.profile or {}).get("max_input_tokens")

@@ -87,8 +87,8 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
 
 def tool_name(tool: Mapping[str, Any]) -> str:
     """The name of a declared tool, in any wire's form; of a builtin tool its type."""
-    function = tool.get("function")
-    inner = function if isinstance(function, Mapping) else tool
+    nested = tool.get("function") or tool.get("custom")
+    inner = nested if isinstance(nested, Mapping) else tool
     return str(inner.get("name") or tool.get("type") or "")
 
 
