@@ -1,0 +1,8 @@
+"""`python -m langchain_autotools`: the command line."""
+
+import sys
+
+from langchain_autotools.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

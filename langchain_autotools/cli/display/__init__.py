@@ -1,0 +1,23 @@
+"""Showing a conversation: as text, as text with colours, or as JSON events."""
+
+import sys
+
+from .base import Display, RunSummary, one_line
+from .events import EventDisplay
+from .plain import PlainDisplay
+
+__all__ = ["Display", "RunSummary", "make_display", "one_line"]
+
+
+def make_display(*, as_json: bool) -> Display:
+    """The display that fits the output: JSON events if asked for, colours at a terminal with `rich`, else plain text."""
+    if as_json:
+        return EventDisplay(sys.stdout)
+    if sys.stdout.isatty():
+        try:
+            from .colours import RichDisplay
+        except ImportError:
+            pass
+        else:
+            return RichDisplay(sys.stdout)
+    return PlainDisplay(sys.stdout)

@@ -1,0 +1,79 @@
+"""A conversation as JSON events, one a line; docs/cli.md describes them."""
+
+import json
+import threading
+from typing import Any, TextIO
+
+from langchain_core.messages import BaseMessage, message_to_dict
+
+from langchain_autotools.messages import text_of
+
+from .base import RunSummary, one_line
+
+__all__ = ["EventDisplay"]
+
+
+class EventDisplay:
+    """One JSON object a line, in the order things happen.
+
+    Args:
+        stream: Where to write.
+    """
+
+    prompt = ""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()  # calls are told from the threads they run in
+        self._announced: set[str] = set()
+
+    def model(self, name: str, reason: str | None) -> None:
+        """Nothing: the model's name stands in `done`."""
+
+    def note(self, text: str) -> None:
+        """Nothing: there is no human."""
+
+    def text(self, text: str) -> None:
+        """`text`: a piece of the answer."""
+        self._event("text", text=text)
+
+    def call_started(self, call: Any) -> None:
+        """`tool_call_start` and `tool_call`: the call begins to run."""
+        self._announced.add(call.id)
+        with self._lock:
+            self._write("tool_call_start", id=call.id, name=call.name)
+            self._write("tool_call", id=call.id, name=call.name, args=call.arguments if call.args is None else call.args)
+
+    def call_done(self, result: Any) -> None:
+        """`tool_result`; a call that was refused before it could run is announced first."""
+        if result.call.id not in self._announced:
+            self.call_started(result.call)
+        message = result.message
+        self._event("tool_result", id=result.call.id, name=result.call.name, status=message.status, content=text_of(message))
+
+    def message(self, message: BaseMessage) -> None:
+        """`message`: a complete message in LangChain's plain form."""
+        self._event("message", message=message_to_dict(message))
+
+    def done(self, summary: RunSummary) -> None:
+        """`done`: the run has ended."""
+        self._event(
+            "done",
+            stop_reason=summary.stop_reason,
+            max_turns_reached=summary.stop_reason == "max_turns",
+            usage=summary.usage,
+            turns=summary.turns,
+            model=summary.model,
+        )
+
+    def error(self, error: Exception) -> None:
+        """`error`: something failed; nothing follows of this run."""
+        self._event("error", error=type(error).__name__, message=one_line(error))
+
+    def _event(self, kind: str, **fields: Any) -> None:
+        with self._lock:
+            self._write(kind, **fields)
+
+    def _write(self, kind: str, **fields: Any) -> None:
+        self._stream.write(json.dumps({"type": kind, **fields}, default=str) + "\n")
+        self._stream.flush()

@@ -1,0 +1,110 @@
+"""Which model a name on the command line means, and which one is taken where no name is given."""
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+
+from langchain_autotools.errors import ConfigurationError
+
+from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
+
+__all__ = ["OpenedModel", "open_model", "provider_names"]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """How a provider is opened.
+
+    Attributes:
+        module: Where its class is.
+        class_name: Its class.
+        key_variables: Environment variables, one of which holds the key.
+        default_model: The model to take where only the provider is named.
+        settings: Constructor arguments that a conversation on the screen needs.
+    """
+
+    module: str
+    class_name: str
+    key_variables: Sequence[str] = ()
+    default_model: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider("langchain_autotools.providers.openai", "ChatOpenAI", ("OPENAI_API_KEY",), "gpt-5", {"stream_usage": True}),
+    "local": Provider("langchain_autotools.providers.local", "ChatLocal"),
+}
+
+_SERVER_MODULE = "xllamacpp"
+_OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
+_EXAMPLE = "openai:gpt-5"
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model, the name it goes by, why it was taken (None: it was asked for), and the built-in tools it was given."""
+
+    model: BaseChatModel
+    name: str
+    reason: str | None
+    built_in: Sequence[BaseTool]
+
+
+def provider_names() -> list[str]:
+    """The providers that `--model` knows."""
+    return list(PROVIDERS)
+
+
+def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[str, Any]) -> OpenedModel:
+    """The model that `name` means, or the default one.
+
+    Args:
+        name: `provider` or `provider:model`; None for the default: a provider whose key is set, else the local model.
+        tools: Its tools; None for the built-in ones.
+        settings: Constructor arguments.
+
+    Raises:
+        ConfigurationError: The name is unknown, or there is no default; the text says what to do.
+    """
+    reason = None
+    if name is None:
+        name, reason = _default()
+    provider_name, _, model_name = name.partition(":")
+    provider = PROVIDERS.get(provider_name)
+    if provider is None:
+        raise ConfigurationError(f"--model {name}: no such provider; known are {', '.join(PROVIDERS)} (as in {_EXAMPLE})")
+    chat_model = getattr(importlib.import_module(provider.module), provider.class_name)
+    arguments = {**provider.settings, **settings, **_model_argument(provider_name, model_name or provider.default_model)}
+    built_in = _built_in_tools(provider_name, model_name) if tools is None else ()
+    model = chat_model(tools=list(built_in if tools is None else tools), **arguments)
+    shown = getattr(model, "model_name", None) or model_name
+    return OpenedModel(model, f"{provider_name}:{shown}" if shown else provider_name, reason, built_in)
+
+
+def _built_in_tools(provider_name: str, model_name: str) -> Sequence[BaseTool]:
+    """The demonstration tools; for the very small default model those that it is known to use well."""
+    is_small = provider_name == "local" and not model_name and not os.environ.get(_OWN_FILE_VARIABLE)
+    return SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
+
+
+def _model_argument(provider_name: str, model_name: str | None) -> dict[str, str]:
+    if model_name is None:
+        return {}
+    return {"model_path": model_name} if provider_name == "local" else {"model": model_name}
+
+
+def _default() -> tuple[str, str]:
+    for name, provider in PROVIDERS.items():
+        variable = next((variable for variable in provider.key_variables if os.environ.get(variable)), None)
+        if variable is not None:
+            return name, f"{variable} is set"
+    if find_spec(_SERVER_MODULE) is not None:
+        return "local", "no provider's key is set: the embedded local model"
+    keys = ", ".join(variable for provider in PROVIDERS.values() for variable in provider.key_variables)
+    raise ConfigurationError(f'No model to talk to: set a key ({keys}), or pip install "langchain-autotools-chat[local]"')

@@ -1,0 +1,94 @@
+"""Finding the tools that a user names on the command line."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as make_tool
+
+from langchain_autotools.errors import ConfigurationError
+
+__all__ = ["load_tools"]
+
+_CONVENTIONAL = "tools"  # the name looked for where none is given
+
+
+def load_tools(sources: Sequence[str]) -> list[Any]:
+    """The tools of all sources, in order.
+
+    Args:
+        sources: Each `module:attribute`, `file.py` or `file.py:attribute`. The attribute is a tool, a function, a list of
+            them or a mapping of names to them; without it the file's `tools`, else every LangChain tool in it.
+
+    Raises:
+        ConfigurationError: A source cannot be loaded or holds no tools.
+    """
+    return [tool for source in sources for tool in _load(source)]
+
+
+def _load(source: str) -> list[Any]:
+    place, attribute = _split(source)
+    try:
+        module = _module_of_file(Path(place)) if place.endswith(".py") else _module_of_name(place)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(f"--tools {source}: {place} cannot be loaded: {type(error).__name__}: {error}") from error
+    tools = _tools_of(module, attribute, source)
+    if not tools:
+        raise ConfigurationError(f"--tools {source}: there are no tools in it")
+    return tools
+
+
+def _split(source: str) -> tuple[str, str | None]:
+    place, colon, attribute = source.rpartition(":")
+    if not colon or attribute.endswith(".py"):  # the colon of a drive letter
+        place, attribute = source, ""
+    if not attribute and not place.endswith(".py"):
+        raise ConfigurationError(f"--tools {source}: expected module:attribute, file.py or file.py:attribute")
+    return place, attribute or None
+
+
+def _module_of_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ConfigurationError(f"--tools: there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"--tools: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # type hints of its functions are looked up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _module_of_name(name: str) -> ModuleType:
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does; an installed command does not
+    return importlib.import_module(name)
+
+
+def _tools_of(module: ModuleType, attribute: str | None, source: str) -> list[Any]:
+    if attribute is None:
+        found = getattr(module, _CONVENTIONAL, None)
+        if found is None:
+            return [value for value in vars(module).values() if isinstance(value, BaseTool)]
+    elif hasattr(module, attribute):
+        found = getattr(module, attribute)
+    else:
+        raise ConfigurationError(f"--tools {source}: there is no {attribute} in it")
+    return _as_list(found, source)
+
+
+def _as_list(found: Any, source: str) -> list[Any]:
+    if isinstance(found, Mapping):
+        return [value if isinstance(value, BaseTool) else make_tool(str(name), value) for name, value in found.items()]
+    if isinstance(found, BaseTool) or callable(found):
+        return [found]
+    if isinstance(found, Sequence) and not isinstance(found, str):
+        return list(found)
+    raise ConfigurationError(f"--tools {source}: a {type(found).__name__} is neither a tool nor a list or mapping of tools")

@@ -1,0 +1,170 @@
+"""One large file in a cache folder: written once, whole or not at all, and used only while its hash is known to be right."""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from langchain_autotools.errors import ConfigurationError
+
+from .progress import Advance, Progress
+
+__all__ = ["CachedFile", "HashMismatchError", "sha256_of"]
+
+_PIECE = 1 << 20
+
+
+class HashMismatchError(ConfigurationError):
+    """A file is not the one that was asked for. It is not used."""
+
+
+def sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+            advance(len(piece))
+    return digest.hexdigest()
+
+
+class CachedFile:
+    """A file of known hash at a known place.
+
+    Beside the file lies a note of the hash, size and time of change it had when it was verified, so that 491 MB are
+    not read again at every start: a file that agrees with its note is verified, any other is hashed first.
+
+    Args:
+        path: Where the file is, or will be.
+        sha256: The hash it must have, in hexadecimal.
+    """
+
+    def __init__(self, path: Path, sha256: str) -> None:
+        self.path = path
+        self.sha256 = sha256
+        self._note = path.with_name(path.name + ".verified.json")
+
+    def is_verified(self) -> bool:
+        """Whether the file is there and agrees with its note. Cheap: nothing of the file is read."""
+        try:
+            return bool(self._seen() == json.loads(self._note.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return False
+
+    def verify(self, progress: Progress) -> bool:
+        """Whether the file is there with the right hash; reads all of it unless its note says so already. Call it locked."""
+        if self.is_verified():
+            return True
+        if not self.path.is_file():
+            return False
+        with progress.bar(f"Checking {self.path.name}", self.path.stat().st_size) as advance:
+            found = sha256_of(self.path, advance)
+        if found == self.sha256:
+            self._write_note()
+        return found == self.sha256
+
+    def write(self, pieces: Iterable[bytes], source: str) -> None:
+        """Put the bytes at the place, if they have the right hash: a reader sees the whole file or none. Call it locked.
+
+        Args:
+            pieces: The file's bytes, in order.
+            source: Where they come from, for the error's text.
+
+        Raises:
+            HashMismatchError: The bytes are not those of the file that was asked for.
+            OSError: The folder cannot be written, or is full.
+        """
+        unfinished = self.path.with_name(self.path.name + ".unfinished")
+        digest = hashlib.sha256()
+        try:
+            with unfinished.open("wb") as file:
+                for piece in pieces:
+                    digest.update(piece)
+                    file.write(piece)
+            self._take(unfinished, digest.hexdigest(), source)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def adopt(self, file: Path, source: str, progress: Progress) -> None:
+        """Move a finished file of the same file system to the place, if it has the right hash. Call it locked.
+
+        Raises:
+            HashMismatchError: It has another hash; it is deleted.
+        """
+        with progress.bar(f"Checking {self.path.name}", file.stat().st_size) as advance:
+            found = sha256_of(file, advance)
+        try:
+            self._take(file, found, source)
+        finally:
+            file.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self, progress: Progress) -> Iterator[None]:
+        """Hold the place against other processes and threads; says so when it has to wait. The system frees it if we die."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_name(self.path.name + ".lock").open("a+b") as file:
+            if not _try_lock(file):
+                progress.say("Waiting for another process that prepares the same weights ...")
+                _wait_for_lock(file)
+            try:
+                yield
+            finally:
+                _unlock(file)
+
+    def _take(self, file: Path, found: str, source: str) -> None:
+        if found != self.sha256:
+            raise HashMismatchError(
+                f"The weights from {source} are not the expected file and are not used: their SHA-256 is {found}, not {self.sha256}"
+            )
+        os.replace(file, self.path)
+        self._write_note()
+
+    def _seen(self) -> dict[str, Any]:
+        status = self.path.stat()
+        return {"sha256": self.sha256, "size": status.st_size, "changed": status.st_mtime_ns}
+
+    def _write_note(self) -> None:
+        # Without a note the file is hashed at the next start: slower, not wrong.
+        with suppress(OSError):
+            self._note.write_text(json.dumps(self._seen()), encoding="utf-8")
+
+
+if sys.platform == "win32":
+    import msvcrt
+    import time
+
+    def _try_lock(file: IO[bytes]) -> bool:
+        try:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _wait_for_lock(file: IO[bytes]) -> None:
+        while not _try_lock(file):
+            time.sleep(0.1)
+
+    def _unlock(file: IO[bytes]) -> None:
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(file: IO[bytes]) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _wait_for_lock(file: IO[bytes]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+    def _unlock(file: IO[bytes]) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)

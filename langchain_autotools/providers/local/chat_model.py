@@ -1,0 +1,209 @@
+"""`ChatLocal`: a real model on this machine, without a key; its server starts at first use and stops with the program."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
+
+from langchain_core.language_models import ModelProfile
+from langchain_core.language_models.base import LangSmithParams
+from pydantic import Field, SecretStr, model_validator
+
+from ...errors import ConfigurationError
+from .._chat_model import Exchange, Response
+from ..openai.chat_model import ChatOpenAI
+from ..openai.client import Clients, ClientSettings, apost
+from ..openai.errors import http_library
+from .progress import Progress
+from .server import LocalServer, ServerSettings, close_server, require_server, shared_server
+from .weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, Weights, find_weights
+
+__all__ = ["CHAT_TEMPLATE", "ChatLocal"]
+
+CHAT_TEMPLATE = Path(__file__).with_name("qwen_coder_tools.jinja")
+"""The chat template for the default weights: with their own one they call no tools."""
+
+_MOST_THREADS = 8  # more do not make a model of this size faster
+_SERVERS_OWN = (
+    "openai_api_key api_key openai_api_base base_url openai_organization organization openai_proxy http_client http_async_client "
+    "default_headers default_query"
+)
+_pools = Clients()
+"""HTTP clients, for threads and for each event loop."""
+
+
+class ChatLocal(ChatOpenAI):
+    """A model that runs on this machine, with tools that run.
+
+    ```python
+    model = ChatLocal(tools=[get_temperature])
+    print(model.invoke("How warm is it in Paris and in Rome?").text)
+    ```
+
+    The first request finds the weights (see `find_weights`: 491 MB, once) and starts the server; all models of a process share
+    it, and it stops with the program. The default model is very small: it manages one tool, or the same tool for two things at
+    once, and not much more. Needs the extra `local`.
+
+    Besides its own, it takes the arguments of `ChatOpenAI` that do not concern another server.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work; or, at the first request, something is not installed, there
+            are no weights, or the process already runs a model with other settings.
+        LocalServerError: (at the first request) The server did not start.
+    """
+
+    model_name: str = Field(default="", alias="model")
+    """The name the model goes by. Default: that of the weights."""
+    model_path: str | Path | None = None
+    """A GGUF file to run in place of the default weights. Environment: `LANGCHAIN_AUTOTOOLS_MODEL_PATH`."""
+    chat_template: str | Path | None = Field(default=None, repr=False)
+    """The Jinja chat template: its text, or its file. Default: this package's own for the default weights, else the file's own."""
+    context_size: int = 8192
+    """How many tokens a conversation may have, the reply included."""
+    threads: int | None = None
+    """How many threads compute. Default: the processors this process may use, at most 8."""
+    gpu_layers: int = 0
+    """How many layers to put on a graphics card, where the installed server can."""
+    start_timeout: float = 120.0
+    """Seconds that the server may take until it answers."""
+    show_progress: bool = True
+    """Whether standard error tells of weights that are being fetched or joined."""
+
+    temperature: float | None = 0.0
+    """How freely the model chooses. 0: small models call tools less reliably above it."""
+    max_tokens: int | None = Field(default=512, alias="max_completion_tokens")
+    """How many tokens one reply may have."""
+    max_retries: int | None = 0
+    """How often a failed request is made again. 0: this server would only fail in the same way again."""
+
+    _refused: ClassVar[Mapping[str, str]] = {
+        **ChatOpenAI._refused,
+        **dict.fromkeys(_SERVERS_OWN.split(), "the server is this program's own; for another one use ChatOpenAI(base_url=...)"),
+    }
+
+    @classmethod
+    def _argument_names(cls) -> set[str]:
+        return super()._argument_names() - set(_SERVERS_OWN.split())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_after_the_file(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("model") or values.get("model_name"):
+            return values
+        path = values.get("model_path") or os.environ.get(MODEL_PATH_VARIABLE)
+        others = {name: value for name, value in values.items() if name != "model"}
+        return {**others, "model_name": Path(path).stem if path else DEFAULT_MODEL.name}
+
+    @model_validator(mode="after")
+    def _forget_the_environment(self) -> Self:
+        """Keys and addresses of the vendor's are not for this server."""
+        self.openai_api_key = self.openai_api_base = self.openai_organization = self.openai_proxy = None
+        if self.stream_usage is None:
+            self.stream_usage = True
+        for name, least in (("context_size", 256), ("threads", 1), ("gpu_layers", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigurationError(f"{name} must be {least} or more, not {value}")
+        return self
+
+    # ------------------------------------------------------------------------------------------ the server
+
+    def start(self) -> None:
+        """Find the weights and start the server now rather than at the first request; nothing if it runs already."""
+        self._server()
+
+    def close(self) -> None:
+        """Stop this process's server, whichever model started it. The next request starts a new one."""
+        close_server()
+
+    def _server(self) -> LocalServer:
+        require_server()
+        weights = find_weights(self.model_path, Progress(self.show_progress))
+        settings = ServerSettings(
+            model_path=str(weights.path),
+            model_name=self.model_name,
+            chat_template=self._template(weights),
+            context_size=self.context_size,
+            threads=self.threads or _default_threads(),
+            repeat_penalty=DEFAULT_MODEL.repeat_penalty if weights.is_default else 1.0,
+            gpu_layers=self.gpu_layers,
+        )
+        return shared_server(settings, self.start_timeout)
+
+    def _template(self, weights: Weights) -> str | None:
+        template = self.chat_template
+        if template is None:
+            return CHAT_TEMPLATE.read_text(encoding="utf-8") if weights.is_default else None
+        if isinstance(template, str) and "{" in template:
+            return template
+        try:
+            return Path(template).expanduser().read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigurationError(f"chat_template: {template} cannot be read: {error.strerror or error}") from error
+
+    def _settings(self, server: LocalServer, **clients: Any) -> ClientSettings:
+        return ClientSettings(api_key=SecretStr(server.api_key), base_url=server.base_url, **clients)
+
+    def _client_settings(self) -> ClientSettings:
+        return self._settings(self._server(), http_client=_pools.get("direct", lambda: _direct("DefaultHttpxClient")))
+
+    async def _aopen(self, exchange: Exchange) -> Response:
+        server = await asyncio.to_thread(self._server)  # it may have to start
+        loop = asyncio.get_running_loop()
+        http_client = _pools.get("direct", lambda: _direct("DefaultAsyncHttpxClient"), loop)
+        settings = self._settings(server, http_async_client=http_client)
+        client = self._clients.get(settings, lambda: settings.asynchronous(loop), loop)
+        response: Response = await apost(client, exchange.body, exchange.options)
+        return response
+
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @property
+    def _llm_type(self) -> str:
+        return "local-chat"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in ("model_path", "chat_template", "context_size")}
+        return {**super()._identifying_params, **{name: str(value) for name, value in own.items() if value is not None}}
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """None: the server's key lives and dies with it."""
+        return {}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        said = super()._get_ls_params(stop, **kwargs)
+        said["ls_provider"] = "local"
+        return said
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        # The reply needs its room too: a context that leaves less cannot go on.
+        room = self.context_size - min(self.max_tokens or 0, self.context_size // 2)
+        return cast(
+            "ModelProfile",
+            {
+                "max_input_tokens": room,
+                "text_inputs": True,
+                "image_inputs": False,
+                "audio_inputs": False,
+                "text_outputs": True,
+                "tool_calling": True,
+                "structured_output": True,
+                "temperature": True,
+            },
+        )
+
+
+def _default_threads() -> int:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, _MOST_THREADS)
+
+
+def _direct(class_name: str) -> Any:
+    """An HTTP client without proxies, certificates and idle connections: a server that has ended leaves nothing behind."""
+    import openai
+
+    limits = http_library().Limits(max_keepalive_connections=0)
+    return getattr(openai, class_name)(trust_env=False, verify=False, limits=limits)

@@ -1,0 +1,194 @@
+"""A conversation on the command line: what is shown, in which order, and what is remembered."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
+
+from langchain_autotools.cli.conversation import Conversation
+from langchain_autotools.cli.display import EventDisplay, PlainDisplay
+from langchain_autotools.testing import ScriptedChatModel
+
+USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+
+
+def get_temperature(city: str) -> str:
+    """Current temperature of a city."""
+    if city == "Atlantis":
+        raise ValueError("it sank")
+    return f"{len(city)} °C"
+
+
+def asks(*cities: str, text: str = "", name: str = "get_temperature") -> AIMessage:
+    """A turn that asks for the temperature of some cities."""
+    calls = [{"name": name, "args": {"city": city}, "id": f"id_{city}"} for city in cities]
+    return AIMessage(text, tool_calls=calls, usage_metadata=USAGE)
+
+
+def says(text: str) -> AIMessage:
+    """A turn that answers."""
+    return AIMessage(text, usage_metadata=USAGE)
+
+
+def conversation(replies: list[Any], output: io.StringIO, as_json: bool = True, **settings: Any) -> Conversation:
+    """A conversation with a scripted model that shows itself in `output`."""
+    display = EventDisplay(output) if as_json else PlainDisplay(output)
+    model = ScriptedChatModel(replies=replies, tools=settings.pop("tools", [get_temperature]), parallel=False)
+    return Conversation(model, display, model_name="scripted", **settings)
+
+
+def events(output: io.StringIO) -> list[dict[str, Any]]:
+    """The events in `output`."""
+    return [json.loads(line) for line in output.getvalue().splitlines()]
+
+
+def kinds(output: io.StringIO) -> list[str]:
+    """The kinds of events, repeated ones once."""
+    found = [event["type"] for event in events(output)]
+    return [kind for number, kind in enumerate(found) if number == 0 or found[number - 1] != kind]
+
+
+def test_events_come_in_the_documented_order():
+    """Text, the message that asks, each call's start, arguments and result, its message; then the answer, and the end."""
+    output = io.StringIO()
+    conversation([asks("Rome", "Oslo", text="Let me look."), says("4 and 4.")], output).ask("How warm is it?")
+    one_call = ["tool_call_start", "tool_call", "tool_result", "message"]
+    assert kinds(output) == ["text", "message", *one_call, *one_call, "text", "message", "done"]
+    found = events(output)
+    call = next(event for event in found if event["type"] == "tool_call")
+    assert call == {"type": "tool_call", "id": "id_Rome", "name": "get_temperature", "args": {"city": "Rome"}}
+    result = next(event for event in found if event["type"] == "tool_result")
+    assert result == {"type": "tool_result", "id": "id_Rome", "name": "get_temperature", "status": "success", "content": "4 °C"}
+    assert "".join(event["text"] for event in found if event["type"] == "text") == "Let me look.\n4 and 4."
+    assert found[-1] == {
+        "type": "done",
+        "stop_reason": "complete",
+        "max_turns_reached": False,
+        "usage": {"input_tokens": 20, "output_tokens": 10, "total_tokens": 30},
+        "turns": 2,
+        "model": "scripted",
+    }
+
+
+def test_message_events_are_the_new_messages():
+    """The messages of all `message` events are the history behind the question."""
+    output = io.StringIO()
+    talk = conversation([asks("Rome"), says("4.")], output)
+    talk.ask("How warm is it?")
+    told = messages_from_dict([event["message"] for event in events(output) if event["type"] == "message"])
+    assert told == talk.history[1:]
+    assert [type(message) for message in told] == [AIMessage, ToolMessage, AIMessage]
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "content"),
+    [(asks("Atlantis"), "error", "it sank"), (asks("Rome", name="get_tide"), "error", "get_tide")],
+    ids=["the tool fails", "no such tool"],
+)
+def test_a_call_that_fails_has_its_three_events_too(call, status, content):
+    """Every call has a start, its arguments and a result, also where no tool could run."""
+    output = io.StringIO()
+    conversation([call, says("Sorry.")], output).ask("How warm is it?")
+    start, args, result = (event for event in events(output) if event["type"].startswith("tool_"))
+    assert (start["type"], args["type"], result["type"]) == ("tool_call_start", "tool_call", "tool_result")
+    assert start["id"] == args["id"] == result["id"]
+    assert result["status"] == status and content in result["content"]
+
+
+def test_unparsable_arguments_are_shown_as_written():
+    """Arguments that are no JSON object stand in the event as the model's text."""
+    output = io.StringIO()
+    broken = {"index": 0, "id": "id_1", "name": "get_temperature", "args": '{"city": "Ro'}
+    conversation([[AIMessageChunk("", tool_call_chunks=[broken])], says("Sorry.")], output).ask("How warm is it?")
+    call = next(event for event in events(output) if event["type"] == "tool_call")
+    assert call["args"] == '{"city": "Ro'
+
+
+def test_a_reached_limit_is_told_and_its_calls_are_answered():
+    """`max_turns` ends the run with an answer; the stop reason and its flag say so, and no call stays without a result."""
+    output = io.StringIO()
+    conversation([asks("Rome"), asks("Oslo"), says("Enough.")], output, max_turns=2).ask("How warm is it?")
+    done = events(output)[-1]
+    assert (done["stop_reason"], done["max_turns_reached"]) == ("max_turns", True)
+    found = [event["type"] for event in events(output)]
+    assert found.count("tool_call_start") == found.count("tool_call") == found.count("tool_result") == 2
+
+
+def test_plain_text_shows_calls_and_results_as_they_happen():
+    """A human sees the text, each call as in Python, its result, the answer, and the numbers of the run."""
+    output = io.StringIO()
+    conversation([asks("Rome", text="Let me look."), says("4 °C.")], output, as_json=False).ask("How warm is it?")
+    assert output.getvalue().splitlines() == [
+        "Let me look.",
+        '→ get_temperature(city="Rome")',
+        "← get_temperature: 4 °C",
+        "4 °C.",
+        "[2 turns · 20 tokens in, 10 out]",
+    ]
+
+
+def test_plain_text_says_why_a_run_stopped():
+    """An unusual end stands in the last line; long results are cut; control characters never reach the terminal."""
+    output = io.StringIO()
+
+    def get_page(city: str) -> str:
+        """A page."""
+        return "\x1b[31m" + "x" * 500
+
+    replies = [asks("Rome", name="get_page"), says("\x1b]0;evil\x07Enough.")]
+    conversation(replies, output, as_json=False, tools=[get_page], max_turns=1).ask("Read.")
+    lines = output.getvalue().splitlines()
+    assert lines[-1] == "[2 turns · 20 tokens in, 10 out · stopped: max_turns]"
+    assert "\x1b" not in output.getvalue() and max(map(len, lines)) < 230
+
+
+def test_the_second_question_sees_the_first():
+    """A session remembers questions, calls, results and answers; `start_over` forgets all but the system message."""
+    output = io.StringIO()
+    talk = conversation([asks("Rome"), says("4."), says("Yes."), says("Hello.")], output, system="Be brief.")
+    talk.ask("How warm is it?")
+    talk.ask("Sure?")
+    sent = talk._model.requests[-1].messages
+    assert [type(message) for message in sent] == [SystemMessage, HumanMessage, AIMessage, ToolMessage, AIMessage, HumanMessage]
+    talk.start_over()
+    talk.ask("Hello!")
+    assert [message.content for message in talk._model.requests[-1].messages] == ["Be brief.", "Hello!"]
+
+
+def test_without_tools_a_conversation_is_the_same():
+    """No tools: text, the message, and the end with its usage."""
+    output = io.StringIO()
+    talk = conversation([says("Hello.")], output, tools=[])
+    talk.ask("Hi!")
+    assert kinds(output) == ["text", "message", "done"]
+    assert events(output)[-1]["usage"] == USAGE
+    assert len(talk.history) == 2
+
+
+def test_a_failed_run_keeps_what_was_completed():
+    """An error in the second turn leaves the question, the call and its result in the history."""
+    output = io.StringIO()
+    talk = conversation([asks("Rome"), RuntimeError("gone"), says("4.")], output)
+    with pytest.raises(RuntimeError):
+        talk.ask("How warm is it?")
+    assert [type(message) for message in talk.history] == [HumanMessage, AIMessage, ToolMessage]
+    talk.ask("Well?")
+    assert talk.history[-1].content == "4."
+
+
+def test_a_question_that_nothing_came_of_is_forgotten():
+    """An error before anything was completed leaves the history as it was."""
+    talk = conversation([RuntimeError("gone"), says("Hello.")], io.StringIO())
+    with pytest.raises(RuntimeError):
+        talk.ask("Lost")
+    assert talk.history == []
+
+
+def test_an_interrupted_reply_is_remembered_as_far_as_it_was_read():
+    """Ctrl-C in the middle of a text keeps that part, so that the user can say "go on"."""
+    talk = conversation([["Once upon ", "a time", KeyboardInterrupt()]], io.StringIO())
+    with pytest.raises(KeyboardInterrupt):
+        talk.ask("A story!")
+    assert [message.content for message in talk.history] == ["A story!", "Once upon a time"]

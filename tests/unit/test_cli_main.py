@@ -1,0 +1,277 @@
+"""The program: arguments, models by name, errors of one line, exit codes; over real HTTP and in real processes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langchain_autotools.cli import main
+from langchain_autotools.cli.models import open_model, provider_names
+from tests.support.http_server import Gate
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Call, Failure, Turn
+
+REPOSITORY = Path(__file__).parents[2]
+FAKE = REPOSITORY / "tests" / "providers" / "local" / "fake"
+QUESTION = "How warm is it in Paris and in Rome?"
+TWO_CITIES = [
+    Turn("Let me look.", calls=[Call("get_temperature", {"city": "Paris"}, "call_1"), Call("get_temperature", {"city": "Rome"}, "call_2")]),
+    Turn("Paris 18, Rome 24."),
+]
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider's key is set."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-key")
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> None:
+    """Let the provider's address be the server's."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a program that runs from this checkout, in an encoding of its own."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(FAKE)]), "PYTHONIOENCODING": "utf-8", **more}
+
+
+def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    """`python -m langchain_autotools` with these arguments."""
+    command = [sys.executable, "-m", "langchain_autotools", *arguments]
+    return subprocess.run(command, input=stdin, env=environment(**more), capture_output=True, text=True, encoding="utf-8", timeout=120)
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    """One event a line."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.usefixtures("key")
+def test_a_question_is_answered_with_the_built_in_tools(monkeypatch, capsys):
+    """The model and why it was taken, the tools, each call and result, the answer, the usage; exit code 0."""
+    with OpenAIServer(TWO_CITIES) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", QUESTION]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    lines = shown.out.splitlines()
+    assert lines[0].startswith("model: openai:") and "OPENAI_API_KEY is set" in lines[0]
+    assert "get_temperature, calculate, get_current_time" in lines[1]
+    assert {'→ get_temperature(city="Paris")', "← get_temperature: 18 °C", "← get_temperature: 24 °C"} <= set(lines)
+    assert lines[-2:] == ["Paris 18, Rome 24.", "[2 turns · 22 tokens in, 14 out]"]
+
+
+@pytest.mark.usefixtures("key")
+def test_options_reach_the_request(monkeypatch, capsys):
+    """Model, system message, temperature, reply length and limits are what was asked for; no reason is given for a model by name."""
+    with OpenAIServer(TWO_CITIES) as server:
+        serve(monkeypatch, server)
+        options = ["--model", "openai:gpt-4o", "--system", "Be brief.", "--temperature", "0.5", "--max-tokens", "99", "--max-turns", "1"]
+        assert main(["chat", QUESTION, *options]) == 0
+    request = server.requests[0]
+    assert (request["model"], request["temperature"], request["max_completion_tokens"]) == ("gpt-4o", 0.5, 99)
+    assert request["messages"][0]["content"] == "Be brief."
+    assert capsys.readouterr().out.splitlines()[0] == "model: openai:gpt-4o"
+    assert server.requests[1]["tool_choice"] == "none"
+
+
+@pytest.mark.usefixtures("key")
+def test_own_tools_and_no_tools(monkeypatch, tmp_path, capsys):
+    """`--tools` replaces the built-in ones; `--no-tools` declares none."""
+    file = tmp_path / "own.py"
+    file.write_text('def get_tide(port: str) -> str:\n    "Tide at a port."\n    return "high"\ntools = [get_tide]\n')
+    with OpenAIServer([Turn(calls=[Call("get_tide", {"port": "Brest"})]), Turn("High."), Turn("Hi.")]) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", "Tide?", "--tools", str(file)]) == 0
+        assert main(["chat", "Hi!", "--no-tools"]) == 0
+    assert [tool["function"]["name"] for tool in server.requests[0]["tools"]] == ["get_tide"]
+    assert "tools" not in server.requests[2]
+    assert "tools:" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("key")
+def test_json_prints_events_only(monkeypatch, capsys):
+    """With `--json` every line of the output is an event, from the first text to `done`."""
+    with OpenAIServer(TWO_CITIES) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", QUESTION, "--json"]) == 0
+    shown = capsys.readouterr()
+    kinds = [event["type"] for event in events(shown.out)]
+    assert kinds[0] == "text" and kinds[-1] == "done" and shown.err == ""
+    assert kinds.count("tool_result") == 2 and kinds.count("message") == 4
+
+
+@pytest.mark.usefixtures("key")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_vendors_error_is_one_line_and_a_failure(monkeypatch, capsys, as_json):
+    """A refused request: one line on standard error, or one `error` event; exit code 1, no traceback, no key."""
+    with OpenAIServer([Failure(401, "Incorrect API key\nprovided.", "invalid_request_error", "invalid_api_key")]) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", "Hi", *(["--json"] if as_json else [])]) == 1
+    shown = capsys.readouterr()
+    if as_json:
+        (event,) = events(shown.out)
+        assert event["type"] == "error" and "Incorrect API key provided." in event["message"]
+    else:
+        assert shown.err.count("\n") == 1 and shown.err.startswith("error: ") and "Incorrect API key provided." in shown.err
+    assert "Traceback" not in shown.out + shown.err and "sk-secret" not in shown.out + shown.err
+
+
+@pytest.mark.usefixtures("key")
+def test_a_failure_in_a_later_turn_keeps_the_earlier_events(monkeypatch, capsys):
+    """What was completed is told before the `error` event."""
+    with OpenAIServer([TWO_CITIES[0], Failure(400, "Too long.", "invalid_request_error")]) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", QUESTION, "--json"]) == 1
+    kinds = [event["type"] for event in events(capsys.readouterr().out)]
+    assert kinds.count("message") == 3 and kinds[-1] == "error" and "done" not in kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["talk"], "invalid choice: 'talk'"),
+        (["chat", "--temperature", "warm"], "invalid float value: 'warm'"),
+        (["chat", "--no-tools", "--tools", "a:b"], "not allowed with argument"),
+        (["chat", "--colour", "red"], "unrecognized arguments: --colour"),
+    ],
+)
+def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
+    """A wrong command line says what is wrong and where help is; with `--json` as an event."""
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error and "--help" in error and error.count("\n") == 1
+    assert main([*arguments, "--json"]) == 2
+    assert message in events(capsys.readouterr().out)[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Hi", "--model", "nowhere:x"], "no such provider; known are openai, local"),
+        (["Hi", "--tools", "nothing"], "expected module:attribute"),
+        (["Hi", "--model", "local:/no/such.gguf"], r"model_path: /no/such.gguf cannot be read"),
+        (["Hi", "--max-turns", "0"], "max_turns must be greater than 0"),
+        ([" "], "The prompt is empty"),
+    ],
+)
+@pytest.mark.usefixtures("key")
+def test_what_cannot_work_is_one_line_and_code_1(capsys, arguments, message):
+    """Unknown models, tools, files and senseless values are named in one line."""
+    assert main(["chat", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_the_small_model_gets_the_tools_it_can_use(monkeypatch):
+    """The default local model is offered fewer built-in tools than others; a file of the user's own gets all."""
+    assert [tool.name for tool in open_model("local", None, {}).built_in] == ["get_temperature"]
+    assert len(open_model("local:own.gguf", None, {}).built_in) == 3
+    monkeypatch.setenv("LANGCHAIN_AUTOTOOLS_MODEL_PATH", "own.gguf")
+    assert len(open_model("local", None, {}).built_in) == 3
+
+
+def test_without_a_key_and_without_a_local_model_it_says_what_to_install(monkeypatch, capsys):
+    """No provider: one line names the keys and the install command."""
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    assert main(["chat", "Hi"]) == 1
+    error = capsys.readouterr().err
+    assert 'pip install "langchain-autotools-chat[local]"' in error and "OPENAI_API_KEY" in error and error.count("\n") == 1
+
+
+def test_help_names_the_providers_and_the_version_is_told(capsys):
+    """`--help` and `--version` end with code 0."""
+    for arguments in (["chat", "--help"], ["--version"]):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in provider_names()) and "langchain-autotools" in shown
+
+
+def test_the_local_model_is_the_default_without_keys(tmp_path):
+    """The whole program on the local model (a stand-in): named with its reason, tools run, no server is left behind."""
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    done = run("chat", QUESTION, LANGCHAIN_AUTOTOOLS_MODEL_PATH=str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "model: local:tiny (no provider's key is set: the embedded local model)"
+    assert lines[-2:] == ["It is 18 °C and 24 °C.", "[2 turns · 20 tokens in, 10 out]"]
+
+
+def test_the_prompt_may_come_from_standard_input(tmp_path):
+    """`-` reads all of it as one question."""
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    done = run("chat", "-", "--model", f"local:{file}", "--json", stdin="How warm is it\nin Rome?")
+    assert done.returncode == 0
+    assert "".join(event["text"] for event in events(done.stdout) if event["type"] == "text") == "It is 24 °C."
+
+
+def test_lines_of_standard_input_are_a_session(tmp_path):
+    """Without a prompt each line is a question of one conversation; `/new` starts over, `/exit` ends it."""
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    asked = "How warm is it in Rome?\n\nThanks\n/new\nHi\n/exit\nNever asked\n"
+    done = run("chat", "--model", f"local:{file}", "--json", stdin=asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = events(done.stdout)
+    assert [event["type"] for event in found].count("done") == 3
+
+
+def test_a_failing_session_line_ends_a_piped_session_with_code_1(tmp_path):
+    """Where nobody can react, the first failure ends the session."""
+    done = run("chat", "--model", f"local:{tmp_path}/none.gguf", stdin="Hi\nHi\n")
+    assert done.returncode == 1 and done.stderr.count("error:") == 1
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path):
+    """`... | head -1`: no traceback, no message."""
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    command = [sys.executable, "-m", "langchain_autotools", "chat", "--json", "--model", f"local:{file}"]
+    program = subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program.stdin.write(b"Hi\n")
+    program.stdin.flush()
+    assert json.loads(program.stdout.readline())["type"] == "text"
+    program.stdout.close()
+    program.stdin.write(b"Hi\n" * 50)
+    program.stdin.close()
+    errors = program.stderr.read()
+    program.stderr.close()
+    assert program.wait(60) == 141 and errors == b""
+
+
+def test_an_interrupt_ends_a_single_question_with_code_130(tmp_path):
+    """Ctrl-C while the answer is awaited: quiet, code 130, and the connection to the server ends."""
+    import signal
+
+    gate = Gate()
+    with OpenAIServer([Turn("Once upon a time", holds={2: gate})]) as server:
+        command = [sys.executable, "-m", "langchain_autotools", "chat", "A story!", "--no-tools"]
+        more = environment(OPENAI_API_KEY="key", OPENAI_BASE_URL=server.url)
+        program = subprocess.Popen(command, env=more, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        program.stdout.readline()
+        while not server.requests:
+            pass
+        program.stdout.read(1)
+        program.send_signal(signal.SIGINT)
+        _, errors = program.communicate(timeout=60)
+        gate.open()
+    assert program.returncode == 130 and errors == b""
+
+
+def test_an_output_that_cannot_show_a_character_shows_another(tmp_path):
+    """In a plain ASCII terminal degrees and arrows become question marks, not an error."""
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    done = run("chat", QUESTION, "--model", f"local:{file}", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "It is 18 ?C and 24 ?C." in done.stdout

@@ -1,0 +1,143 @@
+"""The command line's tools: the built-in ones do no harm, and a user's own are found wherever they are said to be."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from langchain_autotools import ConfigurationError
+from langchain_autotools.cli.demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS, calculate, get_current_time, get_temperature
+from langchain_autotools.cli.tools import load_tools
+
+SOURCE = '''
+from __future__ import annotations
+from langchain_core.tools import tool
+
+@tool
+def double(number: int) -> int:
+    """Twice a number."""
+    return 2 * number
+
+def half(number: int) -> float:
+    """Half of a number."""
+    return number / 2
+
+both = [double, half]
+named = {"halve": half}
+number = 3
+empty = []
+'''
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of tools that nobody has imported."""
+    path = tmp_path / "own_tools.py"
+    path.write_text(SOURCE)
+    yield path
+    sys.modules.pop("own_tools", None)
+
+
+def names(tools: list) -> list[str]:
+    """What the tools are called."""
+    return [tool.name if isinstance(tool, BaseTool) else tool.__name__ for tool in tools]
+
+
+@pytest.mark.parametrize("city", ["Paris", "paris", " Paris, France", "PARIS"])
+def test_a_known_city_has_its_temperature(city):
+    """Spelling and a country after the name make no difference."""
+    assert get_temperature.invoke({"city": city}) == "18 °C"
+
+
+def test_an_unknown_city_has_a_temperature_that_stays():
+    """Every name has a plausible temperature, the same each time."""
+    first = get_temperature.invoke({"city": "Timbuktu"})
+    assert first == get_temperature.invoke({"city": "timbuktu"})
+    assert 10 <= int(first.split()[0]) < 25
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("3 * (4 + 5)", "27"),
+        ("7 / 2", "3.5"),
+        ("-3 + +5", "2"),
+        ("7 // 2", "3"),
+        ("7 % 4", "3"),
+        ("3 × 4 ÷ 2 − 1", "5"),
+        ("0.1 + 0.2", "0.3"),
+    ],
+)
+def test_the_calculator_calculates(expression, value):
+    """The four operations, remainders, signs and parentheses, also in typeset signs."""
+    assert calculate.invoke({"expression": expression}) == value
+
+
+@pytest.mark.parametrize(
+    "expression", ["__import__('os')", "9 ** 9 ** 9", "a + 1", "'a' * 9", "1 if 1 else 2", "1j", "True", "1" * 201, "(1,", "1 / 0"]
+)
+def test_the_calculator_runs_nothing_and_grows_nothing(expression):
+    """Names, calls, powers, texts and whatever else is no arithmetic is an error."""
+    with pytest.raises((ValueError, SyntaxError, ZeroDivisionError)):
+        calculate.invoke({"expression": expression})
+
+
+def test_the_built_in_tools_are_plain_tools():
+    """Each is a LangChain tool with a description; the small model gets some of them, and the clock tells a date."""
+    assert len(SMALL_MODEL_TOOLS) < len(DEMO_TOOLS) and all(tool in DEMO_TOOLS for tool in SMALL_MODEL_TOOLS)
+    assert all(isinstance(tool, BaseTool) and tool.description for tool in DEMO_TOOLS)
+    assert re.fullmatch(r"\w+, \d{4}-\d\d-\d\d \d\d:\d\d .+", get_current_time.invoke({}))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [("", ["double"]), (":double", ["double"]), (":half", ["half"]), (":both", ["double", "half"]), (":named", ["halve"])],
+)
+def test_tools_come_from_a_file(file, attribute, expected):
+    """A file alone gives its LangChain tools; an attribute gives a tool, a function, a list or a mapping of names."""
+    assert names(load_tools([f"{file}{attribute}"])) == expected
+
+
+def test_a_file_says_by_the_name_tools_what_it_offers(file):
+    """Where a file has `tools`, that is what it offers."""
+    file.write_text(SOURCE + "\ntools = [half]\n")
+    assert names(load_tools([str(file)])) == ["half"]
+
+
+def test_tools_come_from_a_module_of_the_current_folder(file, monkeypatch):
+    """`module:attribute` finds modules beside the user, as `python -m` does."""
+    monkeypatch.chdir(file.parent)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    assert names(load_tools(["own_tools:both"])) == ["double", "half"]
+
+
+def test_several_sources_add_up(file):
+    """`--tools` may be repeated."""
+    assert names(load_tools([f"{file}:half", f"{file}:double"])) == ["half", "double"]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("own_tools", "expected module:attribute"),
+        ("{file}:nothing", "there is no nothing in it"),
+        ("{file}:number", "a int is neither a tool"),
+        ("{file}:empty", "no tools in it"),
+        ("/no/missing.py", "there is no file /no/missing.py"),
+        ("no_such_module:tools", "cannot be loaded: ModuleNotFoundError"),
+    ],
+)
+def test_a_source_that_cannot_work_is_named(file, source, message):
+    """Each mistake is one line that names the source."""
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        load_tools([source.format(file=file)])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_fails_is_an_error_of_one_line(file):
+    """An exception in the user's file is told, without a traceback."""
+    file.write_text("raise RuntimeError('no licence')")
+    with pytest.raises(ConfigurationError, match=r"own_tools\.py cannot be loaded: RuntimeError: no licence"):
+        load_tools([str(file)])
