@@ -126,7 +126,7 @@ class Run:
             self._inner.append(part)
             return self._output.chunk(part)
         self._whole = part
-        return self._output.whole(part)
+        return self._output.whole(with_output_version(part, self.settings.output_version))
 
     def turn_done(self) -> AIMessageChunk:
         """End the turn; returns the chunk that brings its message."""
