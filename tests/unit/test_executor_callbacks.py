@@ -363,3 +363,27 @@ async def test_a_listener_that_was_cancelled_ends_the_run() -> None:
         await executor.aexecute_all(turn)
     with pytest.raises(asyncio.CancelledError):
         await asyncio.to_thread(executor.execute_all, turn)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_every_on_executing_is_followed_by_one_on_executed(is_async: bool) -> None:
+    """Whatever a tool does, also if it ends the run: listeners never wait for an end that does not come."""
+
+    def stop() -> str:
+        raise SystemExit
+
+    def listen(one: Any) -> None:
+        heard.append((one.id, "+") if isinstance(one, ToolCallRecord) else (one.call.id, "-"))
+
+    heard: list[tuple[str, str]] = []
+    tools = {"fails": fails, "ok": lambda: "ok"} | ({} if is_async else {"stop": stop})  # a loop never survives a SystemExit
+    executor = ToolExecutor(tools, on_executing=listen, on_executed=listen)
+    turn = [call("fails", "1"), call("ok", "2"), call("stop", "3"), call("ok", "4")]
+    if is_async:
+        await executor.aexecute_all(turn)
+    else:
+        with pytest.raises(SystemExit):
+            executor.execute_all(turn)
+    begun = [one for one, mark in heard if mark == "+"]
+    assert sorted(one for one, mark in heard if mark == "-" and one in begun) == sorted(begun)
+    assert len(heard) == len(set(heard))
