@@ -7,6 +7,8 @@ connection. But a server may keep a finished stream open, so the wait is short, 
 import asyncio
 import logging
 import threading
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
@@ -31,38 +33,68 @@ async def adrain(pieces: AsyncIterator[bytes]) -> None:
 def drain(pieces: Iterator[bytes], response: Any) -> None:
     """Read `pieces` to their end, for a fifth of a second at most.
 
-    A blocking read cannot be given up from within, so a timer ends the connection under it. Where the socket cannot be
+    A blocking read cannot be given up from within, so a watchdog ends the connection under it. Where the socket cannot be
     reached through the HTTP library's public extension, nothing is read and the caller closes the response.
     """
     stream = response.extensions.get("network_stream")
     socket = stream.get_extra_info("socket") if stream is not None else None
     if socket is None:
         return
-    guard = _Guard(socket)
+    watched = _watchdog.watch(socket)
     try:
-        guard.start()
         for _ in pieces:
             pass
     except Exception as error:
         _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
     finally:
-        guard.cancel()
+        watched.done = True
 
 
-class _Guard:
-    """Ends a socket after a fifth of a second, unless cancelled before."""
+class _Watched:
+    """A socket that is ended at its time, unless `done` is set before."""
 
-    def __init__(self, socket: Any) -> None:
-        self._socket = socket
-        self._timer = threading.Timer(_SECONDS, self._cut)
-        self._timer.daemon = True
+    __slots__ = ("done", "socket", "time")
 
-    def start(self) -> None:
-        self._timer.start()
+    def __init__(self, socket: Any, time: float) -> None:
+        self.socket = socket
+        self.time = time
+        self.done = False
 
-    def cancel(self) -> None:
-        self._timer.cancel()
 
-    def _cut(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(2)  # both directions: the blocked read returns
+class _Watchdog:
+    """One thread that ends sockets a fifth of a second after they were handed over. It starts with the first of them.
+
+    A thread of its own for each reply would cost more than the connection that is saved.
+    """
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._waiting: deque[_Watched] = deque()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, socket: Any) -> _Watched:
+        """End this socket in a fifth of a second."""
+        watched = _Watched(socket, time.monotonic() + _SECONDS)
+        with self._condition:
+            self._waiting.append(watched)
+            if len(self._waiting) == 1:
+                self._condition.notify()
+            if self._thread is None or not self._thread.is_alive():  # of a forked process the thread is gone
+                self._thread = threading.Thread(target=self._run, name="langchain_autotools:drain", daemon=True)
+                self._thread.start()
+        return watched
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._waiting)
+                first = self._waiting[0]
+            time.sleep(max(0.0, first.time - time.monotonic()))
+            with self._condition:
+                self._waiting.popleft()
+            if not first.done:
+                with suppress(OSError):
+                    first.socket.shutdown(2)  # both directions: the blocked read returns
+
+
+_watchdog = _Watchdog()

@@ -7,10 +7,9 @@ and JSON is read as it stands, not completed.
 import json
 import re
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from langchain_core import exceptions
-from langchain_core.exceptions import ModelError, OutputParserException
+from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import BaseGenerationOutputParser, JsonOutputParser, PydanticOutputParser
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
@@ -19,27 +18,9 @@ from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
 from ..messages import final_message, text_of
+from ._refusal import ModelRefusalError
 
-__all__ = ["ModelRefusalError", "call_parser", "is_pydantic", "json_parser", "structured"]
-
-if TYPE_CHECKING or not hasattr(exceptions, "ModelRefusalError"):
-
-    class ModelRefusalError(ModelError):
-        """The model declined to give the structured output that was asked for.
-
-        The same as `langchain_core.exceptions.ModelRefusalError`, and that very class where core has it (1.7.5 and later).
-
-        Attributes:
-            raw_message: The message in which it declined.
-        """
-
-        def __init__(
-            self, message: str = "Model refused to produce the requested output", *, raw_message: BaseMessage | None = None
-        ) -> None:
-            self.raw_message = raw_message
-            super().__init__(message)
-else:
-    ModelRefusalError = exceptions.ModelRefusalError
+__all__ = ["call_parser", "is_pydantic", "json_parser", "structured"]
 
 _CUT = {
     "length": "the reply reached its token limit before it was complete: raise max_tokens, or ask for less",

@@ -93,6 +93,7 @@ class ChatOpenAI(OpenAIParameters):
             api_key=self.openai_api_key,
             base_url=self.openai_api_base,
             organization=self.openai_organization,
+            headers=tuple((self.default_headers or {}).items()),
             proxy=self.openai_proxy,
             http_client=self.http_client,
             http_async_client=self.http_async_client,

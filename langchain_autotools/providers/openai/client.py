@@ -41,6 +41,7 @@ class ClientSettings:
         api_key: A key, a function that returns one (synchronous or not), or None: then the SDK looks at `OPENAI_API_KEY`.
         base_url: Where requests go; None for the SDK's default.
         organization: Sent as `OpenAI-Organization`.
+        headers: Sent with every request. (Those of single requests go with them; some releases of the SDK log these.)
         proxy: The proxy's URL, for the clients that are made here.
         http_client: The user's own HTTP client, for synchronous requests.
         http_async_client: The user's own HTTP client, for asynchronous requests.
@@ -49,6 +50,7 @@ class ClientSettings:
     api_key: ApiKey = None
     base_url: str | None = None
     organization: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
     proxy: str | None = None
     http_client: Any = None
     http_async_client: Any = None
@@ -83,7 +85,7 @@ class ClientSettings:
         return openai.AsyncOpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
 
     def _common(self) -> dict[str, Any]:
-        return {"base_url": self.base_url, "organization": self.organization, "max_retries": 0}
+        return {"base_url": self.base_url, "organization": self.organization, "default_headers": dict(self.headers), "max_retries": 0}
 
 
 def _is_asynchronous(key: Any) -> bool:

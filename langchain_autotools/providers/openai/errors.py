@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.exceptions import ModelError
 
 from ...retry import is_transient, retry_after, should_retry
+from .._refusal import ModelRefusalError
 from .error_types import error_class, error_names
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ModelRefusalError",
     "OpenAIAPIError",
     "OpenAIAuthenticationError",
     "OpenAIConflictError",

@@ -71,10 +71,10 @@ def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bo
 
 
 def request_options(model: OpenAIParameters, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-    """Headers, query and timeout of one request, as the SDK's request options."""
+    """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
     timeout = _timeout(kwargs.get("timeout") or model.request_timeout, model.stream_chunk_timeout if stream else None)
     options = {
-        "headers": {**(model.default_headers or {}), **(kwargs.get("extra_headers") or {})},
+        "headers": dict(kwargs.get("extra_headers") or {}),
         "params": {**(model.default_query or {}), **(kwargs.get("extra_query") or {})},
         "timeout": timeout,
     }
