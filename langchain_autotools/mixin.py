@@ -290,7 +290,7 @@ class ToolsAndMessagesMixin(RawChatModel):
                     yield from run.part(part)
                 yield run.turn_done()
             else:
-                with closing(run.settings.execute(action, config)) as results:
+                with closing(run.execute(action, config)) as results:
                     for result in results:
                         yield run.result(action, result)
                 run.tools_done()
@@ -305,7 +305,7 @@ class ToolsAndMessagesMixin(RawChatModel):
                         yield chunk
                 yield run.turn_done()
             else:
-                async with aclosing(run.settings.aexecute(action, config)) as results:
+                async with aclosing(run.aexecute(action, config)) as results:
                     async for result in results:
                         yield run.result(action, result)
                 run.tools_done()

@@ -59,17 +59,6 @@ class RunSettings:
     on_executing: Any = None
     on_executed: Any = None
 
-    def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
-        """Answer the calls, each result as soon as all before it are there."""
-        return self.executor.stream(action.calls, config, **self._options(action))
-
-    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch:
-        """Like `execute`, asynchronously."""
-        return self.executor.astream(action.calls, config, **self._options(action))
-
-    def _options(self, action: RunTools) -> dict[str, Any]:
-        return {"messages": list(action.messages), "on_executing": self.on_executing, "on_executed": self.on_executed}
-
 
 class Run:
     """The state of one run. Never shared: each `invoke` or `stream` makes its own."""
@@ -90,6 +79,7 @@ class Run:
         self._whole: AIMessage | None = None
         self._sent: Any = None
         self._tools: RunTools | None = None
+        self._batch: ToolCallBatch | AsyncToolCallBatch | None = None
         self._results: list[ToolCallResult] = []
 
     # ------------------------------------------------------------------------------------------ steps
@@ -97,7 +87,7 @@ class Run:
     def next(self) -> Action | None:
         """What to do next; None at the end of the run."""
         sent, self._sent = self._sent, None
-        self._tools = None
+        self._tools = self._batch = None
         try:
             action = self._loop.send(sent)
         except StopIteration as end:
@@ -138,6 +128,20 @@ class Run:
         self._sent = (message, calls, blocked)
         return chunk
 
+    def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
+        """Answer the calls, each result as soon as all before it are there."""
+        self._batch = batch = self.settings.executor.stream(action.calls, config, **self._options(action))
+        return batch
+
+    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch:
+        """Like `execute`, asynchronously."""
+        self._batch = batch = self.settings.executor.astream(action.calls, config, **self._options(action))
+        return batch
+
+    def _options(self, action: RunTools) -> dict[str, Any]:
+        settings = self.settings
+        return {"messages": list(action.messages), "on_executing": settings.on_executing, "on_executed": settings.on_executed}
+
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""
         message, chunk = self._numbered(action, result.message)
@@ -171,9 +175,9 @@ class Run:
         """Let the error bring what had completed and the caller does not have, every call of it answered."""
         if streamed:
             self._output.delivered()
-        if self._tools is not None:
-            for call in self._tools.calls[len(self._results) :]:
-                self.result(self._tools, self.settings.executor.interrupted_result(call))
+        if self._tools is not None and self._batch is not None:
+            for result in self._batch.settled()[len(self._results) :]:
+                self.result(self._tools, result)
         remember(error, self._output.undelivered())
 
 

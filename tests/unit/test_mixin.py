@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 import pickle
+import threading
 from collections.abc import Iterator
 from functools import reduce
 from operator import add
@@ -14,7 +15,15 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.messages.utils import message_chunk_to_message
 from langchain_core.tools import tool
 
-from langchain_autotools import ConfigurationError, LimitReachedError, ToolsAndMessagesMixin, final_message, new_messages, run_usage
+from langchain_autotools import (
+    ConfigurationError,
+    LimitReachedError,
+    ToolCallResult,
+    ToolsAndMessagesMixin,
+    final_message,
+    new_messages,
+    run_usage,
+)
 
 
 @tool
@@ -265,3 +274,28 @@ def test_bad_settings_are_refused_at_once(field: dict[str, Any]) -> None:
     """A setting that cannot work is an error when the model is made, not in the middle of a run."""
     with pytest.raises(ValueError):
         chat(**field)
+
+
+def test_an_error_brings_results_that_came_out_of_order() -> None:
+    """A call that ended while an earlier one broke the run is answered with what it gave, the earlier one as interrupted."""
+    ended = threading.Event()
+
+    def first() -> str:
+        """Breaks the run, after the second call has ended."""
+        assert ended.wait(30)
+        raise KeyboardInterrupt
+
+    def second() -> str:
+        """Ends at once."""
+        return "done"
+
+    def executed(result: ToolCallResult) -> None:
+        if result.call.name == "second":
+            ended.set()
+
+    model = chat([("", [("a", "first", "{}"), ("b", "second", "{}")])], tools=[first, second], on_executed=executed)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        model.invoke(QUESTION)
+    kinds = [(message.type, getattr(message, "status", None), message.text) for message in new_messages(caught.value)]
+    assert [kind for kind, *_ in kinds] == ["ai", "tool", "tool"]
+    assert kinds[1][1] == "error" and "interrupted" in kinds[1][2] and kinds[2][1:] == ("success", "done")
