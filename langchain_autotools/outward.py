@@ -22,7 +22,7 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_t
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 
-def sum_chunks(chunks: Sequence[AIMessageChunk]) -> AIMessage:
+def sum_chunks(chunks: Sequence[Any]) -> AIMessage:
     """The message that the chunks of a stream make together, in one step: linear where `+` one by one is not."""
     return message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))  # type: ignore[return-value]
 

@@ -153,7 +153,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             for piece in pieces:
                 yield from reader.feed(piece)
                 if reader.done:
-                    drain(pieces, response)
+                    drain(response)
                     break
             yield from reader.finish()
 

@@ -15,7 +15,7 @@ is guessed: whatever is not on the list is refused, with a reason that the model
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
@@ -36,11 +36,15 @@ class Arguments:
         raw: Their JSON text as the model wrote it; where `value` is not None it is exactly one JSON object.
         value: The object, or None if the call must not run.
         why: Why `value` is None, in words for the model.
+        cumulative: Whether the text can only be cumulative (way 3).
+        otherwise: What a refused text comes to if the server is known to send cumulative text.
     """
 
     raw: str
     value: dict[str, Any] | None = None
     why: str | None = None
+    cumulative: bool = False
+    otherwise: "Arguments | None" = None
 
 
 def read_arguments(pieces: Sequence[str]) -> list[Arguments]:
@@ -88,7 +92,7 @@ def _broken(pieces: Sequence[str], text: str, error: ValueError) -> list[Argumen
     snapshot = _last_snapshot(pieces)
     if snapshot is not None:
         # '{"a":' then '{"a":1}' is cumulative text, or the beginning of {"a":{"a":1}}: nothing tells
-        return [_refused(text, "they may be cut off")] if unfinished else [snapshot]
+        return [replace(_refused(text, "they may be cut off"), otherwise=snapshot)] if unfinished else [snapshot]
     documents, rest = _documents(text)
     if documents and _LEFT_BEHIND.fullmatch(rest):
         return _several(pieces, text, documents)
@@ -106,7 +110,7 @@ def _last_snapshot(pieces: Sequence[str]) -> Arguments | None:
         value = strict_json(text.strip())
     except ValueError:
         return None
-    return Arguments(text, value) if isinstance(value, dict) else None
+    return Arguments(text, value, cumulative=True) if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ which of them: all are in doubt, and so is every call that gets such a fragment 
 
 from collections.abc import Collection, Sequence
 
-from .doubts import COPY, MIXED, doubt_openers
+from .arguments import read_arguments
+from .doubts import COPY, MIXED, doubt_empty, doubt_openers
 from .fragments import Fragment
 from .json_text import same
-from .slots import Progress, Slot
+from .slots import Progress, Slot, spelling
 
 __all__ = ["read_in_order"]
 
@@ -43,6 +44,7 @@ class _ByHeader:
         self._ids: dict[str, Slot] = {}
         self._unfinished: list[Slot] = []
         self._mixed = False
+        self._said: set[str | None] = set()
         self._waits = self._waiting_state()
 
     def read(self) -> list[Slot]:
@@ -99,7 +101,7 @@ class _ByHeader:
         if not fragment.text:
             latest.add(fragment, self._declared)
             return
-        self._unfinished = [slot for slot in self._unfinished if self._may_go_on(slot, latest)]
+        self._set_aside(latest)
         named = [slot for slot in self._unfinished if fragment.name is None or slot.name in (None, fragment.name)]
         if not named and latest.may_be_named_on(fragment.name or "", self._declared):
             named = [latest]
@@ -107,29 +109,56 @@ class _ByHeader:
             self._surplus(fragment)
             return
         target = named[-1]
+        unclear = len(named) > 1 or self._mixed or self._was_said(fragment.text, target)
         target.add(fragment, self._declared)
-        if len(named) > 1 or self._mixed:
+        if unclear:
             for slot in named:
                 slot.doubt = MIXED
             self._mixed = True
             self._unfinished = [slot for slot in self._unfinished if slot is target or slot not in named]
 
+    def _set_aside(self, latest: Slot) -> None:
+        """Set aside the calls that are whole, and remember what they say."""
+        unfinished = []
+        for slot in self._unfinished:
+            if self._may_go_on(slot, latest):
+                unfinished.append(slot)
+            else:
+                self._said.add(slot.said or "{}")
+        self._unfinished = unfinished
+
+    def _was_said(self, text: str, target: Slot) -> bool:
+        """Whether `text` may be the arguments of an earlier call once more, and not the next part of `target`."""
+        again = _spelled(text)
+        if again is None:
+            return text.strip() == "{}" and "{}" in self._said and target.progress is Progress.OPEN
+        return again in self._said
+
     def _may_go_on(self, slot: Slot, latest: Slot) -> bool:
         progress = slot.progress
-        if slot is latest or progress is Progress.OPEN:
-            return progress is not Progress.CLOSED
-        return progress is self._waits and slot.fragments == 1
+        if progress in (Progress.OPEN, Progress.CLOSED):
+            return progress is Progress.OPEN
+        return slot.fragments == 1 and (slot is latest or progress is self._waits)
 
     def _surplus(self, fragment: Fragment) -> None:
         """Text that comes when every call is whole: a copy, or too much."""
+        again = _spelled(fragment.text)
         alike = [slot for slot in self._slots if fragment.name in (None, slot.name)] or self._slots
-        if fragment.text.lstrip()[:1] in ("{", '"'):
-            for slot in reversed(alike):
-                if slot.says(fragment.text):
-                    slot.copied = True
-                    slot.learn(fragment.extra)
-                    return
-        alike[-1].add(fragment, self._declared)
+        original = next((slot for slot in reversed(alike) if again and slot.said == again), None)
+        if original is not None:
+            original.copied = True
+            original.learn(fragment.extra)
+            return
+        latest = alike[-1]
+        bare_again = latest.progress is Progress.BARE and fragment.text.strip() == "{}"
+        latest.add(fragment, self._declared)
+        if fragment.text.lstrip().startswith("{") and not bare_again:
+            latest.doubt = MIXED
+
+
+def _spelled(text: str) -> str | None:
+    """What a fragment says if it is whole arguments by itself."""
+    return spelling(read_arguments([text])) if text.lstrip()[:1] in ("{", '"') else None
 
 
 def _doubt_repeats(slots: Sequence[Slot]) -> None:
@@ -150,7 +179,7 @@ class _ByShape:
         self._declared = declared
         self._slots: list[Slot] = []
         self._latest: dict[str | None, Slot] = {}
-        self._copies: dict[int, Slot] = {}
+        self._copies: set[int] = set()
         self._mixed: set[str | None] = set()
         first = {fragment.name: fragment.text for fragment in reversed(fragments)}
         self._headers_first = not any(first.values())
@@ -169,7 +198,19 @@ class _ByShape:
                 self._after(slot, fragment)
         self._settle_copies()
         doubt_openers(self._slots)
+        self._doubt_the_broken()
         return self._slots
+
+    def _doubt_the_broken(self) -> None:
+        """Where a call makes no sense, fragments of it may be in later calls of its tool, or be missing in those without arguments."""
+        broken: set[str | None] = set()
+        for slot in self._slots:
+            if slot.name in broken:
+                slot.doubt = slot.doubt or MIXED
+            if slot.arguments is None:
+                broken.add(slot.name)
+        if self._mixed or not all(slot.arguments for slot in self._slots):
+            doubt_empty(self._slots)
 
     def _begin(self, fragment: Fragment) -> Slot:
         slot = Slot()
@@ -190,13 +231,13 @@ class _ByShape:
 
     def _go_on(self, slot: Slot, fragment: Fragment) -> None:
         begins = not fragment.text or fragment.text.lstrip().startswith("{")
-        if begins and not slot.grows_to(fragment.text):
+        if begins and (not slot.grows_to(fragment.text) or self._original(slot.name, fragment.text)):
             self._mix(slot)  # two calls of one tool, one inside the other, or an object inside the arguments
         slot.add(fragment, self._declared)
 
     def _fill(self, slot: Slot, fragment: Fragment) -> None:
-        if fragment.text and slot.fragments > 1:
-            self._mix(slot)  # two headers, and then arguments
+        if fragment.text and (slot.fragments > 1 or self._original(slot.name, fragment.text)):
+            self._mix(slot)  # two headers, and then arguments; or a header, and then those of another call once more
         slot.add(fragment, self._declared)
 
     def _mix(self, slot: Slot) -> None:
@@ -207,15 +248,28 @@ class _ByShape:
         """A fragment of a tool whose last call is whole."""
         text = fragment.text.strip()
         if not text or (text == "{}" and slot.progress is Progress.BARE):
+            slot.bare_again += bool(text)
             slot.learn(fragment.extra)
-        elif original := next((one for one in self._slots if one.name == slot.name and one.says(text)), None):
-            original.copied = True
-            self._copies[len(self._slots)] = original
+            return
+        original = self._original(slot.name, text)
+        if original is not None:
+            original.copied = original.said is not None
+            self._copies.add(len(self._slots))
             self._begin(fragment)
         elif text.startswith("{") or slot.progress is Progress.EMPTY:
             self._begin(fragment)
         else:
             slot.add(fragment, self._declared)
+
+    def _original(self, name: str | None, text: str) -> Slot | None:
+        """The whole call of a tool that `text` says once more."""
+        again = _spelled(text)
+        for slot in self._slots:
+            if slot.name != name or slot.progress is Progress.OPEN:
+                continue
+            if slot.said == again if again else text.strip() == "{}" and slot.progress is Progress.BARE:
+                return slot
+        return None
 
     def _settle_copies(self) -> None:
         """A server that sends whole calls once more does so with all of them; else an equal call may be meant."""

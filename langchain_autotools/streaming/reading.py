@@ -7,7 +7,7 @@ marked with a doubt, and do not run.
 
 from collections.abc import Collection, Sequence
 
-from .doubts import MIXED, doubt_copies, doubt_openers
+from .doubts import MIXED, doubt_copies, doubt_empty, doubt_openers
 from .fragments import Fragment
 from .json_text import same
 from .order import read_in_order
@@ -49,11 +49,11 @@ def _settled_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: C
         return slots if readable else _readable_or(read_in_order(fragments, declared), slots)
     if any(slot.misnamed for slot in slots):
         return read_in_order(fragments, declared)
-    if any(fragment.name is None for fragment in fragments) or _recurs(fragments):
+    if any(fragment.name is None for fragment in fragments):
         return slots
     if readable:
         doubt_openers(slots)
-        doubt_copies(slots)
+        doubt_copies(slots, readable=True)
         return slots
     others = read_in_order(fragments, declared)
     if all(slot.arguments and slot.doubt is None for slot in others):
@@ -61,23 +61,13 @@ def _settled_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: C
     for slot in slots:
         if not any(_agree(slot, other) for other in others):
             slot.doubt = slot.doubt or MIXED
+    doubt_empty(slots)
+    doubt_copies(slots, readable=False)
     return slots
 
 
 def _readable_or(slots: list[Slot], others: list[Slot]) -> list[Slot]:
     return slots if all(slot.arguments for slot in slots) else others
-
-
-def _recurs(fragments: Sequence[Fragment]) -> bool:
-    """Whether an id comes again after another one came between."""
-    seen: set[str | None] = set()
-    last: str | None = None
-    for fragment in fragments:
-        if fragment.id != last and fragment.id in seen:
-            return True
-        seen.add(fragment.id)
-        last = fragment.id
-    return False
 
 
 def _agree(slot: Slot, other: Slot) -> bool:

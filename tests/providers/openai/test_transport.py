@@ -207,7 +207,7 @@ def test_draining_needs_a_socket() -> None:
         raise AssertionError("must not be read")
         yield b""
 
-    drain(pieces(), SimpleNamespace(extensions={}))
+    drain(SimpleNamespace(extensions={}, stream=pieces()))
 
 
 # ---------------------------------------------------------------------------------------------- replies that are none
