@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-from .json_text import decoder, is_prefix, mend_surrogates, same, strict_json
+from .json_text import canonical, decoder, is_prefix, mend_surrogates, same, strict_json
 
-__all__ = ["Arguments", "as_text", "read_arguments"]
+__all__ = ["Arguments", "as_text", "read_arguments", "spell_text", "spelling"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LEFT_BEHIND = re.compile(r"(?:\s|\]|```|</function>|</tool_call>)*")
@@ -88,7 +88,7 @@ def _broken(pieces: Sequence[str], text: str, error: ValueError) -> list[Argumen
     """The pieces that are not one JSON value together."""
     if len(pieces) > 1 and pieces[0].strip() == "{}":
         return read_arguments(pieces[1:])
-    unfinished = is_prefix(text.rstrip(), error)
+    unfinished = is_prefix(text.strip(), error)
     snapshot = _last_snapshot(pieces)
     if snapshot is not None:
         # '{"a":' then '{"a":1}' is cumulative text, or the beginning of {"a":{"a":1}}: nothing tells
@@ -162,3 +162,13 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def spelling(found: Sequence[Arguments]) -> str | None:
+    """Arguments in one spelling whatever their layout and the order of their keys; None if they are not one object."""
+    return canonical(found[0].value) if len(found) == 1 and found[0].value is not None else None
+
+
+def spell_text(text: str) -> str | None:
+    """What a fragment says if it is whole arguments by itself, in the same spelling; None if it is not."""
+    return spelling(read_arguments([text])) if text.lstrip()[:1] in ("{", '"') else None

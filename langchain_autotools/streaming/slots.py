@@ -5,11 +5,11 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from .arguments import Arguments, read_arguments
+from .arguments import Arguments, read_arguments, spelling
 from .fragments import Fragment
-from .json_text import JsonScanner, canonical, mend_surrogates, strict_json
+from .json_text import JsonScanner, mend_surrogates, strict_json
 
-__all__ = ["Progress", "Slot", "spelling"]
+__all__ = ["Progress", "Slot"]
 
 
 class Progress(Enum):
@@ -49,7 +49,7 @@ class Slot:
         self._scanner = JsonScanner()
         self._scanned = 0
         self._cumulative = True
-        self._said: tuple[int, str | None] = (0, None)
+        self._spelled: tuple[int, str | None] = (0, None)
 
     def add(self, fragment: Fragment, declared: Collection[str] = ()) -> None:
         """Take a fragment. The first id stays; a name that differs is noted, or joined where the tool has only begun to be named."""
@@ -102,9 +102,25 @@ class Slot:
         self._scanned = len(pieces)
         if len(pieces) < 3 and "".join(pieces).strip() in ("{}", "null"):
             return Progress.BARE
-        if self._scanner.closed or (self._cumulative and len(pieces) > 1 and _is_object(pieces[-1])):
+        if self._scanner.closed and (self.doubt or self._spelling is not None):
+            return Progress.CLOSED
+        if self._cumulative and len(pieces) > 1 and _is_object(pieces[-1]):
             return Progress.CLOSED
         return Progress.OPEN
+
+    @property
+    def _spelling(self) -> str | None:
+        """Its arguments so far in one spelling, None if they are no object. (A call in doubt is not read again and again.)"""
+        pieces, found = self._spelled
+        if pieces != len(self.pieces):
+            found = spelling(read_arguments(self.pieces))
+            self._spelled = (len(self.pieces), found)
+        return found
+
+    @property
+    def said(self) -> str | None:
+        """What it said so far, to be compared with what is said again; None if that is nothing, or makes no sense."""
+        return None if self._spelling == "{}" else self._spelling
 
     @property
     def text(self) -> str:
@@ -122,24 +138,10 @@ class Slot:
         (found, *others) = self.calls
         return None if others or found.value is None or self.misnamed or self.name is None else found
 
-    @property
-    def said(self) -> str | None:
-        """Its arguments so far in one spelling, to be compared; None if they are no object, or an empty one."""
-        pieces, said = self._said
-        if pieces != len(self.pieces):
-            said = spelling(read_arguments(self.pieces))
-            self._said = (len(self.pieces), said)
-        return said
-
     def grows_to(self, text: str) -> bool:
         """Whether `text` is all that came so far and more: cumulative text. Ask for its `progress` before."""
         last = self.pieces[-1] if self.pieces else ""
         return self._cumulative and len(text) > len(last) and text.startswith(last)
-
-
-def spelling(found: list[Arguments]) -> str | None:
-    """Arguments in one spelling whatever their layout and the order of their keys; None if there are none."""
-    return canonical(found[0].value) if len(found) == 1 and found[0].value else None
 
 
 def _is_object(text: str) -> bool:
