@@ -73,8 +73,13 @@ class RunOutput:
             content = [self._renumbered(block) for block in content if not _is_call(block)]
         if not content and not kept:
             return []
-        chunk = AIMessageChunk(content=content, additional_kwargs=kept, response_metadata=self._version())
-        return self._separated(chunk, text_of(chunk))
+        first = _first_text(content) if self._separator_due else 0
+        before = [self._made(content[:first], {})] if first else []  # reasoning: the separator stands right before the text
+        chunk = self._made(content[first:], kept)
+        return [*before, *self._separated(chunk, text_of(chunk))]
+
+    def _made(self, content: str | list[Any], extra: dict[str, Any]) -> AIMessageChunk:
+        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=self._version())
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}
@@ -178,6 +183,13 @@ class RunOutput:
         kept = {key: value for key, value in own.items() if key != "calls"}
         records = [entry for entry in own.get("calls", ()) if entry["id"] in wanted]
         return {**kept, "calls": records} if records else kept
+
+
+def _first_text(content: str | list[Any]) -> int:
+    """How many blocks stand before the first text; 0 where there is no text."""
+    if isinstance(content, str):
+        return 0
+    return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get("type") == "text"), 0)
 
 
 def _is_call(block: Any) -> bool:
