@@ -114,6 +114,7 @@ APART: list[tuple[list[str], bool]] = [
     (['{"a":', '{"b":2', "1}", "}"], True),
     (['{"a":"', "{", '"}'], True),
     (['{"a":"x', "{y", '"}'], False),
+    (['{"a', "{", "}", 'b\\u', '00e9":1}'], True),
     (['{"a":', *(" " for _ in range(20)), "{}}"], True),
 ]
 
@@ -124,9 +125,9 @@ def test_reading_apart(pieces: list[str], expected: bool) -> None:
     assert can_be_read_apart(pieces) is expected
 
 
-WORDS = st.text('ab"\\{}[]:,é😀 ', max_size=4)
+WORDS = st.text('ab"\\{}[]:,é😀\n ', max_size=4)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | WORDS,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=6,
 )
@@ -135,7 +136,7 @@ JSON = st.recursive(
 @given(st.dictionaries(WORDS, JSON, max_size=3), st.data())
 def test_the_scanner_closes_with_the_object(value: dict[str, Any], data: st.DataObject) -> None:
     """Fed in any pieces, the scanner says closed at the end of an object and never before; every beginning is known as one."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
     scanner = JsonScanner()
     at = 0
     while at < len(text):
