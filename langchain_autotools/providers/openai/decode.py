@@ -18,7 +18,7 @@ from .parts import AudioParts, LogProbabilities, ReasoningDetails
 from .usage import usage_metadata
 from .wire_json import dumps
 
-__all__ = ["ChatCompletionsDecoder", "decode_body"]
+__all__ = ["ChatCompletionsDecoder", "decode_body", "raw_chunk"]
 
 _TEMPLATE = AIMessageChunk(content="", additional_kwargs={}, response_metadata={})
 _METADATA = ("system_fingerprint", "service_tier", "citations", "search_results")
@@ -27,7 +27,7 @@ _LISTS = ("annotations", "executed_tools", "images")
 _CHOICE_OFFSET = 1_000_000
 
 
-def _chunk(text: str, extra: dict[str, Any], message_id: str | None) -> AIMessageChunk:
+def raw_chunk(text: str, extra: dict[str, Any], message_id: str | None) -> AIMessageChunk:
     """A chunk of text. A copy of one validated chunk costs a fraction of validating a new one, and this is the hot path."""
     empty: dict[str, Any] = {"response_metadata": {}, "tool_calls": [], "invalid_tool_calls": [], "tool_call_chunks": []}
     return derived(_TEMPLATE, {"content": text, "additional_kwargs": extra, "id": message_id, **empty})
@@ -100,7 +100,7 @@ class ChatCompletionsDecoder:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
         """
         text = _plain_text(event) if self._fast else None
-        return self._read(event) if text is None else _chunk(text, {}, self._id)
+        return self._read(event) if text is None else raw_chunk(text, {}, self._id)
 
     def done(self) -> None:
         """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
@@ -123,7 +123,7 @@ class ChatCompletionsDecoder:
             return None
         known = self._id is not None and self._model is not None
         self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
-        return _chunk("".join(texts), extra, self._id)
+        return raw_chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Mapping[str, Any]) -> None:
         """What is true of the reply as a whole: said at its start, at its end or in every event."""
@@ -256,7 +256,7 @@ class ChatCompletionsDecoder:
             raise StreamError("the reply held no events")
         if self._finish_reason is None and not self._done:
             self._finish_reason = "incomplete"
-        chunk = _chunk("", self._last_extra(), self._id)
+        chunk = raw_chunk("", self._last_extra(), self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._metadata.get("service_tier"))

@@ -54,6 +54,7 @@ __all__ = [
     "error_from_body",
     "error_table",
     "http_library",
+    "is_known_error",
     "is_secret_header",
 ]
 
@@ -73,6 +74,8 @@ _STATUS_OF_CODE = {
     "invalid_request_error": 400,
     "BadRequestError": 400,
     "content_policy_violation": 400,
+    "image_content_policy_violation": 400,
+    "invalid_prompt": 400,
     "invalid_api_key": 401,
     "authentication_error": 401,
     "permission_error": 403,
@@ -246,6 +249,11 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
     request = library.Request("POST", "http://unknown")
     response = library.Response(status or _status_of(body, message), request=request)
     return _status_error(message, response, dict(body))
+
+
+def is_known_error(body: Mapping[str, Any]) -> bool:
+    """Whether an error object says what kind of error it is."""
+    return any(value in _STATUS_OF_CODE for value in (body.get("code"), body.get("type")) if isinstance(value, str))
 
 
 def _status_of(body: Mapping[str, Any], message: str) -> int:
