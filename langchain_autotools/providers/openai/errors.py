@@ -163,8 +163,15 @@ def _typed(error: Any, secrets: list[str]) -> Exception:
     if isinstance(error, openai.APIConnectionError):
         return _disconnected(error.__cause__ or error, error.request)
     if isinstance(error, openai.APIStatusError):
-        return _status_error(error.message, error.response, error.body)
+        return _status_error(_worded(error), error.response, error.body)
     return same
+
+
+def _worded(error: Any) -> str:
+    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that."""
+    message = str(error.message)
+    detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
+    return f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
 
 
 def _timed_out(error: Any) -> Exception:

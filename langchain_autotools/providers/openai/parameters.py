@@ -42,7 +42,7 @@ WIRE_NAMES = {
 }
 """Fields that are sent, by the parameter that they become. None is not sent."""
 
-_CHAT_ONLY = ("stop", "seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
+_CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 _CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
 
 

@@ -289,6 +289,7 @@ class ResponsesDecoder:
             "model_name": self._response.get("model"),
             "finish_reason": self._finish_reason,
             **{key: self._response.get(key) for key in _METADATA},
+            "token_usage": self._response.get("usage"),
             "logprobs": _log_probabilities(items),
         }
         metadata: dict[str, Any] = {key: value for key, value in known.items() if value}
