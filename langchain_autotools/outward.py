@@ -71,6 +71,12 @@ class RunOutput:
         kept = {key: value for key, value in extra.items() if isinstance(value, str)}
         if isinstance(content, list):
             content = [self._renumbered(block) for block in content if not _is_call(block)]
+            spoken = next((number for number, block in enumerate(content) if _is_text(block)), 0)
+            if spoken and self._separator_due:  # a separator stands directly before the text, also of a turn that came whole
+                return [*self._parts(content[:spoken], kept), *self._parts(content[spoken:], {})]
+        return self._parts(content, kept)
+
+    def _parts(self, content: str | list[Any], kept: dict[str, Any]) -> list[AIMessageChunk]:
         if not content and not kept:
             return []
         chunk = AIMessageChunk(content=content, additional_kwargs=kept, response_metadata=self._version())
@@ -178,6 +184,10 @@ class RunOutput:
         kept = {key: value for key, value in own.items() if key != "calls"}
         records = [entry for entry in own.get("calls", ()) if entry["id"] in wanted]
         return {**kept, "calls": records} if records else kept
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text" and bool(block.get("text")))
 
 
 def _is_call(block: Any) -> bool:
