@@ -22,7 +22,7 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_t
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 
-def sum_chunks(chunks: Sequence[AIMessageChunk]) -> AIMessage:
+def sum_chunks(chunks: Sequence[Any]) -> AIMessage:
     """The message that the chunks of a stream make together, in one step: linear where `+` one by one is not."""
     return message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))  # type: ignore[return-value]
 
@@ -71,16 +71,15 @@ class RunOutput:
         kept = {key: value for key, value in extra.items() if isinstance(value, str)}
         if isinstance(content, list):
             content = [self._renumbered(block) for block in content if not _is_call(block)]
-            spoken = next((number for number, block in enumerate(content) if _is_text(block)), 0)
-            if spoken and self._separator_due:  # a separator stands directly before the text, also of a turn that came whole
-                return [*self._parts(content[:spoken], kept), *self._parts(content[spoken:], {})]
-        return self._parts(content, kept)
-
-    def _parts(self, content: str | list[Any], kept: dict[str, Any]) -> list[AIMessageChunk]:
         if not content and not kept:
             return []
-        chunk = AIMessageChunk(content=content, additional_kwargs=kept, response_metadata=self._version())
-        return self._separated(chunk, text_of(chunk))
+        first = _first_text(content) if self._separator_due else 0
+        before = [self._made(content[:first], {})] if first else []  # reasoning: the separator stands right before the text
+        chunk = self._made(content[first:], kept)
+        return [*before, *self._separated(chunk, text_of(chunk))]
+
+    def _made(self, content: str | list[Any], extra: dict[str, Any]) -> AIMessageChunk:
+        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=self._version())
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}
@@ -186,8 +185,11 @@ class RunOutput:
         return {**kept, "calls": records} if records else kept
 
 
-def _is_text(block: Any) -> bool:
-    return isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text" and bool(block.get("text")))
+def _first_text(content: str | list[Any]) -> int:
+    """How many blocks stand before the first text; 0 where there is no text."""
+    if isinstance(content, str):
+        return 0
+    return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get("type") == "text"), 0)
 
 
 def _is_call(block: Any) -> bool:

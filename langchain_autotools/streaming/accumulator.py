@@ -79,7 +79,8 @@ class TurnAccumulator:
         self._usage = chunk.usage_metadata or self._usage
         content = chunk.content
         if chunk.tool_call_chunks:
-            self._assembler.feed(chunk.tool_call_chunks)
+            if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said
+                self._assembler.feed(chunk.tool_call_chunks)
             if isinstance(content, list):
                 content = [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
         extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)

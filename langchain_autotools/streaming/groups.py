@@ -7,6 +7,7 @@ say. If not, it is missing, or the same for all calls, and `reading` looks at ev
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
+from .arguments import spell_text
 from .doubts import MIXED, OPENER
 from .fragments import Fragment
 from .json_text import same
@@ -104,7 +105,7 @@ class _Adoption:
             self._mixed.update(unfinished)
         if unfinished:
             self._put(unfinished[-1], fragment)
-        elif begins and any(self._slots[one].says(fragment.text) for one in known):
+        elif begins and spell_text(fragment.text) in {self._slots[one].said for one in known} - {None}:
             return
         else:
             self._put(key if begins or not known else known[-1], fragment)

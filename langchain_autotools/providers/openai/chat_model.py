@@ -232,11 +232,6 @@ class ChatOpenAI(OpenAIParameters):
         proxy = {"openai_proxy": "OPENAI_PROXY"} if "@" in (self.openai_proxy or "") else {}
         return {"openai_api_key": "OPENAI_API_KEY", **hidden, **proxy}
 
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where the class is to be found, as traces name it."""
-        return ["langchain_autotools"]
-
     # ------------------------------------------------------------------------------------------ tokens
 
     def get_num_tokens(self, text: str) -> int:
@@ -266,7 +261,8 @@ class ChatOpenAI(OpenAIParameters):
 
     def _secrets(self) -> list[str]:
         """Texts that must not stand in an error."""
-        key = [self.openai_api_key.get_secret_value()] if isinstance(self.openai_api_key, SecretStr) else []
+        given = self.openai_api_key.get_secret_value() if isinstance(self.openai_api_key, SecretStr) else self.openai_api_key
+        key = [given] if isinstance(given, str) else []
         headers = [value for name, value in (self.default_headers or {}).items() if is_secret_header(name)]
         password = urlsplit(self.openai_proxy).password if self.openai_proxy else None
         return [*key, *headers, *([password] if password else [])]
