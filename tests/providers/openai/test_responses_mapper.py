@@ -28,6 +28,11 @@ def sent(messages: list[BaseMessage], mapper: ResponsesMapper = MAPPER) -> list[
     return check_responses_request(mapper.encode_request(messages, {"model": "any"}), Rules(longest_id=64), Memory())["input"]  # type: ignore[no-any-return]
 
 
+def said(text: str) -> dict[str, Any]:
+    """Words of a model as an item."""
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
+
+
 def call(identifier: str, name: str = "f", **args: Any) -> dict[str, Any]:
     """A tool call."""
     return {"name": name, "args": args, "id": identifier}
@@ -45,19 +50,19 @@ def call(identifier: str, name: str = "f", **args: Any) -> dict[str, Any]:
         (SystemMessage("Be kind."), {"role": "system", "content": "Be kind."}),
         (SystemMessage("Be kind.", additional_kwargs={"__openai_role__": "developer"}), {"role": "developer", "content": "Be kind."}),
         (ChatMessage("Be kind.", role="developer"), {"role": "developer", "content": "Be kind."}),
-        (ChatMessage("Hi.", role="assistant"), {"role": "assistant", "content": "Hi."}),
+        (ChatMessage("Hi.", role="assistant"), said("Hi.")),
         (FunctionMessage("21", name="f"), {"role": "user", "content": "Output of the function f:\n21"}),
-        (AIMessage("Hello."), {"role": "assistant", "content": "Hello."}),
-        (AIMessage("", additional_kwargs={"refusal": "No."}), {"role": "assistant", "content": "No."}),
+        (AIMessage("Hello."), said("Hello.")),
+        (AIMessage("", additional_kwargs={"refusal": "No."}), said("No.")),
         (
             AIMessage([{"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "text", "text": "Hi"}]),
-            {"role": "assistant", "content": "Hi"},
+            said("Hi"),
         ),
         (
             AIMessage([{"type": "reasoning", "id": "rs_1", "summary": []}, {"type": "text", "text": "Hi", "id": "msg_1"}]),
-            {"role": "assistant", "content": "Hi"},
+            said("Hi"),
         ),
-        (AIMessage([{"type": "web_search_call", "id": "ws_1"}, "Hi"]), {"role": "assistant", "content": "Hi"}),
+        (AIMessage([{"type": "web_search_call", "id": "ws_1"}, "Hi"]), said("Hi")),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -147,7 +152,7 @@ def test_calls_and_results() -> None:
     ]
     items = sent(history)
     assert items[1:3] == [
-        {"role": "assistant", "content": "Look."},
+        said("Look."),
         {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x":"é"}'},
     ]
     outputs = [item["output"] for item in items if item.get("type") == "function_call_output"]

@@ -155,7 +155,7 @@ def test_an_edited_message_goes_back_as_text_and_calls(start: Start) -> None:
         server.extend([Turn("Fine.")])
         model.invoke([*QUESTION, edited, *results, HumanMessage("Go on.")])
         assert "reasoning" not in kinds(server, -1)
-        assert said in [item.get("content") or item.get("arguments") for item in server.exchanges[-1].json["input"]]
+        assert said in [item.get("arguments") or item["content"][0]["text"] for item in server.exchanges[-1].json["input"][1:3]]
 
 
 # ---------------------------------------------------------------------------------------------- replies of other kinds

@@ -121,10 +121,10 @@ class ItemEncoder:
 
     def _spoken(self, role: str, content: Any) -> Encoded:
         """A message of a role. Items among its blocks stand where they stood."""
+        if role == "assistant":
+            return Encoded(encode_part(_reply_text(said(content)[0])))
         if isinstance(content, str):
             return Encoded(encode_part({"role": role, "content": content}))
-        if role == "assistant":
-            return Encoded(encode_part({"role": role, "content": said(content)[0]}))
         items: list[Item] = []
         blocks: list[Any] = []
         answered: list[str] = []
@@ -224,8 +224,13 @@ def _unchanged(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:
     return [(entry.get("id"), entry.get("arguments")) for entry in written] == [(call.id, call.arguments) for call in calls]
 
 
+def _reply_text(text: str) -> Item:
+    """Words of a model. Servers that take a string from a user take only parts from an assistant (llama.cpp)."""
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
+
+
 def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], at_home: bool) -> list[Item]:
-    items: list[Item] = [{"role": "assistant", "content": text}] if text else []
+    items: list[Item] = [_reply_text(text)] if text else []
     for call, identifier in zip(calls, ids, strict=True):
         name = legal_name(call.name)
         if at_home and _is_custom(call):
