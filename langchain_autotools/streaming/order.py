@@ -136,7 +136,7 @@ class _InOrder:
         latest = self._names.get(fragment.name or "", self.slots[-1])
         if fragment.text.lstrip().startswith("{") and (again != "{}" or latest.progress is not Progress.BARE):
             latest.doubt = MIXED
-        latest.add(fragment, self._declared)
+        latest.add_surplus(fragment, self._declared)
 
 
 def _waiting_state(fragments: Sequence[Fragment], *, by_id: bool) -> Progress | None:

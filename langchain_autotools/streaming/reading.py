@@ -17,16 +17,26 @@ from .slots import Slot
 __all__ = ["read_as_one", "read_group"]
 
 
-def read_as_one(fragments: Sequence[Fragment], declared: Collection[str]) -> Slot:
-    """All fragments as one call."""
+def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) -> Slot:
+    """All fragments as one call. Those that are nothing but text may be given as that text."""
     slot = Slot()
-    for fragment in fragments:
-        slot.add(fragment, declared)
+    for entry in entries:
+        if isinstance(entry, str):
+            slot.add_text(entry)
+        else:
+            slot.add(entry, declared)
     return slot
 
 
-def read_group(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+def read_group(entries: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
     """The calls that fragments without a telling index make, in order of appearance."""
+    headers = sum(not isinstance(entry, str) and (entry.id is not None or entry.name is not None) for entry in entries)
+    if headers == 1 and not isinstance(entries[0], str):
+        return [read_as_one(entries, declared)]
+    return _read_apart([Fragment(None, None, None, entry) if isinstance(entry, str) else entry for entry in entries], declared)
+
+
+def _read_apart(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     with_id = sum(fragment.id is not None for fragment in fragments)
     if 0 < with_id < len(fragments):
         return read_in_order(fragments, declared, by_id=True)

@@ -112,7 +112,7 @@ class _ByShape:
             slot.bare_again += bool(text)
             slot.learn(fragment.extra)
             return
-        if slot.progress is not Progress.EMPTY:
+        if slot.progress is not Progress.EMPTY and not slot.doubt:
             self._whole.setdefault((slot.name, slot.said or "{}"), slot)
         original = self._original(slot, text)
         if original is not None:
@@ -122,7 +122,7 @@ class _ByShape:
         elif text.startswith("{") or slot.progress is Progress.EMPTY:
             self._begin(fragment)
         else:
-            slot.add(fragment, self._declared)
+            slot.add_surplus(fragment, self._declared)
 
     def _original(self, slot: Slot, text: str) -> Slot | None:
         """The whole call of the same tool that `text` says once more."""

@@ -12,6 +12,9 @@ from .json_text import JsonScanner, mend_surrogates, strict_json
 __all__ = ["Progress", "Slot"]
 
 
+_MOST_SURPLUS = 16
+
+
 class Progress(Enum):
     """How far the argument text of a call has come."""
 
@@ -46,6 +49,7 @@ class Slot:
         self.bare_again = 0
         self.pieces: list[str] = []
         self.first = ""
+        self._surplus = 0
         self._scanner = JsonScanner()
         self._scanned = 0
         self._cumulative = True
@@ -63,6 +67,19 @@ class Slot:
         self.learn(fragment.extra)
         if fragment.text:
             self.pieces.append(fragment.text)
+
+    def add_text(self, text: str) -> None:
+        """Take a fragment that is nothing but text."""
+        self.fragments += 1
+        if text:
+            self.pieces.append(text)
+
+    def add_surplus(self, fragment: Fragment, declared: Collection[str]) -> None:
+        """Take a fragment that came when the call was whole. Very little of that is harmless."""
+        self._surplus += 1
+        if self._surplus > _MOST_SURPLUS:
+            self.doubt = self.doubt or "more text came after its arguments were whole"
+        self.add(fragment, declared)
 
     def _call_it(self, name: str, declared: Collection[str]) -> None:
         if self.name is None:

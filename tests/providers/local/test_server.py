@@ -44,7 +44,7 @@ def is_listening(base_url: str) -> bool:
     """Whether anybody answers there."""
     try:
         return get(base_url.removesuffix("/v1") + "/health")[0] == 200
-    except OSError:
+    except (OSError, http.client.HTTPException):  # it may die between head and body
         return False
 
 

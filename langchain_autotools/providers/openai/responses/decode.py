@@ -11,9 +11,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 
 from ....errors import StreamError
-from ....messages import KEY
+from ....messages import KEY, derived
 from ..calls import CUSTOM, CUSTOM_ARGUMENT
-from ..decode import raw_chunk
+from ..decode import chunk_template
 from ..usage import usage_metadata
 from ..wire_json import dumps
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
@@ -71,6 +71,7 @@ class ResponsesDecoder:
         self._id: str | None = None
         self._response: Mapping[str, Any] = {}
         self._slots = Slots()
+        self._template = chunk_template()
         self._finish_reason: str | None = "incomplete"
         self._rest: list[dict[str, Any]] = []
         self._unknown: dict[str, Any] | None = None
@@ -88,7 +89,7 @@ class ResponsesDecoder:
             if not text or text.__class__ is not str:
                 return None
             self._slots.of(event, "message").said += len(text)
-            return raw_chunk(text, {}, self._id)
+            return self._made(text, {})
         if event.get("error") or kind == "error":
             self._error(event.get("error") or event)
             return None
@@ -180,9 +181,10 @@ class ResponsesDecoder:
         if not blocks:
             return None
         content, extra = self._content(blocks)
-        chunk = raw_chunk("", extra, self._id)
-        chunk.__dict__["content"] = content
-        return chunk
+        return self._made(content, extra)
+
+    def _made(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
+        return derived(self._template, {"content": content, "additional_kwargs": extra, "response_metadata": {}, "id": self._id})
 
     def _content(self, blocks: Iterable[dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
         """Blocks as a chunk's content and additional keywords, in the form that was asked for."""
@@ -262,8 +264,7 @@ class ResponsesDecoder:
             raise StreamError("the reply held no events")
         items = [slot.as_item() for slot in self._slots.ordered()]
         content, extra = self._content(self._rest)
-        chunk = raw_chunk("", {**extra, **self._extra(items)}, self._id)
-        chunk.__dict__["content"] = content
+        chunk = self._made(content, {**extra, **self._extra(items)})
         chunk.__dict__["response_metadata"] = self._last_metadata(items)
         usage = self._response.get("usage")
         if isinstance(usage, Mapping):
