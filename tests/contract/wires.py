@@ -46,7 +46,9 @@ def raw_value(body: bytes, key: str) -> bytes:
 
 
 def _openai_model(server: OpenAIServer, **more: Any) -> ChatOpenAI:
-    return ChatOpenAI(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "stream_usage": True, **more})
+    return ChatOpenAI(
+        **{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "timeout": 60, "stream_usage": True, **more}
+    )
 
 
 def _openai_results(exchange: Exchange) -> Results:

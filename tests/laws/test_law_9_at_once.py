@@ -34,11 +34,11 @@ def test_law_9_each_text_is_seen_before_the_next_event_is_sent(data: st.DataObje
     before = data.draw(
         st.lists(st.builds(Said, st.sampled_from(["", "Look."]), st.lists(good_calls(), min_size=1, max_size=2)), max_size=1)
     )
-    model_fields = {"output_version": data.draw(st.sampled_from([None, "v1"])), "message_separator": data.draw(st.sampled_from(["\n", ""]))}
+    fields = {"output_version": data.draw(st.sampled_from([None, "v1"])), "message_separator": data.draw(st.sampled_from([" | ", ""]))}
     callbacks = LISTENERS[data.draw(st.sampled_from(sorted(LISTENERS)))]()
     tools = Workshop().tools() if before else data.draw(st.sampled_from([(), Workshop().tools()]))
     with serving(Script([*before, said])) as server:
-        model = chat(server, tools=tools, **model_fields)
+        model = chat(server, tools=tools, **fields)
         config = {"callbacks": callbacks}
         if data.draw(st.booleans()):
             waited(aseen(model.astream([QUESTION], config), steps))

@@ -123,7 +123,9 @@ def stop_loops() -> None:
 
 def chat(server: OpenAIServer, **fields: Any) -> ChatOpenAI:
     """A model that talks to the server, without limits that a random script would meet by chance."""
-    return ChatOpenAI(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "no_progress": None, **fields})
+    return ChatOpenAI(
+        **{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "timeout": 60, "no_progress": None, **fields}
+    )
 
 
 @contextmanager

@@ -296,8 +296,8 @@ def test_what_must_not_run_stays_invalid(text: str, times: int) -> None:
     chunks = run([raw(HEADER, {"index": 0, "function": {"arguments": "{" + text}})], cut=True)
     total = reduce(add, [*chunks, *(AIMessageChunk("") for _ in range(times))])
     assert total.tool_calls == message_chunk_to_message(total).tool_calls == []
-    assert len(total.invalid_tool_calls) == 1
-    assert canonical_message(total).invalid_tool_calls[0]["args"] == ("{" + text if calls_of(canonical_message(total)) else "")
+    assert total.invalid_tool_calls
+    assert [call["name"] for call in canonical_message(total).invalid_tool_calls] == ["f"] * len(total.invalid_tool_calls)
 
 
 def test_long_refused_arguments_cost_little() -> None:
