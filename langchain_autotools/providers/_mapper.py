@@ -15,7 +15,11 @@ __all__ = ["Mapper", "StreamDecoder"]
 
 
 class StreamDecoder(Protocol):
-    """Reads the events of one streamed reply."""
+    """Reads the events of one streamed reply.
+
+    One whose wire ends with an event of its own, not with `[DONE]`, has an attribute `ended` that says whether it has come; that
+    event brings no chunk.
+    """
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         """Take one event; returns what it brings, or None. An error in the stream is raised."""

@@ -90,6 +90,9 @@ class ReplyReader:
             chunk = feed(event)
             if chunk is not None:
                 yield chunk
+            elif getattr(self._decoder, "ended", False):  # the wire's end marker is one of its events
+                self.done = True
+                return
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from langchain_autotools import ChatOpenAI
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer, Script
+from tests.support.responses_server import ResponsesServer
 
 Results = list[tuple[str, str]]
 
@@ -69,6 +70,28 @@ def _openai_text(message: Mapping[str, Any]) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
+def _responses_model(server: OpenAIServer, **more: Any) -> ChatOpenAI:
+    return _openai_model(server, use_responses_api=True, **more)
+
+
+def _responses_results(exchange: Exchange) -> Results:
+    found: Results = []
+    for item in reversed(exchange.json["input"]):
+        if item.get("type") == "function_call_output":
+            found.insert(0, (item["call_id"], _responses_text(item["output"])))
+        elif item.get("type") == "function_call" or item.get("role") == "assistant":
+            break
+    return found
+
+
+def _responses_question(exchange: Exchange) -> str:
+    return next(_responses_text(item["content"]) for item in reversed(exchange.json["input"]) if item.get("role") == "user")
+
+
+def _responses_text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
 WIRES = (
     Wire(
         name="openai-chat",
@@ -77,5 +100,13 @@ WIRES = (
         messages=lambda exchange: raw_value(exchange.body, "messages"),
         results=_openai_results,
         question=_openai_question,
+    ),
+    Wire(
+        name="openai-responses",
+        serve=ResponsesServer,
+        model=_responses_model,
+        messages=lambda exchange: raw_value(exchange.body, "input"),
+        results=_responses_results,
+        question=_responses_question,
     ),
 )

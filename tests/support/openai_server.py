@@ -21,11 +21,12 @@ from tests.support.strict import Rejection, Rules
 from tests.support.strict_openai import check_request
 
 Script = Iterable[Reply] | Callable[[Exchange], Reply]
-_PATH = "/v1/chat/completions"
 
 
 class OpenAIServer(LoopbackServer):
     """`rules=None` accepts any JSON body."""
+
+    path = "/v1/chat/completions"
 
     def __init__(self, script: Script = (), *, rules: Rules | None = Rules()) -> None:  # noqa: B008 - frozen
         super().__init__(self._reply)
@@ -44,7 +45,7 @@ class OpenAIServer(LoopbackServer):
     @property
     def requests(self) -> list[dict[str, Any]]:
         """The parsed bodies of the completions that were asked for, refused ones included."""
-        return [exchange.json for exchange in list(self.exchanges) if exchange.path == _PATH]
+        return [exchange.json for exchange in list(self.exchanges) if exchange.path == self.path]
 
     @property
     def messages(self) -> list[list[dict[str, Any]]]:
@@ -63,12 +64,20 @@ class OpenAIServer(LoopbackServer):
 
     def _reply(self, exchange: Exchange) -> HttpReply:
         try:
-            _check_http(exchange)
-            body = exchange.json if self.rules is None else check_request(exchange.body, self._widened(self.rules))
+            check_http(exchange, self.path)
+            body = exchange.json if self.rules is None else self._checked(exchange, self.rules)
         except Rejection as rejection:
             self.rejections.append(rejection)
             return failure(Failure(rejection.status, rejection.message, "invalid_request_error", rejection.code, rejection.param))
         reply = self._next(exchange)
+        return self._in_this_wire(exchange, body, reply)
+
+    def _checked(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
+        """The request's parsed body, if the vendor would take it."""
+        return check_request(exchange.body, self._widened(rules))
+
+    def _in_this_wire(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
+        """The reply in this wire's form."""
         self._note_sent(reply)
         return reply_to(Asked.by(exchange.number, body), reply)
 
@@ -91,8 +100,9 @@ class OpenAIServer(LoopbackServer):
         return Failure(400, "The script has no reply left.", "invalid_request_error", "script_exhausted")
 
 
-def _check_http(exchange: Exchange) -> None:
-    if (exchange.method, exchange.path.partition("?")[0]) != ("POST", _PATH):
+def check_http(exchange: Exchange, path: str) -> None:
+    """Refuse what is not a request of this wire at all: another path, no key, no JSON."""
+    if (exchange.method, exchange.path.partition("?")[0]) != ("POST", path):
         raise Rejection(f"Invalid URL ({exchange.method} {exchange.path})", status=404)
     if not exchange.headers.get("authorization", "").removeprefix("Bearer ").strip():
         raise Rejection("You didn't provide an API key.", status=401)

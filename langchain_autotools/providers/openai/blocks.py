@@ -15,7 +15,7 @@ from typing import Any
 
 from ...errors import UnsupportedFeatureError
 
-__all__ = ["Part", "part_of", "text_part", "unsupported"]
+__all__ = ["Part", "part_of", "source_of", "text_part", "unsupported"]
 
 Part = dict[str, Any]
 
@@ -74,7 +74,8 @@ class _Source:
     mime_type: str | None = None
 
 
-def _source_of(block: Mapping[str, Any]) -> _Source:
+def source_of(block: Mapping[str, Any]) -> _Source:
+    """Where the data of a media block is, in any vendor's form."""
     nested = block.get("source")
     if isinstance(nested, Mapping):  # Anthropic
         kind = nested.get("type")
@@ -159,7 +160,7 @@ def _titled(block: Mapping[str, Any], text: str) -> Part:
 
 
 def _image(block: Mapping[str, Any]) -> Part:
-    source = _source_of(block)
+    source = source_of(block)
     if source.url:
         return _image_part(source.url, block)
     if source.data is None:
@@ -192,7 +193,7 @@ def _generated_image(block: Mapping[str, Any]) -> Part:
 
 
 def _audio(block: Mapping[str, Any]) -> Part:
-    source = _source_of(block)
+    source = source_of(block)
     if source.data is None or not source.mime_type:
         raise unsupported(block.get("type"), "audio needs base64 data and a mime_type")
     name = source.mime_type.partition(";")[0].rpartition("/")[2].lower()
@@ -217,7 +218,7 @@ def _file(block: Mapping[str, Any]) -> Part:
 
 
 def _document(block: Mapping[str, Any]) -> Part:
-    source = _source_of(block)
+    source = source_of(block)
     if source.file_id:
         return {"type": "file", "file": {"file_id": source.file_id}}
     if source.text is not None:
@@ -244,7 +245,7 @@ def _input_file(block: Mapping[str, Any]) -> Part:
 
 
 def _plain_text(block: Mapping[str, Any]) -> Part:
-    source = _source_of(block)
+    source = source_of(block)
     if source.data is not None:
         return _titled(block, base64.b64decode(source.data).decode("utf-8", "replace"))
     return _document(block)

@@ -18,7 +18,7 @@ from .parts import AudioParts, LogProbabilities, ReasoningDetails
 from .usage import usage_metadata
 from .wire_json import dumps
 
-__all__ = ["ChatCompletionsDecoder", "decode_body"]
+__all__ = ["ChatCompletionsDecoder", "chunk_template", "decode_body"]
 
 _METADATA = ("system_fingerprint", "service_tier", "citations", "search_results")
 _LISTS = ("annotations", "executed_tools", "images")
@@ -26,7 +26,7 @@ _LISTS = ("annotations", "executed_tools", "images")
 _CHOICE_OFFSET = 1_000_000
 
 
-def _template() -> AIMessageChunk:
+def chunk_template() -> AIMessageChunk:
     """What the chunks of one stream are copies of. A copy costs a fraction of validating a new chunk, and this is the hot path."""
     return AIMessageChunk(
         content="", additional_kwargs={}, response_metadata={}, id=None, tool_calls=[], invalid_tool_calls=[], tool_call_chunks=[]
@@ -92,7 +92,7 @@ class ChatCompletionsDecoder:
         self._details = ReasoningDetails()
         self._log_probabilities = LogProbabilities()
         self._custom: set[Any] = set()
-        self._template = _template()
+        self._template = chunk_template()
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         """Take one event; returns the text, reasoning and fragments of calls that it brings, or None.

@@ -54,6 +54,7 @@ __all__ = [
     "error_from_body",
     "error_table",
     "http_library",
+    "is_known_error",
     "is_secret_header",
 ]
 
@@ -73,6 +74,8 @@ _STATUS_OF_CODE = {
     "invalid_request_error": 400,
     "BadRequestError": 400,
     "content_policy_violation": 400,
+    "image_content_policy_violation": 400,
+    "invalid_prompt": 400,
     "invalid_api_key": 401,
     "authentication_error": 401,
     "permission_error": 403,
@@ -160,8 +163,15 @@ def _typed(error: Any, secrets: list[str]) -> Exception:
     if isinstance(error, openai.APIConnectionError):
         return _disconnected(error.__cause__ or error, error.request)
     if isinstance(error, openai.APIStatusError):
-        return _status_error(error.message, error.response, error.body)
+        return _status_error(_worded(error), error.response, error.body)
     return same
+
+
+def _worded(error: Any) -> str:
+    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that."""
+    message = str(error.message)
+    detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
+    return f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
 
 
 def _timed_out(error: Any) -> Exception:
@@ -246,6 +256,11 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
     request = library.Request("POST", "http://unknown")
     response = library.Response(status or _status_of(body, message), request=request)
     return _status_error(message, response, dict(body))
+
+
+def is_known_error(body: Mapping[str, Any]) -> bool:
+    """Whether an error object says what kind of error it is."""
+    return any(value in _STATUS_OF_CODE for value in (body.get("code"), body.get("type")) if isinstance(value, str))
 
 
 def _status_of(body: Mapping[str, Any], message: str) -> int:
