@@ -35,7 +35,7 @@ class BlockWriter:
         if isinstance(chunk.content, str):
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
-            blocks += [_block(part) for part in chunk.content]
+            blocks += [block for block in map(_block, _standard(chunk)) if block["type"] not in _CALLS]
         return blocks + [{**call, "type": "tool_call_chunk"} for call in chunk.tool_call_chunks]
 
     def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
@@ -48,6 +48,11 @@ class BlockWriter:
         return {**block, "index": self._index}
 
 
+def _standard(chunk: AIMessageChunk) -> list[Any]:
+    """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
+    return list(chunk.content_blocks if "model_provider" in chunk.response_metadata else chunk.content)
+
+
 def _block(part: Any) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
@@ -55,7 +60,10 @@ def _block(part: Any) -> dict[str, Any]:
 
 
 def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
-    """The message with content as `version` wants it: v1 blocks for "v1", else text where the blocks say no more than that."""
+    """The message with content as `version` wants it: v1 blocks for "v1", else text where the blocks say no more than that.
+
+    Blocks that say more, for a vendor's signature stands in them, stay v1 blocks: nothing is lost, and mappers read both.
+    """
     own = message.response_metadata.get("output_version")
     if version == "v1":
         blocks = [block for block in message.content_blocks if block["type"] not in _CALLS]
@@ -64,7 +72,16 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
         invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]
         metadata = {**message.response_metadata, "output_version": "v1"}
         return message.model_copy(update={"content": [*plain, *calls, *invalid], "response_metadata": metadata})
-    return _unblocked(message) if own == "v1" and isinstance(message.content, list) else message
+    if own != "v1" or not isinstance(message.content, list):
+        return message
+    text = _unblocked(message)
+    return text if _said(text) == _said(message) else message
+
+
+def _said(message: AIMessage) -> list[Any]:
+    """What a message's standard blocks say: which there are, and what only blocks can hold (signatures, citations)."""
+    blocks: list[Any] = message.content_blocks
+    return [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
 
 
 def _unblocked(message: AIMessage) -> AIMessage:

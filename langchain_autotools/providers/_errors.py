@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from langchain_core.exceptions import ModelError
 
 from ..retry import is_transient, retry_after, should_retry
 from ._clients import http_library
 
-__all__ = ["Family", "hide_secrets", "is_secret_header", "labels_of", "make_error_class"]
+__all__ = ["Family", "hide_secrets", "is_secret_header", "labels_of", "make_error_class", "secret_values"]
 
 _HIDDEN = "***"
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
@@ -38,6 +39,7 @@ class Family:
         overflow_texts: Texts that say so.
         never_retried: Codes and types of errors that last, whatever their status.
         always_retried: Codes and types of errors that pass, whatever their status.
+        envelope: The key under which a body holds its error object, where the SDK's errors read the whole body.
     """
 
     sdk: Callable[[], Any]
@@ -49,6 +51,7 @@ class Family:
     overflow_texts: tuple[str, ...] = ()
     never_retried: frozenset[str] = frozenset()
     always_retried: frozenset[str] = frozenset()
+    envelope: str | None = None
 
     # ------------------------------------------------------------------------------------------ what the SDK raises
 
@@ -150,7 +153,7 @@ class Family:
         library = http_library(self.sdk())
         request = library.Request("POST", "http://unknown")
         response = library.Response(status or self._status_of(body, message), request=request)
-        return self._status_error(message, response, dict(body))
+        return self._status_error(message, response, {self.envelope: dict(body)} if self.envelope else dict(body))
 
     def _status_of(self, body: Mapping[str, Any], message: str) -> int:
         for value in (body.get("code"), body.get("status"), body.get("type")):
@@ -194,6 +197,12 @@ def labels_of(body: Any) -> frozenset[str]:
 def is_secret_header(name: str) -> bool:
     """Whether a header of this name is likely to hold a secret."""
     return _SECRET_HEADER.search(name) is not None
+
+
+def secret_values(headers: Mapping[str, str] | None, proxy: str | None) -> list[str]:
+    """The secrets among a model's headers and in its proxy's URL."""
+    password = urlsplit(proxy).password if proxy else None
+    return [*(value for name, value in (headers or {}).items() if is_secret_header(name)), *([password] if password else [])]
 
 
 def _sent_secrets(error: Any) -> list[str]:

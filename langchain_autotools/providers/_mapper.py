@@ -15,7 +15,13 @@ __all__ = ["Mapper", "StreamDecoder"]
 
 
 class StreamDecoder(Protocol):
-    """Reads the events of one streamed reply."""
+    """Reads the events of one streamed reply.
+
+    Attributes:
+        ended: Whether an event has said that nothing follows it; of a wire whose end is marked otherwise always false.
+    """
+
+    ended: bool
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         """Take one event; returns what it brings, or None. An error in the stream is raised."""

@@ -90,6 +90,7 @@ class ReplyReader:
             chunk = feed(event)
             if chunk is not None:
                 yield chunk
+        self.done = self._decoder.ended
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:

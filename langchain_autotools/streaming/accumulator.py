@@ -35,6 +35,8 @@ CUT: Final = "stream cut"
 
 _CALL_BLOCKS = frozenset({"tool_call_chunk", "tool_call", "invalid_tool_call", "tool_use", "input_json_delta", "function_call"})
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
+_FORM = "call_blocks"
+_PROVIDER = "model_provider"
 
 
 class TurnAccumulator:
@@ -85,6 +87,8 @@ class TurnAccumulator:
         extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
         if not (content or extra or metadata):
             return None
+        if isinstance(content, list) and _PROVIDER in chunk.response_metadata:  # core reads a vendor's blocks by it, and `+` keeps it
+            metadata[_PROVIDER] = chunk.response_metadata[_PROVIDER]
         return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
 
     def _extra(self, extra: dict[str, Any]) -> dict[str, Any]:
@@ -120,12 +124,13 @@ class TurnAccumulator:
             cut: Whether the stream broke off before the end that its wire marks.
         """
         blocked = CUT if cut else self._blocked()
+        form = self._own.pop(_FORM, None)
         records, chunks = self._calls(blocked)
         verdict = {"calls": records, "blocked": blocked} if records or blocked is not None else {}
         if verdict or self._own:
             self._metadata[KEY] = {**self._own, **verdict}
         return AIMessageChunk(
-            content="",
+            content=_call_blocks(records, form) if form else "",
             id=self._id,
             usage_metadata=self._usage,
             response_metadata=self._metadata,
@@ -168,6 +173,27 @@ def _record(call: AssembledCall, identifier: str, blocked: str | None) -> dict[s
     if call.extra:
         record["extra"] = dict(call.extra)
     return record
+
+
+def _call_blocks(records: list[dict[str, Any]], form: Mapping[str, Any]) -> list[str | dict[Any, Any]]:
+    """The calls that may run as content blocks, of a wire whose messages hold them there: LangChain's core looks for them.
+
+    Args:
+        records: The turn's calls.
+        form: The blocks' `type`, and the first free block number.
+    """
+    runnable = [record for record in records if record["ok"]]
+    return [
+        {
+            **record.get("extra", {}),
+            "type": form["type"],
+            "id": record["id"],
+            "name": record["name"],
+            "input": strict_json(record["arguments"]),
+            "index": number,
+        }
+        for number, record in enumerate(runnable, form["first"])
+    ]
 
 
 def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
-from ...messages import KEY, derived
+from ...messages import KEY
+from .._raw_chunk import raw_chunk
 from .calls import CUSTOM, CUSTOM_ARGUMENT
 from .encode import REASONING_KEYS, THINKING_PART
 from .parts import AudioParts, LogProbabilities, ReasoningDetails
@@ -20,17 +21,10 @@ from .wire_json import dumps
 
 __all__ = ["ChatCompletionsDecoder", "decode_body"]
 
-_TEMPLATE = AIMessageChunk(content="", additional_kwargs={}, response_metadata={})
 _METADATA = ("system_fingerprint", "service_tier", "citations", "search_results")
 _LISTS = ("annotations", "executed_tools", "images")
 # Two choices of one reply may both number their calls from 0.
 _CHOICE_OFFSET = 1_000_000
-
-
-def _chunk(text: str, extra: dict[str, Any], message_id: str | None) -> AIMessageChunk:
-    """A chunk of text. A copy of one validated chunk costs a fraction of validating a new one, and this is the hot path."""
-    empty: dict[str, Any] = {"response_metadata": {}, "tool_calls": [], "invalid_tool_calls": [], "tool_call_chunks": []}
-    return derived(_TEMPLATE, {"content": text, "additional_kwargs": extra, "id": message_id, **empty})
 
 
 def _plain_text(event: Mapping[str, Any]) -> str | None:
@@ -69,7 +63,12 @@ class ChatCompletionsDecoder:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
         provider: The `model_provider` of the reply.
         choices: How many alternatives were asked for.
+
+    Attributes:
+        ended: False: the end of this wire's streams is marked outside its events.
     """
+
+    ended = False
 
     def __init__(self, *, origin: str = "", provider: str = "openai", choices: int = 1) -> None:
         self._origin = origin
@@ -100,7 +99,7 @@ class ChatCompletionsDecoder:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
         """
         text = _plain_text(event) if self._fast else None
-        return self._read(event) if text is None else _chunk(text, {}, self._id)
+        return self._read(event) if text is None else raw_chunk(text, {}, self._id)
 
     def done(self) -> None:
         """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
@@ -123,7 +122,7 @@ class ChatCompletionsDecoder:
             return None
         known = self._id is not None and self._model is not None
         self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
-        return _chunk("".join(texts), extra, self._id)
+        return raw_chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Mapping[str, Any]) -> None:
         """What is true of the reply as a whole: said at its start, at its end or in every event."""
@@ -256,7 +255,7 @@ class ChatCompletionsDecoder:
             raise StreamError("the reply held no events")
         if self._finish_reason is None and not self._done:
             self._finish_reason = "incomplete"
-        chunk = _chunk("", self._last_extra(), self._id)
+        chunk = raw_chunk("", self._last_extra(), self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._metadata.get("service_tier"))
