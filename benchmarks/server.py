@@ -1,7 +1,8 @@
 """A loopback chat-completions server that costs its client nothing: every reply is made before it is asked for.
 
 The model's name says what is wanted: `text-4000` streams 4,000 text chunks, `arguments-2000` streams one call with 2,000
-argument fragments and then an answer, `turns-80` asks for two tools in each of 80 turns and then answers.
+argument fragments and then an answer, `turns-80` asks for two tools in each of 80 turns and then answers. `slow-50` is
+`text-50` by a server that thinks for 20 ms first.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ def reply(body: dict[str, object]) -> bytes:
     kind, _, size = str(body["model"]).partition("-")
     messages = body["messages"]
     turn = sum(message["role"] == "assistant" for message in messages)  # type: ignore[attr-defined]
-    if kind == "text":
+    if kind in ("text", "slow"):
         return text(int(size))
     if kind == "arguments":
         return arguments(int(size)) if not turn else text(3)
@@ -75,10 +76,13 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-            out = reply(json.loads(await reader.readexactly(length)))
+            body = json.loads(await reader.readexactly(length))
+            if body["model"].startswith("slow"):
+                await asyncio.sleep(0.02)
+            out = reply(body)
             writer.write(_HEAD % len(out) + out)
             await writer.drain()
-    except (asyncio.IncompleteReadError, ConnectionError):
+    except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
         pass
     finally:
         writer.close()

@@ -288,7 +288,7 @@ class ToolsAndMessagesMixin(RawChatModel):
             if isinstance(action, CallModel):
                 for part in turn(action):
                     yield from run.part(part)
-                yield run.turn_done()
+                yield from run.turn_done()
             else:
                 with closing(run.execute(action, config)) as results:
                     for result in results:
@@ -303,7 +303,8 @@ class ToolsAndMessagesMixin(RawChatModel):
                 async with aclosing(turn(action)) as parts:
                     async for chunk in _outward(run, parts):
                         yield chunk
-                yield run.turn_done()
+                for chunk in run.turn_done():
+                    yield chunk
             else:
                 async with aclosing(run.aexecute(action, config)) as results:
                     async for result in results:

@@ -24,7 +24,7 @@ _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call
 _EMPTY = AIMessageChunk(content="", tool_calls=[], invalid_tool_calls=[], tool_call_chunks=[])
 
 
-def sum_chunks(chunks: Sequence[AIMessageChunk]) -> AIMessage:
+def sum_chunks(chunks: Sequence[Any]) -> AIMessage:
     """The message that the chunks of a stream make together, in one step: linear where `+` one by one is not."""
     return message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))  # type: ignore[return-value]
 
@@ -67,12 +67,8 @@ class RunOutput:
         return self._general(content, extra, chunk.response_metadata)
 
     def whole(self, message: AIMessage) -> list[AIMessageChunk]:
-        """The outward form of a turn that came as one message: block by block, as a stream brings it."""
-        content, extra, metadata = message.content, message.additional_kwargs, message.response_metadata
-        if isinstance(content, str):
-            return self._general(content, extra, metadata)
-        blocks = [chunk for block in content for chunk in self._general([block], {}, metadata)]
-        return [*self._general([], extra, metadata), *blocks]
+        """The outward form of a turn that came as one message."""
+        return self._general(message.content, message.additional_kwargs, message.response_metadata)
 
     def _general(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> list[AIMessageChunk]:
         kept = {key: value for key, value in extra.items() if isinstance(value, str)}
@@ -80,12 +76,17 @@ class RunOutput:
             content = [self._renumbered(block) for block in content if not _is_call(block)]
         if not content and not kept:
             return []
+        first = _first_text(content) if self._separator_due else 0
+        before = [self._made(content[:first], {}, metadata)] if first else []  # reasoning: the separator stands right before the text
+        chunk = self._made(content[first:], kept, metadata)
+        return [*before, *self._separated(chunk, text_of(chunk))]
+
+    def _made(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> AIMessageChunk:
+        of_blocks = {}
         if isinstance(content, list):
             self._listed = True
-        of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata} if isinstance(content, list) else {}
-        clean = {"content": content, "additional_kwargs": kept, "response_metadata": {**of_blocks, **self._version()}}
-        chunk = derived(_EMPTY, clean)
-        return self._separated(chunk, text_of(chunk))
+            of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata}
+        return derived(_EMPTY, {"content": content, "additional_kwargs": extra, "response_metadata": {**of_blocks, **self._version()}})
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}
@@ -198,6 +199,13 @@ class RunOutput:
         kept = {key: value for key, value in own.items() if key != "calls"}
         records = [entry for entry in own.get("calls", ()) if entry["id"] in wanted]
         return {**kept, "calls": records} if records else kept
+
+
+def _first_text(content: str | list[Any]) -> int:
+    """How many blocks stand before the first text; 0 where there is no text."""
+    if isinstance(content, str):
+        return 0
+    return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get("type") == "text"), 0)
 
 
 def _is_call(block: Any) -> bool:

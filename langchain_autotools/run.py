@@ -40,6 +40,7 @@ class RunSettings:
         tool_choice: What the caller asked for; None for nothing.
         every_turn_choice: What to ask for on every turn, where a structured output must end the run.
         no_choice: The wire's word that forbids calls.
+        last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
         separator: What stands between the texts of two turns.
         carry_messages: Whether chunks carry the new messages as data.
         output_version: The model's output version.
@@ -53,6 +54,7 @@ class RunSettings:
     tool_choice: Any = None
     every_turn_choice: Any = None
     no_choice: Any = "none"
+    last_text_only: bool = False
     separator: str = "\n"
     carry_messages: bool = True
     output_version: str | None = None
@@ -75,7 +77,7 @@ class Run:
             blocks=settings.output_version == "v1",
         )
         self._loop = tool_loop(history, settings.plan, time.monotonic)
-        self._inner: list[AIMessageChunk] = []
+        self._inner: list[AIMessage] = []
         self._whole: AIMessage | None = None
         self._sent: Any = None
         self._tools: RunTools | None = None
@@ -114,19 +116,29 @@ class Run:
         """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
         if isinstance(part, AIMessageChunk):
             self._inner.append(part)
+        else:
+            self._whole = part
+        return () if self.settings.last_text_only else self._outward(part)
+
+    def _outward(self, part: AIMessage) -> Iterable[AIMessageChunk]:
+        if isinstance(part, AIMessageChunk):
             return self._output.chunk(part)
-        self._whole = part
         return self._output.whole(with_output_version(part, self.settings.output_version))
 
-    def turn_done(self) -> AIMessageChunk:
-        """End the turn; returns the chunk that brings its message."""
-        whole = sum_chunks(self._inner) if self._whole is None else self._whole
+    def turn_done(self) -> list[AIMessageChunk]:
+        """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
+        parts, whole = self._inner, self._whole
         self._inner, self._whole = [], None
+        if whole is None:
+            whole = sum_chunks(parts)
+        else:
+            parts = [whole]
         calls, blocked = turn_calls(canonical_message(whole))
+        withheld = [] if calls or not self.settings.last_text_only else [chunk for part in parts for chunk in self._outward(part)]
         message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._sent = (message, calls, blocked)
-        return chunk
+        return [*withheld, chunk]
 
     def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
         """Answer the calls, each result as soon as all before it are there."""

@@ -115,6 +115,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         tool_choice=choice,
         every_turn_choice=model.format_tool_choice("any", tools) if structured else None,
         no_choice=model.format_tool_choice("none", tools),
+        last_text_only="ls_structured_output_format" in keywords,
         separator=setting("message_separator"),
         carry_messages=setting("carry_messages"),
         output_version=model.output_version,

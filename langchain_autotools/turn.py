@@ -62,7 +62,7 @@ class Turn:
     def result(self, chunks: Sequence[AIMessage]) -> ChatResult:
         """The turn as one generation, from all its raw chunks."""
         left = [out.message for out in self._pass(chunks)]
-        message = canonical_message(sum_chunks(left))  # type: ignore[arg-type]
+        message = canonical_message(sum_chunks(left))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _pass(self, chunks: Sequence[AIMessage]) -> Iterator[ChatGenerationChunk]:

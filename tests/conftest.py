@@ -1,6 +1,7 @@
 """What every test shares: a clean environment, the recorded-traffic folder and the hypothesis profiles."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,11 @@ _LISTENERS = ("LANGSMITH_", "LANGCHAIN_", "LC_", "HTTP_PROXY", "HTTPS_PROXY", "A
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+# A shell starts background jobs with interrupts ignored, and children inherit that: programs under test must hear them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -240,16 +240,21 @@ def test_no_place_of_this_or_another_machine_is_named() -> None:
     assert not guilty
 
 
+def release(version: str) -> tuple[int, ...]:
+    """A version as numbers, padded so that 1.7 and 1.7.0 are the same."""
+    numbers = [int(part) for part in version.split(".")]
+    return (*numbers, *(0,) * (3 - len(numbers)))
+
+
 def test_the_lowest_releases_are_those_that_are_tested() -> None:
-    """`.ci/lowest.txt` pins exactly the lower bounds that pyproject.toml declares."""
+    """`.ci/lowest.txt` pins exactly the lower bounds that pyproject.toml declares, those of the users' extras included."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {match[1]: match[2] for match in (re.match(r"([\w-]+)>=([\w.]+)", line) for line in project["dependencies"]) if match}
+    extras = project["optional-dependencies"]
+    bounds = [re.match(r"([\w-]+)>=([\d.]+)", line) for line in (*project["dependencies"], *extras["local"], *extras["cli"])]
     lines = (REPOSITORY / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
     pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
-    assert len(declared) == len(project["dependencies"])
-    assert {name: tuple(map(int, version.split("."))) for name, version in pinned.items()} == {
-        name: (*map(int, version.split(".")), *(0,) * (3 - len(version.split(".")))) for name, version in declared.items()
-    }
+    assert all(bounds)
+    assert {name: release(version) for name, version in pinned.items()} == {match[1]: release(match[2]) for match in bounds if match}
 
 
 def test_the_package_is_typed_and_ships_its_data() -> None:

@@ -14,16 +14,16 @@ from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
 
 __all__ = ["expand", "expand_items"]
 
-_Mark = tuple[str, ...]  # what a message is known by: its id, or (a result) the id of its AI message and of its call
+_Mark = tuple[str | None, ...]  # what a message is known by: its generation and id; a result: also those of its AI message and call
 
 
 def expand(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Replace every run message by the messages it carries, in place.
 
-    Messages that the history already holds are not added again: they are known by their id, results also by the call they
-    answer. A text edited after the run wins: the last message takes it, and earlier messages of the run lose the text that
-    the edit removed. The sum of the chunks of a stream is a run message too; if the stream was cut, text after its last
-    complete message becomes an AI message of its own.
+    Messages that the history already holds are not added again: they are known by their id and their generation (some
+    servers give every reply the same id), results also by the call they answer. A text edited after the run wins: the last
+    message takes it, and earlier messages of the run lose the text that the edit removed. The sum of the chunks of a stream
+    is a run message too; if the stream was cut, text after its last complete message becomes an AI message of its own.
 
     Returns:
         A new list. Messages that are not touched are the same objects.
@@ -75,8 +75,8 @@ def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[It
         edited = _with_edits(message, parts) if isinstance(message, AIMessage) else parts
         for number, (part, marks) in enumerate(_marked(edited)):
             if number >= len(parts) or part is not parts[number]:
-                edits.update((mark, part) for mark in marks)
-            if known.isdisjoint(marks):
+                edits.update((mark, part) for mark in _loosely(marks))
+            if known.isdisjoint(_loosely(marks)):
                 unfolded.append((source, part))
             known.update(marks)
     return _with_replaced(unfolded, edits) if edits else unfolded
@@ -86,12 +86,19 @@ def _marked(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, list
     """Each message with all that it is known by."""
     owner: str | None = None
     for message in messages:
-        marks: list[_Mark] = [(message.id,)] if message.id else []
+        said = message.response_metadata.get("generation_id")
+        generation = said if isinstance(said, str) else None
+        marks: list[_Mark] = [(generation, message.id)] if message.id else []
         if isinstance(message, AIMessage):
             owner = message.id
         elif isinstance(message, ToolMessage) and owner:
-            marks.append((owner, message.tool_call_id))
+            marks.append((generation, owner, message.tool_call_id))
         yield message, marks
+
+
+def _loosely(marks: Sequence[_Mark]) -> list[_Mark]:
+    """The marks, and those of a copy that was stored without its generation."""
+    return [*marks, *((None, *mark[1:]) for mark in marks)]
 
 
 def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> list[Item]:

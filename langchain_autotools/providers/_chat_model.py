@@ -4,6 +4,7 @@ A vendor's chat model gives an `Exchange` for each request (`_exchange`), opens 
 how errors are translated (`_error_table`). The synchronous and asynchronous halves differ by their `await`s only.
 """
 
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
@@ -99,21 +100,21 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
+    @abstractmethod
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """The request for these messages, encoded."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _open(self, exchange: Exchange) -> Response:
         """Send the request; returns as soon as the reply's head is there."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _aopen(self, exchange: Exchange) -> Response:
         """Like `_open`, asynchronously."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _error_table(self, exchange: Exchange) -> ErrorTable:
         """How the errors of the SDK and its HTTP library are translated, see `errors.map_errors`."""
-        raise NotImplementedError
 
     def _retry_policy(self) -> RetryPolicy:
         return self.retry if self.max_retries is None else self.retry.with_retries(self.max_retries)
@@ -152,7 +153,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             for piece in pieces:
                 yield from reader.feed(piece)
                 if reader.done:
-                    drain(pieces, response)
+                    drain(response)
                     break
             yield from reader.finish()
 

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -30,11 +30,11 @@ async def adrain(pieces: AsyncIterator[bytes]) -> None:
         _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
 
 
-def drain(pieces: Iterator[bytes], response: Any) -> None:
-    """Read `pieces` to their end, for a fifth of a second at most.
+def drain(response: Any) -> None:
+    """Read the rest of the response, for a fifth of a second at most. The caller closes it, which frees its connection.
 
     A blocking read cannot be given up from within, so a watchdog ends the connection under it. Where the socket cannot be
-    reached through the HTTP library's public extension, nothing is read and the caller closes the response.
+    reached through the HTTP library's public extension, nothing is read.
     """
     stream = response.extensions.get("network_stream")
     socket = stream.get_extra_info("socket") if stream is not None else None
@@ -42,23 +42,36 @@ def drain(pieces: Iterator[bytes], response: Any) -> None:
         return
     watched = _watchdog.watch(socket)
     try:
-        for _ in pieces:
+        # Not `iter_bytes`: at its end it closes the response, and then the socket may be another request's already.
+        for _ in response.stream:
             pass
     except Exception as error:
         _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
     finally:
-        watched.done = True
+        watched.release()
 
 
 class _Watched:
-    """A socket that is ended at its time, unless `done` is set before."""
+    """A socket that is ended at its time, unless it is released before."""
 
-    __slots__ = ("done", "socket", "time")
+    __slots__ = ("_lock", "_socket", "time")
 
     def __init__(self, socket: Any, time: float) -> None:
-        self.socket = socket
         self.time = time
-        self.done = False
+        self._socket = socket
+        self._lock = threading.Lock()
+
+    def release(self) -> None:
+        """From now on the socket is not touched."""
+        with self._lock:
+            self._socket = None
+
+    def end(self) -> None:
+        """End the socket, if it has not been released."""
+        with self._lock:
+            if self._socket is not None:
+                with suppress(OSError):
+                    self._socket.shutdown(2)  # both directions: the blocked read returns
 
 
 class _Watchdog:
@@ -92,9 +105,7 @@ class _Watchdog:
             time.sleep(max(0.0, first.time - time.monotonic()))
             with self._condition:
                 self._waiting.popleft()
-            if not first.done:
-                with suppress(OSError):
-                    first.socket.shutdown(2)  # both directions: the blocked read returns
+            first.end()
 
 
 _watchdog = _Watchdog()

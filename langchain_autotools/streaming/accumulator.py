@@ -34,6 +34,8 @@ BLOCKING: Final = frozenset(
 CUT: Final = "stream cut"
 
 _CALL_BLOCKS = frozenset({"tool_call_chunk", "tool_call", "invalid_tool_call", "tool_use", "input_json_delta", "function_call"})
+_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})
+"""What is said of a turn or a run here alone: a raw chunk that says it (a model inside a model) is not believed."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _FORM = "call_blocks"
 _PROVIDER = "model_provider"
@@ -57,12 +59,14 @@ class TurnAccumulator:
         self._metadata: dict[str, Any] = {}
         self._own: dict[str, Any] = {}
 
-    def feed(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
-        """Take a raw chunk.
+    def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
+        """Take a raw chunk, or a whole message in its place.
 
         Returns:
             What of it may leave at once, the chunk itself where that is all of it; None if nothing is left.
         """
+        if not isinstance(chunk, AIMessageChunk):
+            return self._sort(_numbered(chunk))
         fields = chunk.__dict__
         if (
             fields["additional_kwargs"]
@@ -81,7 +85,8 @@ class TurnAccumulator:
         self._usage = chunk.usage_metadata or self._usage
         content = chunk.content
         if chunk.tool_call_chunks:
-            self._assembler.feed(chunk.tool_call_chunks)
+            if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said
+                self._assembler.feed(chunk.tool_call_chunks)
             if isinstance(content, list):
                 content = [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
         extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
@@ -110,7 +115,7 @@ class TurnAccumulator:
             if value is None:
                 continue
             if key == KEY:
-                self._own |= value
+                self._own |= {name: kept for name, kept in value.items() if name not in _NEVER_RAW} if isinstance(value, Mapping) else {}
             elif isinstance(value, list | dict):
                 rest[key] = value
             elif key != "finish_reason" or self._metadata.get(key) in (None, "stop"):
@@ -160,6 +165,14 @@ class TurnAccumulator:
             for index, record in enumerate(records)
         ]
         return records, chunks
+
+
+def _numbered(message: AIMessage) -> AIMessageChunk:
+    """A whole message as a chunk, its calls numbered: each is one call, whatever it looks like in a stream."""
+    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
+    chunk = AIMessageChunk(**values)
+    chunk.tool_call_chunks = [{**call, "index": index} for index, call in enumerate(chunk.tool_call_chunks)]
+    return chunk
 
 
 def _record(call: AssembledCall, identifier: str, blocked: str | None) -> dict[str, Any]:

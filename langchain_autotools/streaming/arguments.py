@@ -15,13 +15,13 @@ is guessed: whatever is not on the list is refused, with a reason that the model
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-from .json_text import decoder, is_prefix, mend_surrogates, same, strict_json
+from .json_text import canonical, decoder, is_prefix, mend_surrogates, same, strict_json
 
-__all__ = ["Arguments", "as_text", "read_arguments"]
+__all__ = ["Arguments", "as_text", "read_arguments", "spell_text", "spelling"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LEFT_BEHIND = re.compile(r"(?:\s|\]|```|</function>|</tool_call>)*")
@@ -36,11 +36,15 @@ class Arguments:
         raw: Their JSON text as the model wrote it; where `value` is not None it is exactly one JSON object.
         value: The object, or None if the call must not run.
         why: Why `value` is None, in words for the model.
+        cumulative: Whether the text can only be cumulative (way 3).
+        otherwise: What a refused text comes to if the server is known to send cumulative text.
     """
 
     raw: str
     value: dict[str, Any] | None = None
     why: str | None = None
+    cumulative: bool = False
+    otherwise: "Arguments | None" = None
 
 
 def read_arguments(pieces: Sequence[str]) -> list[Arguments]:
@@ -84,11 +88,11 @@ def _broken(pieces: Sequence[str], text: str, error: ValueError) -> list[Argumen
     """The pieces that are not one JSON value together."""
     if len(pieces) > 1 and pieces[0].strip() == "{}":
         return read_arguments(pieces[1:])
-    unfinished = is_prefix(text.rstrip(), error)
+    unfinished = is_prefix(text.strip(), error)
     snapshot = _last_snapshot(pieces)
     if snapshot is not None:
         # '{"a":' then '{"a":1}' is cumulative text, or the beginning of {"a":{"a":1}}: nothing tells
-        return [_refused(text, "they may be cut off")] if unfinished else [snapshot]
+        return [replace(_refused(text, "they may be cut off"), otherwise=snapshot)] if unfinished else [snapshot]
     documents, rest = _documents(text)
     if documents and _LEFT_BEHIND.fullmatch(rest):
         return _several(pieces, text, documents)
@@ -106,7 +110,7 @@ def _last_snapshot(pieces: Sequence[str]) -> Arguments | None:
         value = strict_json(text.strip())
     except ValueError:
         return None
-    return Arguments(text, value) if isinstance(value, dict) else None
+    return Arguments(text, value, cumulative=True) if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +162,13 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def spelling(found: Sequence[Arguments]) -> str | None:
+    """Arguments in one spelling whatever their layout and the order of their keys; None if they are not one object."""
+    return canonical(found[0].value) if len(found) == 1 and found[0].value is not None else None
+
+
+def spell_text(text: str) -> str | None:
+    """What a fragment says if it is whole arguments by itself, in the same spelling; None if it is not."""
+    return spelling(read_arguments([text])) if text.lstrip()[:1] in ("{", '"') else None

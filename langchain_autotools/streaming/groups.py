@@ -7,6 +7,7 @@ say. If not, it is missing, or the same for all calls, and `reading` looks at ev
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
+from .arguments import spell_text
 from .doubts import MIXED, OPENER
 from .fragments import Fragment
 from .json_text import same
@@ -32,21 +33,17 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
     if named and len(named) < len(groups):
         groups, mixed = _Adoption(groups, named).run(order)
     if len(named) < 2:
-        slots = [slot for key, group in groups.items() for slot in _marked(read_group(_fragments(key, group), declared), key in mixed)]
+        slots = [slot for key, group in groups.items() for slot in _marked(read_group(group, declared), key in mixed)]
         return slots, "id, name or order"
     slots = []
     for key, group in groups.items():
         read = read_group if key is None else _read_index
-        slots += _marked(read(_fragments(key, group), declared), key in mixed)
+        slots += _marked(read(group, declared), key in mixed)
     return _without_copies(slots), "index"
 
 
 def _is_named(group: Sequence[Fragment | str]) -> bool:
     return any(type(entry) is not str and entry.name is not None for entry in group)  # type: ignore[union-attr]
-
-
-def _fragments(key: int | None, group: Sequence[Fragment | str]) -> list[Fragment]:
-    return [Fragment(None, key, None, entry) if isinstance(entry, str) else entry for entry in group]
 
 
 def _marked(slots: list[Slot], mixed: bool) -> list[Slot]:
@@ -56,7 +53,7 @@ def _marked(slots: list[Slot], mixed: bool) -> list[Slot]:
     return slots
 
 
-def _read_index(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
     """One call, unless the fragments under this index cannot be one and can be several."""
     whole = read_as_one(fragments, declared)
     if whole.arguments or len(fragments) == 1:
@@ -70,7 +67,7 @@ def _read_index(fragments: Sequence[Fragment], declared: Collection[str]) -> lis
 class _Adoption:
     """Gives the fragments under an index that never gets a name to the call they go on with (quirk A-20).
 
-    That is the only named call that is not whole yet. If there are several it is unclear which.
+    That is the only named call that is not whole yet. If there are several it is unclear which, from then on.
     """
 
     def __init__(self, groups: Groups, named: set[int | None]) -> None:
@@ -78,6 +75,8 @@ class _Adoption:
         self._named = named
         self._groups: Groups = {}
         self._slots: dict[int | None, Slot] = {}
+        self._unfinished: list[int | None] = []
+        self._whole: dict[str, int | None] = {}
         self._mixed: set[int | None] = set()
 
     def run(self, order: Sequence[int | None]) -> tuple[Groups, set[int | None]]:
@@ -85,29 +84,42 @@ class _Adoption:
         for key in order:
             entry = next(self._waiting[key])
             fragment = Fragment(None, key, None, entry) if isinstance(entry, str) else entry
-            if key in self._named:
-                self._put(key, fragment)
-            else:
-                self._adopt(key, fragment)
+            self._put(key if key in self._named else self._home(key, fragment), fragment)
         return self._groups, self._mixed
 
     def _put(self, key: int | None, fragment: Fragment) -> None:
         self._groups.setdefault(key, []).append(fragment)
-        self._slots.setdefault(key, Slot()).add(fragment)
+        if key in self._named:
+            if key not in self._slots:
+                self._slots[key] = Slot()
+                self._unfinished.append(key)
+            self._slots[key].add(fragment)
 
-    def _adopt(self, key: int | None, fragment: Fragment) -> None:
-        known = [one for one in self._slots if one in self._named]
+    def _home(self, key: int | None, fragment: Fragment) -> int | None:
+        """The index of the call that a fragment under the nameless index `key` goes on with."""
+        if not self._slots:
+            return key
+        latest = next(reversed(self._slots))
+        if not fragment.text:
+            return latest
+        self._set_aside()
         begins = fragment.text.lstrip().startswith("{")
-        wanting = (Progress.OPEN, Progress.EMPTY, Progress.BARE) if begins else (Progress.OPEN,)
-        unfinished = [one for one in known if self._slots[one].progress in wanting] if fragment.text else known[-1:]
-        if len(unfinished) > 1:
-            self._mixed.update(unfinished)
-        if unfinished:
-            self._put(unfinished[-1], fragment)
-        elif begins and any(self._slots[one].says(fragment.text) for one in known):
-            return
-        else:
-            self._put(key if begins or not known else known[-1], fragment)
+        candidates = [one for one in self._unfinished if begins or self._slots[one].progress is Progress.OPEN]
+        if len(candidates) > 1 or (candidates and self._mixed):
+            self._mixed.update(candidates)
+            self._unfinished = [one for one in self._unfinished if one is candidates[-1] or one not in self._mixed]
+        if candidates:
+            return candidates[-1]
+        return self._whole.get(spell_text(fragment.text) or "", key if begins else latest)
+
+    def _set_aside(self) -> None:
+        unfinished = []
+        for key in self._unfinished:
+            if self._slots[key].progress is Progress.CLOSED:
+                self._whole.setdefault(self._slots[key].said or "{}", key)
+            else:
+                unfinished.append(key)
+        self._unfinished = unfinished
 
 
 def _without_copies(slots: list[Slot]) -> list[Slot]:

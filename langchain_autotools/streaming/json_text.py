@@ -5,7 +5,7 @@ import math
 import re
 from typing import Any, Final
 
-__all__ = ["CUT_OFF", "JsonScanner", "decoder", "is_prefix", "mend_surrogates", "same", "strict_json"]
+__all__ = ["CUT_OFF", "JsonScanner", "canonical", "decoder", "is_prefix", "mend_surrogates", "same", "strict_json"]
 
 CUT_OFF: Final = "cut off"
 
@@ -52,9 +52,14 @@ def is_prefix(text: str, error: ValueError) -> bool:
     return not rest or (len(rest) < 5 and any(word.startswith(rest) for word in ("true", "false", "null", "-")))
 
 
+def canonical(value: Any) -> str:
+    """A JSON value in one spelling, whatever the order of its keys. Unlike in Python, true is not 1 and 1.0 is not 1."""
+    return json.dumps(value, sort_keys=True)
+
+
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal; unlike Python, true is not 1 and 1.0 is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    """Whether two JSON values are equal."""
+    return canonical(one) == canonical(other)
 
 
 def mend_surrogates(text: str) -> str:

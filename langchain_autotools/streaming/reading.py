@@ -7,32 +7,55 @@ marked with a doubt, and do not run.
 
 from collections.abc import Collection, Sequence
 
-from .doubts import MIXED, doubt_copies, doubt_openers
+from .doubts import MIXED, doubt_copies, doubt_empty, doubt_openers
 from .fragments import Fragment
 from .json_text import same
 from .order import read_in_order
+from .shape import read_by_shape
 from .slots import Slot
 
 __all__ = ["read_as_one", "read_group"]
 
 
-def read_as_one(fragments: Sequence[Fragment], declared: Collection[str]) -> Slot:
-    """All fragments as one call."""
+def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) -> Slot:
+    """All fragments as one call. Those that are nothing but text may be given as that text."""
     slot = Slot()
-    for fragment in fragments:
-        slot.add(fragment, declared)
+    for entry in entries:
+        if isinstance(entry, str):
+            slot.add_text(entry)
+        else:
+            slot.add(entry, declared)
     return slot
 
 
-def read_group(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+def read_group(entries: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
     """The calls that fragments without a telling index make, in order of appearance."""
+    headers = sum(not isinstance(entry, str) and (entry.id is not None or entry.name is not None) for entry in entries)
+    if headers == 1 and not isinstance(entries[0], str):
+        return [read_as_one(entries, declared)]
+    return _read_apart([Fragment(None, None, None, entry) if isinstance(entry, str) else entry for entry in entries], declared)
+
+
+def _read_apart(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     with_id = sum(fragment.id is not None for fragment in fragments)
-    if with_id < len(fragments):
-        return read_in_order(fragments, declared, by_id=with_id > 0)
+    if 0 < with_id < len(fragments):
+        return read_in_order(fragments, declared, by_id=True)
+    if not with_id:
+        return _without_ids(fragments, declared)
     slots = _by_id(fragments, declared)
-    if any(slot.name is None for slot in slots):
-        return read_in_order(fragments, declared)  # ids drift: a call goes on under an id that nothing started
-    return _settled_by_id(fragments, slots, declared)
+    if any(slot.name is None or (slot.misnamed and len(slots) > 1) for slot in slots):
+        return _without_ids(fragments, declared)  # ids drift: a call goes on under an id that nothing started
+    if len(slots) == 1:
+        return _one_id(fragments, slots, declared)
+    if any(fragment.name is None for fragment in fragments):
+        return slots
+    return _named_by_id(fragments, slots, declared)
+
+
+def _without_ids(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+    if any(fragment.name is None for fragment in fragments):
+        return read_in_order(fragments, declared, by_id=False)
+    return read_by_shape(fragments, declared)
 
 
 def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
@@ -42,42 +65,29 @@ def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slo
     return list(slots.values())
 
 
-def _settled_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
-    """Every fragment has an id, and every id a name: either the ids tell, or they drift and every fragment repeats its name."""
-    readable = all(slot.arguments for slot in slots)
-    if len(slots) == 1:
-        return slots if readable else _readable_or(read_in_order(fragments, declared), slots)
-    if any(slot.misnamed for slot in slots):
-        return read_in_order(fragments, declared)
-    if any(fragment.name is None for fragment in fragments) or _recurs(fragments):
+def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
+    """One call, or several under an id that a server gives to all of them (quirk A-23)."""
+    if all(slot.arguments for slot in slots):
         return slots
-    if readable:
+    others = _without_ids(fragments, declared)
+    return others if all(slot.arguments for slot in others) else slots
+
+
+def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
+    """Every fragment has an id and a name: either the ids tell, or they drift and every fragment repeats its name."""
+    if all(slot.arguments for slot in slots):
         doubt_openers(slots)
-        doubt_copies(slots)
+        doubt_copies(slots, readable=True)
         return slots
-    others = read_in_order(fragments, declared)
+    others = _without_ids(fragments, declared)
     if all(slot.arguments and slot.doubt is None for slot in others):
         return others
     for slot in slots:
         if not any(_agree(slot, other) for other in others):
             slot.doubt = slot.doubt or MIXED
+    doubt_empty(slots)
+    doubt_copies(slots, readable=False)
     return slots
-
-
-def _readable_or(slots: list[Slot], others: list[Slot]) -> list[Slot]:
-    return slots if all(slot.arguments for slot in slots) else others
-
-
-def _recurs(fragments: Sequence[Fragment]) -> bool:
-    """Whether an id comes again after another one came between."""
-    seen: set[str | None] = set()
-    last: str | None = None
-    for fragment in fragments:
-        if fragment.id != last and fragment.id in seen:
-            return True
-        seen.add(fragment.id)
-        last = fragment.id
-    return False
 
 
 def _agree(slot: Slot, other: Slot) -> bool:

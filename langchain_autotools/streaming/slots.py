@@ -5,11 +5,14 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from .arguments import Arguments, read_arguments
+from .arguments import Arguments, read_arguments, spelling
 from .fragments import Fragment
-from .json_text import JsonScanner, mend_surrogates, same, strict_json
+from .json_text import JsonScanner, mend_surrogates, strict_json
 
 __all__ = ["Progress", "Slot"]
+
+
+_MOST_SURPLUS = 16
 
 
 class Progress(Enum):
@@ -32,6 +35,7 @@ class Slot:
         doubt: Why it is unclear whether the fragments belong together, in words for the model; None if it is clear.
         misnamed: Whether fragments named another tool.
         copied: Whether its arguments came once more, after they were whole.
+        bare_again: How often it came again, still without arguments.
     """
 
     def __init__(self) -> None:
@@ -42,11 +46,14 @@ class Slot:
         self.doubt: str | None = None
         self.misnamed = False
         self.copied = False
+        self.bare_again = 0
         self.pieces: list[str] = []
         self.first = ""
+        self._surplus = 0
         self._scanner = JsonScanner()
         self._scanned = 0
         self._cumulative = True
+        self._spelled: tuple[int, str | None] = (0, None)
 
     def add(self, fragment: Fragment, declared: Collection[str] = ()) -> None:
         """Take a fragment. The first id stays; a name that differs is noted, or joined where the tool has only begun to be named."""
@@ -60,6 +67,19 @@ class Slot:
         self.learn(fragment.extra)
         if fragment.text:
             self.pieces.append(fragment.text)
+
+    def add_text(self, text: str) -> None:
+        """Take a fragment that is nothing but text."""
+        self.fragments += 1
+        if text:
+            self.pieces.append(text)
+
+    def add_surplus(self, fragment: Fragment, declared: Collection[str]) -> None:
+        """Take a fragment that came when the call was whole. Very little of that is harmless."""
+        self._surplus += 1
+        if self._surplus > _MOST_SURPLUS:
+            self.doubt = self.doubt or "more text came after its arguments were whole"
+        self.add(fragment, declared)
 
     def _call_it(self, name: str, declared: Collection[str]) -> None:
         if self.name is None:
@@ -97,11 +117,27 @@ class Slot:
             self._scanner.feed(pieces[number])
             self._cumulative = self._cumulative and (not number or pieces[number].startswith(pieces[number - 1]))
         self._scanned = len(pieces)
-        if len(pieces) == 1 and pieces[0].strip() in ("{}", "null"):
+        if len(pieces) < 3 and "".join(pieces).strip() in ("{}", "null"):
             return Progress.BARE
-        if self._scanner.closed or (self._cumulative and len(pieces) > 1 and _is_object(pieces[-1])):
+        if self._scanner.closed and (self.doubt or self._spelling is not None):
+            return Progress.CLOSED
+        if self._cumulative and len(pieces) > 1 and _is_object(pieces[-1]):
             return Progress.CLOSED
         return Progress.OPEN
+
+    @property
+    def _spelling(self) -> str | None:
+        """Its arguments so far in one spelling, None if they are no object. (A call in doubt is not read again and again.)"""
+        pieces, found = self._spelled
+        if pieces != len(self.pieces):
+            found = spelling(read_arguments(self.pieces))
+            self._spelled = (len(self.pieces), found)
+        return found
+
+    @property
+    def said(self) -> str | None:
+        """What it said so far, to be compared with what is said again; None if that is nothing, or makes no sense."""
+        return None if self._spelling == "{}" else self._spelling
 
     @property
     def text(self) -> str:
@@ -119,21 +155,10 @@ class Slot:
         (found, *others) = self.calls
         return None if others or found.value is None or self.misnamed or self.name is None else found
 
-    @cached_property
-    def _whole(self) -> dict[str, Any] | None:
-        (found, *others) = read_arguments(self.pieces)
-        return None if others else found.value
-
-    def says(self, text: str) -> bool:
-        """Whether `text` says once more what this call's arguments say. Ask only when they are whole."""
-        if not self._whole:
-            return False
-        (again, *more) = read_arguments([text])
-        return not more and again.value is not None and same(again.value, self._whole)
-
     def grows_to(self, text: str) -> bool:
         """Whether `text` is all that came so far and more: cumulative text. Ask for its `progress` before."""
-        return self._cumulative and bool(self.pieces) and text.startswith(self.pieces[-1])
+        last = self.pieces[-1] if self.pieces else ""
+        return self._cumulative and len(text) > len(last) and text.startswith(last)
 
 
 def _is_object(text: str) -> bool:

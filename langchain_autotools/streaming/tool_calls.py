@@ -97,6 +97,9 @@ class ToolCallAssembler:
         """The calls of the turn, in the order the model wrote them. Call it once, when all fragments are in."""
         slots, rule = read_groups(self._groups, self._order, self._declared)
         alone = not any(slot.progress is Progress.EMPTY for slot in slots)
+        if any(found.cumulative for slot in slots for found in slot.calls):
+            for slot in slots:
+                slot.calls = [found.otherwise or found for found in slot.calls]
         calls = [call for slot in slots for call in _assembled(slot, alone=alone)]
         if calls:
             _logger.debug("%d tool calls told apart by %s, %d may run", len(calls), rule, sum(call.ok for call in calls))

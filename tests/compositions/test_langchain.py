@@ -307,3 +307,17 @@ def test_a_user_may_write_the_carrier_to_disk(chat: Make) -> None:
     run = chat().invoke("?")
     again = AIMessage(**json.loads(run.model_dump_json()))
     assert new_messages(again) == new_messages(run)
+
+
+@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_json_output_after_a_talkative_turn(chat: Make, carry: bool, streamed: bool) -> None:
+    """Where the answer itself is JSON, the text of the turn that called the tools is withheld."""
+
+    def reply(messages: list[Any], **kwargs: Any) -> AIMessage:
+        return AIMessage('{"paris": 5}') if messages[-1].type == "tool" else answer(messages)
+
+    said = {"kwargs": {"method": "json_mode"}, "schema": None}
+    model = chat(replies=reply, carry_messages=carry).bind(ls_structured_output_format=said)
+    text = "".join(chunk.text for chunk in model.stream("?")) if streamed else model.invoke("?").text
+    assert text == '{"paris": 5}' and sorted(ran) == ["Paris", "Rome"]

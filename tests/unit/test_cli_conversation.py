@@ -2,13 +2,14 @@
 
 import io
 import json
+import sys
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
-from langchain_autotools.cli.conversation import Conversation
-from langchain_autotools.cli.display import EventDisplay, PlainDisplay
+from langchain_autotools.cli.conversation import Conversation, converse
+from langchain_autotools.cli.display import EventDisplay, PlainDisplay, make_display, one_line
 from langchain_autotools.testing import ScriptedChatModel
 
 USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
@@ -192,3 +193,103 @@ def test_an_interrupted_reply_is_remembered_as_far_as_it_was_read():
     with pytest.raises(KeyboardInterrupt):
         talk.ask("A story!")
     assert [message.content for message in talk.history] == ["A story!", "Once upon a time"]
+
+
+class Line(io.StringIO):
+    """Standard input with some lines; a human's where `human`."""
+
+    human = False
+
+    def isatty(self) -> bool:
+        """Whether a human types."""
+        return self.human
+
+
+def held(monkeypatch: pytest.MonkeyPatch, lines: str, replies: list[Any], human: bool) -> tuple[bool, str, list[Any]]:
+    """Hold a session over these lines; returns whether all went well, what was shown, and the requests."""
+    typed = Line(lines)
+    typed.human = human
+    monkeypatch.setattr(sys, "stdin", typed)
+    output = io.StringIO()
+    talk = conversation(replies, output, as_json=False)
+    complete = converse(talk, talk._display)
+    return complete, output.getvalue(), talk._model.requests
+
+
+def test_a_session_takes_one_question_a_line(monkeypatch):
+    """Empty lines are no questions, `/new` forgets, `/exit` ends."""
+    complete, shown, requests = held(monkeypatch, "One\n\nTwo\n/new\nThree\n/exit\nFour\n", [says("1"), says("2"), says("3")], human=False)
+    assert complete and "Ctrl-D" not in shown
+    assert [len(request.messages) for request in requests] == [1, 3, 1]
+
+
+def test_an_error_ends_a_session_that_nobody_watches(monkeypatch, capsys):
+    """From a pipe the first failure is the last question; at a terminal the session goes on."""
+    replies = [RuntimeError("gone"), says("2")]
+    complete, _, requests = held(monkeypatch, "One\nTwo\n", replies, human=False)
+    assert not complete and len(requests) == 1
+    complete, shown, requests = held(monkeypatch, "One\nTwo\n", replies, human=True)
+    assert complete and len(requests) == 2 and "Ctrl-D or /exit leaves" in shown
+    assert capsys.readouterr().err.splitlines() == ["error: RuntimeError: gone"] * 2
+
+
+def test_an_interrupt_ends_the_reply_and_not_the_session(monkeypatch):
+    """Ctrl-C while the model writes: a remark, then the next question."""
+    complete, shown, requests = held(monkeypatch, "One\nTwo\n", [["Once ", KeyboardInterrupt()], says("2")], human=True)
+    assert complete and "Once \n(interrupted)" in shown
+    assert [message.content for message in requests[1].messages] == ["One", "Once ", "Two"]
+
+
+def test_an_interrupt_at_the_prompt_is_for_a_human_only(monkeypatch):
+    """Ctrl-C at the prompt of a terminal gives a new prompt; without a terminal it ends the program."""
+    answers: list[Any] = [KeyboardInterrupt(), "One", EOFError()]
+
+    def read(_prompt: str) -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, str):
+            return answer
+        raise answer
+
+    monkeypatch.setattr("builtins.input", read)
+    complete, _, requests = held(monkeypatch, "", [says("1")], human=True)
+    assert complete and len(requests) == 1
+    answers.append(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        held(monkeypatch, "", [], human=False)
+
+
+def test_a_closed_output_ends_a_session(monkeypatch):
+    """Nobody reads any more: the error goes up to the program, which ends quietly."""
+    with pytest.raises(BrokenPipeError):
+        held(monkeypatch, "One\nTwo\n", [BrokenPipeError(), says("2")], human=True)
+
+
+def test_a_terminal_gets_colours_and_nothing_is_read_as_markup(monkeypatch):
+    """The display at a terminal is the coloured one; square brackets of a model stay what they are."""
+    pytest.importorskip("rich")
+    from langchain_autotools.cli.display.colours import RichDisplay
+
+    screen = Line()
+    screen.human = True
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    display = make_display(as_json=False)
+    assert isinstance(display, RichDisplay)
+    display.note("remark")
+    display.text("[bold]Warm[/bold]")
+    assert "[bold]Warm[/bold]" in screen.getvalue() and "\x1b[2m" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("no\n  good  "), "no good"),
+        (KeyError("city"), "KeyError: 'city'"),
+        (RuntimeError(), "RuntimeError"),
+        (ValueError("\x1b[31mred alert"), "[31mred alert"),
+    ],
+)
+def test_an_error_is_one_line(error, line):
+    """White space is joined, control characters go, and a bare word is told with its type."""
+    assert one_line(error) == line

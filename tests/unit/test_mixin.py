@@ -299,3 +299,16 @@ def test_an_error_brings_results_that_came_out_of_order() -> None:
     kinds = [(message.type, getattr(message, "status", None), message.text) for message in new_messages(caught.value)]
     assert [kind for kind, *_ in kinds] == ["ai", "tool", "tool"]
     assert kinds[1][1] == "error" and "interrupted" in kinds[1][2] and kinds[2][1:] == ("success", "done")
+
+
+def test_a_fragment_in_the_wires_own_form_counts_once() -> None:
+    """Core makes `tool_call_chunks` of a message's wire dicts when it is built; the fragment is still one."""
+
+    class Wire(ChatWords):
+        def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+            """A call that is cut off."""
+            call = {"index": 0, "id": "a", "function": {"name": "get_temperature", "arguments": '{"city": "Ro'}}
+            yield AIMessageChunk("", additional_kwargs={"tool_calls": [call]})
+
+    (call,) = Wire(replies=[]).invoke(QUESTION).invalid_tool_calls
+    assert call["args"] == '{"city": "Ro'

@@ -188,6 +188,7 @@ def test_numbers_that_cannot_work_are_refused(arguments: dict[str, Any], named: 
         ({"retry-after": "inf"}, None),
         ({"retry-after": "in a while"}, None),
         ({"retry-after": "Mon, 99 Foo 2026 99:99:99 GMT"}, None),
+        ({"retry-after": "Fri, 31 Dec 99999 23:59:59 GMT"}, None),
         ({"retry-after": ""}, None),
     ],
 )

@@ -4,7 +4,7 @@
 """
 
 from .chat_model import CHAT_TEMPLATE, ChatLocal
-from .server import LocalServerError, close_server
+from .server import LocalServer, LocalServerError, close_server
 from .weights import find_weights
 
-__all__ = ["CHAT_TEMPLATE", "ChatLocal", "LocalServerError", "close_server", "find_weights"]
+__all__ = ["CHAT_TEMPLATE", "ChatLocal", "LocalServer", "LocalServerError", "close_server", "find_weights"]

@@ -133,7 +133,7 @@ class CachedFile:
             self._note.write_text(json.dumps(self._seen()), encoding="utf-8")
 
 
-if sys.platform == "win32":
+if sys.platform == "win32":  # pragma: no cover  # checked by reading: nothing here has that system
     import msvcrt
     import time
 

@@ -109,9 +109,13 @@ class ChatLocal(ChatOpenAI):
 
     # ------------------------------------------------------------------------------------------ the server
 
-    def start(self) -> None:
-        """Find the weights and start the server now rather than at the first request; nothing if it runs already."""
-        self._server()
+    def start(self) -> LocalServer:
+        """Find the weights and start the server, if it does not run yet, now rather than at the first request.
+
+        Returns:
+            The server; its `base_url` and `api_key` let any other client of OpenAI's wire use it too.
+        """
+        return self._server()
 
     def close(self) -> None:
         """Stop this process's server, whichever model started it. The next request starts a new one."""

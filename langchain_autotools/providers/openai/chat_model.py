@@ -220,11 +220,6 @@ class ChatOpenAI(OpenAIParameters):
         proxy = {"openai_proxy": "OPENAI_PROXY"} if "@" in (self.openai_proxy or "") else {}
         return {"openai_api_key": "OPENAI_API_KEY", **hidden, **proxy}
 
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where the class is to be found, as traces name it."""
-        return ["langchain_autotools"]
-
     # ------------------------------------------------------------------------------------------ tokens
 
     def get_num_tokens(self, text: str) -> int:
@@ -254,7 +249,8 @@ class ChatOpenAI(OpenAIParameters):
 
     def _secrets(self) -> list[str]:
         """Texts that must not stand in an error."""
-        key = [self.openai_api_key.get_secret_value()] if isinstance(self.openai_api_key, SecretStr) else []
+        given = self.openai_api_key.get_secret_value() if isinstance(self.openai_api_key, SecretStr) else self.openai_api_key
+        key = [given] if isinstance(given, str) else []
         return [*key, *secret_values(self.default_headers, self.openai_proxy)]
 
     def __getstate__(self) -> dict[Any, Any]:

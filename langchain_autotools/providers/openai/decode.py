@@ -219,11 +219,16 @@ class ChatCompletionsDecoder:
             extra["function_call"] = dict(value)
 
     def _tool_calls(self, value: Any, number: int, extra: dict[str, Any], *, whole: bool) -> None:
-        """Fragments of calls, as they came. Some servers send one without a list around it."""
-        for fragment in value if isinstance(value, list) else [value]:
+        """Fragments of calls, as they came. Some servers send one without a list around it.
+
+        In a whole message each entry is a call of its own: its place tells it apart, whatever ids and indices say.
+        """
+        for position, fragment in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(fragment, Mapping):
                 continue
             self._calls = True
+            if whole:
+                fragment = {**fragment, "index": position}
             if number and isinstance(fragment.get("index"), int):
                 fragment = {**fragment, "index": number * _CHOICE_OFFSET + fragment["index"]}
             if _is_custom(fragment):

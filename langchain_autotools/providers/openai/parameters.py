@@ -48,7 +48,7 @@ class OpenAIParameters(ProviderChatModel):
     model_name: str = Field(default="gpt-3.5-turbo", alias="model")
     """The model's name."""
 
-    openai_api_key: ApiKey = Field(default_factory=secret_from_env("OPENAI_API_KEY", default=None), alias="api_key")
+    openai_api_key: ApiKey = Field(default_factory=secret_from_env("OPENAI_API_KEY", default=None), alias="api_key", repr=False)
     """The key, or a function (synchronous or not) that returns it before each request. Environment: `OPENAI_API_KEY`."""
     openai_api_base: str | None = Field(default=None, alias="base_url")
     """Where requests go, `/v1` included. Environment: `OPENAI_API_BASE`, then `OPENAI_BASE_URL`. None: OpenAI itself."""

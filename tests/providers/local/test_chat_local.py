@@ -89,8 +89,7 @@ def test_settings_reach_the_server(gguf, monkeypatch):
     """Context size, threads, template and name are handed over; the path may come from the environment."""
     monkeypatch.setenv(MODEL_PATH_VARIABLE, str(gguf))
     model = ChatLocal(context_size=2048, threads=3, chat_template="{{ messages }}", model="pet")
-    model.start()
-    _, told = get(model._server().base_url + "/settings")
+    _, told = get(model.start().base_url + "/settings")
     assert (told["n_ctx"], told["threads"], told["chat_template"], told["model_alias"]) == (2048, 3, "{{ messages }}", ["pet"])
 
 
@@ -100,8 +99,7 @@ def test_a_template_may_be_a_file(gguf, tmp_path):
     file.write_text("{{ own }}")
     for given, expected in ((file, "{{ own }}"), (str(file), "{{ own }}"), (None, "")):
         model = ChatLocal(model_path=gguf, chat_template=given)
-        model.start()
-        assert get(model._server().base_url + "/settings")[1]["chat_template"] == expected
+        assert get(model.start().base_url + "/settings")[1]["chat_template"] == expected
         model.close()
     with pytest.raises(ConfigurationError, match=r"chat_template: .*none\.jinja cannot be read: No such file"):
         ChatLocal(model_path=gguf, chat_template=tmp_path / "none.jinja").start()
@@ -112,8 +110,7 @@ def test_the_default_weights_get_our_template(gguf, monkeypatch):
     monkeypatch.setattr(module, "find_weights", lambda *_: module.Weights(gguf, is_default=True))
     monkeypatch.delenv(MODEL_PATH_VARIABLE, raising=False)
     model = ChatLocal()
-    model.start()
-    _, told = get(model._server().base_url + "/settings")
+    _, told = get(model.start().base_url + "/settings")
     assert told["chat_template"] == CHAT_TEMPLATE.read_text(encoding="utf-8")
     assert told["repeat_penalty"] == 1.1 and told["model_alias"] == [model.model_name] == ["qwen2.5-coder-0.5b-instruct"]
 
@@ -179,8 +176,7 @@ def test_a_server_that_cannot_start_fails_the_request(gguf):
 
 def test_close_server_is_for_every_model(model):
     """The module's function stops what any model started."""
-    model.start()
-    base_url = model._server().base_url
+    base_url = model.start().base_url
     close_server()
     with pytest.raises(OSError):
         get(base_url + "/settings")

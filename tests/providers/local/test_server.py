@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.providers.local import serve
 from langchain_autotools.providers.local import server as server_module
 from langchain_autotools.providers.local.server import LocalServerError, ServerSettings, close_server, shared_server
 
@@ -43,7 +44,7 @@ def is_listening(base_url: str) -> bool:
     """Whether anybody answers there."""
     try:
         return get(base_url.removesuffix("/v1") + "/health")[0] == 200
-    except OSError:
+    except (OSError, http.client.HTTPException):  # it may die between head and body
         return False
 
 
@@ -57,6 +58,15 @@ def test_it_listens_on_loopback_with_a_random_key(settings):
     assert told["OMP_WAIT_POLICY"] == "passive" and "OMP_WAIT_POLICY" not in os.environ
     assert (told["n_ctx"], told["threads"], told["model_alias"]) == (4096, 2, ["tiny"])
     assert (told["chat_template"], told["cors_origins"], told["ui"]) == ("{{ messages }}", "", False)
+
+
+def test_the_program_sets_up_the_package_as_it_is_asked(settings):
+    """The server's own program, called here: loopback, a port of the system's choice, the limits that keep it modest."""
+    server = serve.start({**asdict(settings), "api_key": "key"})
+    params = server.params
+    assert (params.hostnames, params.port, params.api_keys) == (["127.0.0.1"], 0, ["key"])
+    assert (params.n_parallel, params.cache_ram_mib, params.warmup, params.verbosity) == (1, 256, False, 1)
+    server.close()
 
 
 def test_the_models_own_template_is_left_alone(settings):

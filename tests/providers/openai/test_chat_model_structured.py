@@ -240,6 +240,12 @@ class Free(BaseModel):
     counts: dict[str, int]
 
 
+class Pair(BaseModel):
+    two: tuple[int, str]
+    either: int | list[Inner]
+    anything: Any
+
+
 def test_a_strict_schema_is_closed() -> None:
     """Every object lists all its properties and admits no others; no reference has a neighbour; the strict server takes it."""
     made = response_format(Outer)
@@ -264,6 +270,26 @@ def test_a_strict_schema_is_closed() -> None:
         model_of(server).bind(response_format=Outer).invoke("Who?")
         assert server.rejections == []
         assert server.requests[0]["response_format"] == made
+
+
+def test_other_keywords_of_schemas_pass_through() -> None:
+    """Tuples, unions and fields of any type; what a boolean schema says stays."""
+    schema = response_format(Pair, strict=True)["json_schema"]["schema"]
+    assert schema["properties"]["two"]["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
+    assert schema["$defs"]["Inner"]["additionalProperties"] is False
+    assert schema["properties"]["anything"] == {"title": "Anything"}
+
+
+def test_a_reference_that_leads_nowhere_stays() -> None:
+    """A class may write its own schema; what cannot be resolved is left to the server."""
+
+    class Odd(BaseModel):
+        @classmethod
+        def model_json_schema(cls, **_: Any) -> dict[str, Any]:  # type: ignore[override]
+            """A schema with a foreign reference."""
+            return {"title": "Odd", "type": "object", "properties": {"a": {"$ref": "http://elsewhere/a", "description": "b"}}}
+
+    assert response_format(Odd)["json_schema"]["schema"]["properties"] == {"a": {"$ref": "http://elsewhere/a"}}
 
 
 def test_a_schema_that_cannot_be_strict_is_not() -> None:

@@ -167,9 +167,16 @@ def test_an_input_of_a_custom_tool_becomes_one_argument() -> None:
     assert {piece["index"] for piece in pieces} == {1}
     whole = {"id": "c", "type": "custom", "custom": {"name": "calc", "input": "4 + 4"}}
     (call,) = MAPPER.decode_body(body({"content": None, "tool_calls": [whole]})).additional_kwargs["tool_calls"]
-    assert call == {"id": "c", "function": {"name": "calc", "arguments": '{"__arg1":"4 + 4"}'}, "custom": True}
+    assert call == {"index": 0, "id": "c", "function": {"name": "calc", "arguments": '{"__arg1":"4 + 4"}'}, "custom": True}
     phantom = {**CALL, "custom": {"name": "", "input": ""}}
     assert MAPPER.decode_body(body({"tool_calls": [phantom]})).additional_kwargs["tool_calls"] == [phantom]
+
+
+def test_calls_of_a_whole_message_are_told_apart_by_their_place() -> None:
+    """Whatever ids and indices say, each entry of a whole message is a call of its own."""
+    calls = [{"id": "same", "index": 0, "function": {"name": "f", "arguments": raw}} for raw in ("{}", '{"q":1}', "")]
+    fragments = MAPPER.decode_body(body({"tool_calls": calls})).additional_kwargs["tool_calls"]
+    assert [fragment["index"] for fragment in fragments] == [0, 1, 2]
 
 
 def test_a_reply_spread_over_choices_is_one_reply() -> None:

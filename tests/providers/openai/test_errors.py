@@ -12,7 +12,7 @@ from langchain_core import exceptions
 from langchain_autotools import ChatOpenAI
 from langchain_autotools.providers.openai import error_types, errors
 from tests.support.openai_server import OpenAIServer
-from tests.support.script import Events, Failure
+from tests.support.script import Events, Failure, Raw
 
 KEY = "sk-proj-1234567890abcdef"
 
@@ -102,6 +102,27 @@ def test_an_error_in_a_stream_reaches_the_caller_typed() -> None:
         with pytest.raises(openai.RateLimitError) as raised:
             list(model.stream("Hi"))
     assert isinstance(raised.value, exceptions.ModelRateLimitError)
+
+
+def test_an_error_event_is_an_error_too() -> None:
+    """`event: error` with the error object as its data."""
+    body = b'event: error\ndata: {"message": "slow down", "code": "rate_limit_exceeded"}\n\n'
+    with OpenAIServer([Raw([body])]) as server, pytest.raises(openai.RateLimitError, match="slow down"):
+        list(ChatOpenAI(model="any", base_url=server.url, api_key=KEY, max_retries=0).stream("Hi"))
+
+
+def test_a_body_that_is_no_object_is_kept() -> None:
+    """A page where an error object should be: the status decides, and the page is on the error."""
+    error = raised_by(Raw([b"<html>Bad gateway</html>"], "text/html", status=502))
+    assert isinstance(error, exceptions.ModelAPIError)
+    assert error.body == "<html>Bad gateway</html>"
+
+
+def test_an_sdk_error_of_another_kind_stays_itself() -> None:
+    """Only what says something of the transport is translated."""
+    error = openai.APIError("odd", errors.http_library().Request("POST", "http://a"), body={"message": f"{KEY} {[KEY]}", "list": [KEY]})
+    assert errors.error_table([KEY])[openai.APIError](error) is error
+    assert error.body == {"message": "*** ['***']", "list": ["***"]}
 
 
 @pytest.mark.parametrize("callable_key", [False, True], ids=["a key", "a function"])

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, closing
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from langchain_core.exceptions import ModelConnectionError, ModelTimeoutError
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
 from langchain_autotools import ChatOpenAI, StreamError
+from langchain_autotools.providers._drain import adrain, drain
 from tests.support.http_server import Gate, HttpReply, LoopbackServer, Part
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_wire import Asked, chunk_of, event, whole_body
@@ -178,6 +180,36 @@ def test_one_model_serves_many_event_loops() -> None:
         assert [asyncio.run(model.ainvoke("Hi")).content for _ in range(3)] == ["one", "two", "three"]
 
 
+class Slow:
+    """Pieces of a reply that never end, or break."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self.error:
+            raise self.error
+        while True:
+            yield b""
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("error", [None, OSError("broken")])
+async def test_draining_ends_in_time_and_fails_silently(error: Exception | None) -> None:
+    """The rest of a finished reply is not worth waiting for, and no error."""
+    await adrain(aiter(Slow(error)))
+
+
+def test_draining_needs_a_socket() -> None:
+    """Where the HTTP library does not give one, nothing is read."""
+
+    def pieces() -> Iterator[bytes]:
+        raise AssertionError("must not be read")
+        yield b""
+
+    drain(SimpleNamespace(extensions={}, stream=pieces()))
+
+
 # ---------------------------------------------------------------------------------------------- replies that are none
 
 
@@ -299,99 +331,3 @@ def test_comments_do_not_keep_a_stream_alive_for_ever(read: Read) -> None:
         with pytest.raises(ModelTimeoutError):
             read(model)
     assert len(gates) < 10_000
-
-
-# ---------------------------------------------------------------------------------------------- clients
-
-
-@pytest.mark.parametrize("way", ["sync", "async"])
-async def test_a_function_may_give_the_key(way: str) -> None:
-    """It is asked before each request, so that a key may change."""
-    keys = iter(["first", "second", "third", "fourth"])
-
-    def get() -> str:
-        return next(keys)
-
-    async def aget() -> str:
-        return next(keys)
-
-    with OpenAIServer([Turn("ok")] * 2) as server:
-        model = model_of(server, api_key=get if way == "sync" else aget)
-        if way == "sync":
-            model.invoke("Hi")
-        await model.ainvoke("Hi")
-        if way == "async":
-            await model.ainvoke("Hi")
-        sent = [exchange.headers["authorization"] for exchange in server.exchanges]
-    assert sent == ["Bearer first", "Bearer second"]
-
-
-def test_an_asynchronous_key_needs_asynchronous_calls() -> None:
-    """The error says what to do."""
-
-    async def get() -> str:
-        return "key"
-
-    with pytest.raises(ValueError, match="ainvoke"):
-        ChatOpenAI(model="any", api_key=get).invoke("Hi")
-
-
-def test_without_a_key_the_sdk_says_so() -> None:
-    """A model without a key can be made; its first request fails with the SDK's own error."""
-    import openai
-
-    model = ChatOpenAI(model="any")
-    with pytest.raises(openai.OpenAIError, match="OPENAI_API_KEY"):
-        model.invoke("Hi")
-
-
-def test_a_proxy_is_used() -> None:
-    """`openai_proxy` gets the request, addressed to the server."""
-    with OpenAIServer(rules=None) as server:
-        model = ChatOpenAI(model="any", base_url="http://nowhere.invalid/v1", api_key="key", max_retries=0, openai_proxy=server.address)
-        with pytest.raises(Exception, match="Invalid URL"):
-            model.invoke("Hi")
-        assert server.exchanges[0].path == "http://nowhere.invalid/v1/chat/completions"
-
-
-async def test_the_users_own_http_clients_are_used() -> None:
-    """`http_client` serves synchronous requests, `http_async_client` the others."""
-    import openai
-
-    with OpenAIServer([Turn("one"), Turn("two")]) as server:
-        with openai.DefaultHttpxClient(headers={"x-mine": "threads"}) as http:
-            async with openai.DefaultAsyncHttpxClient(headers={"x-mine": "tasks"}) as ahttp:
-                model = model_of(server, http_client=http, http_async_client=ahttp)
-                model.invoke("Hi")
-                await model.ainvoke("Hi")
-        assert [exchange.headers["x-mine"] for exchange in server.exchanges] == ["threads", "tasks"]
-
-
-async def test_older_http_clients_are_taken_too() -> None:
-    """An `httpx` client works under an SDK that is built on `httpx2`; what it raises is translated."""
-    httpx = pytest.importorskip("httpx")
-    with OpenAIServer([Turn("one"), Raw([HELLO, Gate()])]) as server:
-        with httpx.Client() as http:
-            model = model_of(server, http_client=http)
-            assert model.invoke("Hi").content == "one"
-            with pytest.raises(ModelTimeoutError):
-                list(model.stream("Hi", timeout=0.05))
-
-
-def test_models_share_connections() -> None:
-    """Models of other names and keys use the same pool: a new model does not cost a new connection."""
-    with OpenAIServer([Turn("one"), Turn("two"), Turn("three")]) as server:
-        first = model_of(server)
-        first.invoke("Hi")
-        model_of(server, model="other", api_key="other").invoke("Hi")
-        first.model_copy(update={"temperature": 0.5}).invoke("Hi")
-        assert server.connections == 1
-
-
-async def test_the_async_iterator_is_a_generator() -> None:
-    """`araw_stream` can be closed, which is what ends its connection."""
-    with OpenAIServer([Turn("one")]) as server:
-        stream: AsyncIterator[AIMessageChunk] = model_of(server).araw_stream(QUESTION)
-        assert hasattr(stream, "aclose")
-        async with aclosing(stream) as chunks:  # type: ignore[type-var]
-            assert text_of([chunk async for chunk in chunks]) == "one"

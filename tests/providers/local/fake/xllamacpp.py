@@ -44,7 +44,13 @@ class Server:
         http.daemon_threads = True
         http.owner = self
         self.listening_address = f"http://{params.hostnames[0]}:{http.server_port}"
+        self._http = http
         threading.Thread(target=http.serve_forever, daemon=True).start()
+
+    def close(self):
+        """For tests that run it in their own process."""
+        self._http.shutdown()
+        self._http.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,0 +1,121 @@
+"""What a ChatOpenAI keeps of its clients and of what a server refused: per process and loop, shared by copies, in no pickle."""
+
+import asyncio
+import copy
+import gc
+import os
+import pickle
+import weakref
+
+import pytest
+
+from langchain_autotools import ChatOpenAI
+from langchain_autotools.providers.openai.client import Clients
+from langchain_autotools.providers.openai.forms import FormKey, RequestForms, origin_of, public_url
+
+
+class Client:
+    """Something that is made once."""
+
+    closed = False
+
+    def close(self) -> None:
+        """Close it."""
+        self.closed = True
+
+
+def test_a_client_is_made_once() -> None:
+    """The same key gives the same client, another key another."""
+    clients = Clients()
+    first = clients.get("a", Client)
+    assert clients.get("a", Client) is first
+    assert clients.get("b", Client) is not first
+
+
+def test_a_forked_process_makes_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child must not write into its parent's connections."""
+    clients = Clients()
+    first = clients.get("a", Client)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert clients.get("a", Client) is not first
+
+
+def test_each_event_loop_has_its_own() -> None:
+    """The client of a loop that has ended is forgotten, even if a new loop takes its place in memory."""
+    clients = Clients()
+    seen: list[weakref.ref[Client]] = []
+
+    async def get() -> Client:
+        client: Client = clients.get("a", Client, asyncio.get_running_loop())
+        assert clients.get("a", Client, asyncio.get_running_loop()) is client
+        return client
+
+    for _ in range(5):
+        client = asyncio.run(get())
+        assert all(reference() is not client for reference in seen)
+        seen.append(weakref.ref(client))
+    del client
+    clients.get("b", Client)
+    gc.collect()
+    assert [reference() for reference in seen] == [None] * 5
+
+
+def test_closing_closes_what_threads_use() -> None:
+    """A loop's clients are closed by their loop."""
+    clients = Clients()
+    threads = clients.get("a", Client)
+    loop = asyncio.new_event_loop()
+    tasks = clients.get("a", Client, loop)
+    clients.close()
+    assert (threads.closed, tasks.closed) == (True, False)
+    assert clients.get("a", Client) is not threads
+    loop.close()
+
+
+def test_copies_share_and_pickles_are_empty() -> None:
+    """So that copies of a model use its connections, and no connection is pickled."""
+    clients, forms = Clients(), RequestForms()
+    client = clients.get("a", Client)
+    for kept in (clients, forms):
+        assert copy.copy(kept) is kept
+        assert copy.deepcopy(kept) is kept
+    assert pickle.loads(pickle.dumps(clients)).get("a", Client) is not client
+    form = forms.get(FormKey("o", True, ()))
+    assert forms.get(FormKey("o", True, ())) is form
+    assert pickle.loads(pickle.dumps(forms)).get(FormKey("o", True, ())) is not form
+
+
+class Refused(Exception):
+    """A server's refusal."""
+
+    status_code = 400
+    body = "content must be a string"
+
+
+def test_what_another_request_learned_is_used() -> None:
+    """Two requests are refused at once: the second takes the form that the first found."""
+    forms, key = RequestForms(), FormKey("o", True, ())
+    used = forms.get(key)
+    found = forms.other(key, used, Refused())
+    assert found is not None
+    assert found.null_content is False
+    forms.keep(key, found)
+    assert forms.other(key, used, Refused()) is found
+    assert forms.other(key, found, Refused()) is None
+
+
+def test_an_origin_is_the_endpoint_and_the_model() -> None:
+    """Credentials, query and a trailing slash make no difference; another host, path or model does."""
+    same = {origin_of(url, "m") for url in ("https://a/v1", "https://a/v1/", "https://u:p@a/v1?key=1")}
+    assert len(same) == 1
+    others = {origin_of(url, model) for url, model in (("https://b/v1", "m"), ("https://a/v2", "m"), ("https://a/v1", "n"), (None, "m"))}
+    assert len(others | same) == 5
+    assert (public_url("https://u:p@a/v1/?key=1"), public_url(None)) == ("https://a/v1", "")
+
+
+def test_the_installed_version_is_told_to_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the distribution is installed, its version stands in the metadata of every run."""
+    from langchain_autotools.providers.openai import chat_model
+
+    monkeypatch.setattr(chat_model, "_installed_version", lambda: "1.2.3")
+    assert (ChatOpenAI(model="any").metadata or {})["lc_versions"]["langchain-autotools-chat"] == "1.2.3"
