@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from .limits import StopReason
     from .messages import calls_of, final_message, new_messages, run_usage, text_of
     from .mixin import ToolsAndMessagesMixin
+    from .providers.anthropic import ChatAnthropic
     from .providers.local import ChatLocal
     from .providers.openai import ChatOpenAI
     from .retry import RetryPolicy
 
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
+    "ChatAnthropic",
     "ChatLocal",
     "ChatOpenAI",
     "ToolsAndMessagesMixin",
@@ -53,6 +55,7 @@ _HOMES = {
     "limits": ("StopReason",),
     "messages": ("calls_of", "final_message", "new_messages", "run_usage", "text_of"),
     "mixin": ("ToolsAndMessagesMixin",),
+    "providers.anthropic": ("ChatAnthropic",),
     "providers.local": ("ChatLocal",),
     "providers.openai": ("ChatOpenAI",),
     "retry": ("RetryPolicy",),

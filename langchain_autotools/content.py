@@ -35,7 +35,7 @@ class BlockWriter:
         if isinstance(chunk.content, str):
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
-            blocks += [_block(part) for part in chunk.content]
+            blocks += [block for block in map(_block, _standard(chunk)) if block["type"] not in _CALLS]
         return blocks + [{**call, "type": "tool_call_chunk"} for call in chunk.tool_call_chunks]
 
     def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
@@ -48,6 +48,13 @@ class BlockWriter:
         return {**block, "index": self._index}
 
 
+def _standard(chunk: AIMessageChunk) -> list[Any]:
+    """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
+    metadata = chunk.response_metadata
+    of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
+    return list(chunk.content_blocks if of_vendor else chunk.content)
+
+
 def _block(part: Any) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
@@ -55,7 +62,10 @@ def _block(part: Any) -> dict[str, Any]:
 
 
 def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
-    """The message with content as `version` wants it: v1 blocks for "v1", else text where the blocks say no more than that."""
+    """The message with content as `version` wants it: v1 blocks for "v1", else text where the blocks say no more than that.
+
+    Blocks that say more, for a vendor's signature stands in them, stay v1 blocks: nothing is lost, and mappers read both.
+    """
     own = message.response_metadata.get("output_version")
     if version == "v1":
         blocks = [block for block in message.content_blocks if block["type"] not in _CALLS]
@@ -64,7 +74,20 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
         invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]
         metadata = {**message.response_metadata, "output_version": "v1"}
         return message.model_copy(update={"content": [*plain, *calls, *invalid], "response_metadata": metadata})
-    return _unblocked(message) if own == "v1" and isinstance(message.content, list) else message
+    if own != "v1" or not isinstance(message.content, list):
+        return message
+    text = _unblocked(message)
+    return text if _said(text) == _said(message) else message
+
+
+def _said(message: AIMessage) -> list[Any]:
+    """What a message's standard blocks say: which there are, and what only blocks can hold (signatures, citations).
+
+    Reasoning without a signature needs no block: it stands under `reasoning_content`.
+    """
+    blocks: list[Any] = message.content_blocks
+    said = [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
+    return [one for one in said if one != ("reasoning", None, None)]
 
 
 def _unblocked(message: AIMessage) -> AIMessage:

@@ -21,6 +21,8 @@ __all__ = ["RunOutput", "sum_chunks"]
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"})
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
+_EMPTY = AIMessageChunk(content="", tool_calls=[], invalid_tool_calls=[], tool_call_chunks=[])
+
 
 def sum_chunks(chunks: Sequence[Any]) -> AIMessage:
     """The message that the chunks of a stream make together, in one step: linear where `+` one by one is not."""
@@ -48,6 +50,7 @@ class RunOutput:
         self._message: AIMessage | None = None
         self._indices: dict[object, int] = {}
         self._next_index = 0
+        self._listed = False
         self._handed_out: list[BaseMessage] = []
         self._delivered = 0
 
@@ -61,25 +64,29 @@ class RunOutput:
                 return []
             clean = derived(chunk, {"id": None, "response_metadata": {}, "additional_kwargs": {}})
             return self._separated(clean, content)
-        return self._general(content, extra)
+        return self._general(content, extra, chunk.response_metadata)
 
     def whole(self, message: AIMessage) -> list[AIMessageChunk]:
         """The outward form of a turn that came as one message."""
-        return self._general(message.content, message.additional_kwargs)
+        return self._general(message.content, message.additional_kwargs, message.response_metadata)
 
-    def _general(self, content: str | list[Any], extra: dict[str, Any]) -> list[AIMessageChunk]:
+    def _general(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> list[AIMessageChunk]:
         kept = {key: value for key, value in extra.items() if isinstance(value, str)}
         if isinstance(content, list):
             content = [self._renumbered(block) for block in content if not _is_call(block)]
         if not content and not kept:
             return []
         first = _first_text(content) if self._separator_due else 0
-        before = [self._made(content[:first], {})] if first else []  # reasoning: the separator stands right before the text
-        chunk = self._made(content[first:], kept)
+        before = [self._made(content[:first], {}, metadata)] if first else []  # reasoning: the separator stands right before the text
+        chunk = self._made(content[first:], kept, metadata)
         return [*before, *self._separated(chunk, text_of(chunk))]
 
-    def _made(self, content: str | list[Any], extra: dict[str, Any]) -> AIMessageChunk:
-        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=self._version())
+    def _made(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> AIMessageChunk:
+        of_blocks = {}
+        if isinstance(content, list):
+            self._listed = True
+            of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata}
+        return derived(_EMPTY, {"content": content, "additional_kwargs": extra, "response_metadata": {**of_blocks, **self._version()}})
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}
@@ -94,7 +101,8 @@ class RunOutput:
         return [self._text(self._separator), chunk] if due else [chunk]
 
     def _text(self, text: str) -> AIMessageChunk:
-        if not self._blocks:
+        """Text of the run's own, as a block where the run's content is blocks."""
+        if not self._blocks and not self._listed:
             return AIMessageChunk(content=text)
         block = {"type": "text", "text": text, "index": self._new_index()}
         return AIMessageChunk(content=[block], response_metadata=self._version())
@@ -164,7 +172,7 @@ class RunOutput:
         brought: dict[str, Any] = {"messages": []} if self._carry else {}
         calls = [_call_chunk(call, self._new_index()) for call in outcome.pending]
         chunk = AIMessageChunk(
-            content=[{"type": "tool_call_chunk", **call} for call in calls] if self._blocks else "",
+            content=self._call_blocks(message, calls),
             id=message.id,
             additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
             response_metadata={**metadata, KEY: {**self._records(outcome.pending), **brought, **run}, **self._version()},
@@ -175,6 +183,14 @@ class RunOutput:
         if not self._carry:
             remember(chunk, [])
         return chunk
+
+    def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:
+        """The calls left to the caller, where the content of messages holds calls too."""
+        if self._blocks:
+            return [{"type": "tool_call_chunk", **call} for call in calls]
+        wanted = {call["id"] for call in calls}
+        blocks = [block for block in message.content if isinstance(block, dict) and _is_call(block) and block.get("id") in wanted]
+        return [{**block, "index": self._new_index()} for block in blocks] or ""
 
     def _records(self, pending: Sequence[ToolCallRecord]) -> dict[str, Any]:
         """What is remembered of the calls left to the caller, so that they go back as the model wrote them."""

@@ -207,6 +207,8 @@ def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
 
 def is_forced(choice: Any) -> bool:
     """Whether a tool choice makes the model call a tool, so that keeping it would never let a run end."""
+    if isinstance(choice, Mapping):
+        choice = choice.get("type")
     return not (isinstance(choice, str | None) and choice in _FREE_CHOICES)
 
 

@@ -55,8 +55,9 @@ class Turn:
     def _generation(self, message: AIMessageChunk) -> ChatGenerationChunk:
         if self._writer is not None:
             return ChatGenerationChunk(message=self._writer.chunk(message))
-        if type(message.content) is str and not message.response_metadata:
-            return derived(_TEXT, {"message": message, "text": message.content})
+        text = _text_alone(message.content)
+        if text is not None and not message.response_metadata:
+            return derived(_TEXT, {"message": message, "text": text})
         return ChatGenerationChunk(message=message)
 
     def result(self, chunks: Sequence[AIMessage]) -> ChatResult:
@@ -90,6 +91,15 @@ def tool_name(tool: Mapping[str, Any]) -> str:
     nested = tool.get("function") or tool.get("custom")
     inner = nested if isinstance(nested, Mapping) else tool
     return str(inner.get("name") or tool.get("type") or "")
+
+
+def _text_alone(content: str | list[Any]) -> str | None:
+    """Content that is one text, as a string or as one block; None of any other. (Core would look for it at a higher price.)"""
+    if isinstance(content, str):
+        return content
+    block = content[0] if len(content) == 1 else None
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return text if isinstance(text, str) else None
 
 
 class _UsedIds:

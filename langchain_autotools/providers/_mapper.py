@@ -17,9 +17,12 @@ __all__ = ["Mapper", "StreamDecoder"]
 class StreamDecoder(Protocol):
     """Reads the events of one streamed reply.
 
-    One whose wire ends with an event of its own, not with `[DONE]`, has an attribute `ended` that says whether it has come; that
-    event brings no chunk.
+    Attributes:
+        ended: Whether the wire's own end marker has come, where that is one of its events; that event brings no chunk, unless it is a
+            whole body. Always false where the end is marked otherwise.
     """
+
+    ended: bool
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         """Take one event; returns what it brings, or None. An error in the stream is raised."""

@@ -90,9 +90,9 @@ class ReplyReader:
             chunk = feed(event)
             if chunk is not None:
                 yield chunk
-            elif getattr(self._decoder, "ended", False):  # the wire's end marker is one of its events
-                self.done = True
-                return
+            elif self._decoder.ended:  # the wire's end marker is one of its events
+                break
+        self.done = self._decoder.ended
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:

@@ -22,8 +22,11 @@ from ._refusal import ModelRefusalError
 
 __all__ = ["call_parser", "is_pydantic", "json_parser", "structured"]
 
+_AT_ITS_LIMIT = "the reply reached its token limit before it was complete: raise max_tokens, or ask for less"
 _CUT = {
-    "length": "the reply reached its token limit before it was complete: raise max_tokens, or ask for less",
+    "length": _AT_ITS_LIMIT,
+    "max_tokens": _AT_ITS_LIMIT,
+    "model_context_window_exceeded": "the reply filled the model's context before it was complete: send less",
     "incomplete": "the reply broke off before it was complete",
 }
 _FENCED = re.compile(r"\A```(?:json)?\s*\n(?P<body>.*?)\n?\s*```\Z", re.DOTALL | re.IGNORECASE)

@@ -37,6 +37,9 @@ _CALL_BLOCKS = frozenset({"tool_call_chunk", "tool_call", "invalid_tool_call", "
 _NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})
 """What is said of a turn or a run here alone: a raw chunk that says it (a model inside a model) is not believed."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
+_FORM = "call_blocks"
+_OF_BLOCKS = ("model_provider", "output_version")
+"""What core reads content blocks by; `+` keeps it."""
 
 
 class TurnAccumulator:
@@ -89,6 +92,8 @@ class TurnAccumulator:
         extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
         if not (content or extra or metadata):
             return None
+        if isinstance(content, list):
+            metadata |= {name: chunk.response_metadata[name] for name in _OF_BLOCKS if name in chunk.response_metadata}
         return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
 
     def _whole(self, message: AIMessage) -> AIMessageChunk | None:
@@ -134,12 +139,13 @@ class TurnAccumulator:
             cut: Whether the stream broke off before the end that its wire marks.
         """
         blocked = CUT if cut else self._blocked()
+        form = self._own.pop(_FORM, None)
         records, chunks = self._calls(blocked)
         verdict = {"calls": records, "blocked": blocked} if records or blocked is not None else {}
         if verdict or self._own:
             self._metadata[KEY] = {**self._own, **verdict}
         return AIMessageChunk(
-            content="",
+            content=_call_blocks(records, form) if form else "",
             id=self._id,
             usage_metadata=self._usage,
             response_metadata=self._metadata,
@@ -189,6 +195,27 @@ def _record(call: AssembledCall, identifier: str, blocked: str | None) -> dict[s
     if call.extra:
         record["extra"] = dict(call.extra)
     return record
+
+
+def _call_blocks(records: list[dict[str, Any]], form: Mapping[str, Any]) -> list[str | dict[Any, Any]]:
+    """The calls that may run as content blocks, of a wire whose messages hold them there: LangChain's core looks for them.
+
+    Args:
+        records: The turn's calls.
+        form: The blocks' `type`, and the first free block number.
+    """
+    runnable = [record for record in records if record["ok"]]
+    return [
+        {
+            **record.get("extra", {}),
+            "type": form["type"],
+            "id": record["id"],
+            "name": record["name"],
+            "input": strict_json(record["arguments"]),
+            "index": number,
+        }
+        for number, record in enumerate(runnable, form["first"])
+    ]
 
 
 def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:

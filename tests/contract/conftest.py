@@ -10,7 +10,7 @@ import pytest
 
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
 from tests.contract.wires import WIRES, Wire
-from tests.support.openai_server import OpenAIServer, Script
+from tests.support.scripted_server import Script, ScriptedServer
 
 
 @pytest.fixture(params=WIRES, ids=[wire.name for wire in WIRES])
@@ -23,7 +23,7 @@ def wire(request: pytest.FixtureRequest) -> Wire:
 def start(wire: Wire) -> Iterator[Start]:
     """A function from a script and constructor arguments to a conversation. Afterwards: no request was refused."""
     with ExitStack() as stack:
-        servers: list[OpenAIServer] = []
+        servers: list[ScriptedServer] = []
 
         def begin(script: Script, **model: Any) -> Talk:
             server = stack.enter_context(wire.serve(script))

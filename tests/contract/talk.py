@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, mess
 
 from langchain_autotools import new_messages
 from tests.contract.wires import Results, Wire
-from tests.support.openai_server import OpenAIServer
+from tests.support.scripted_server import ScriptedServer
 
 WAYS = ("invoke", "stream", "ainvoke", "astream")
 
@@ -23,7 +23,7 @@ class Talk:
     """A model and the server it talks to."""
 
     wire: Wire
-    server: OpenAIServer
+    server: ScriptedServer
     model: Any
 
     def results(self, request: int = -1) -> Results:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_autotools import ChatOpenAI
+from langchain_autotools import ChatAnthropic, ChatOpenAI
+from tests.support.anthropic_server import AnthropicServer
 from tests.support.http_server import Exchange
-from tests.support.openai_server import OpenAIServer, Script
+from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
+from tests.support.scripted_server import Script, ScriptedServer
 
 Results = list[tuple[str, str]]
 
@@ -29,7 +31,7 @@ class Wire:
     """
 
     name: str
-    serve: Callable[[Script], OpenAIServer]
+    serve: Callable[[Script], ScriptedServer]
     model: Callable[..., Any]
     messages: Callable[[Exchange], bytes]
     results: Callable[[Exchange], Results]
@@ -92,6 +94,20 @@ def _responses_text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
+def _anthropic_model(server: AnthropicServer, **more: Any) -> ChatAnthropic:
+    return ChatAnthropic(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, **more})
+
+
+def _anthropic_results(exchange: Exchange) -> Results:
+    blocks = [block for block in exchange.json["messages"][-1]["content"] if block["type"] == "tool_result"]
+    return [(block["tool_use_id"], _openai_text(block)) for block in blocks]
+
+
+def _anthropic_question(exchange: Exchange) -> str:
+    users = [message for message in exchange.json["messages"] if message["role"] == "user"]
+    return next(text for text in map(_openai_text, reversed(users)) if text)
+
+
 WIRES = (
     Wire(
         name="openai-chat",
@@ -108,5 +124,13 @@ WIRES = (
         messages=lambda exchange: raw_value(exchange.body, "input"),
         results=_responses_results,
         question=_responses_question,
+    ),
+    Wire(
+        name="anthropic",
+        serve=AnthropicServer,
+        model=_anthropic_model,
+        messages=lambda exchange: raw_value(exchange.body, "messages"),
+        results=_anthropic_results,
+        question=_anthropic_question,
     ),
 )

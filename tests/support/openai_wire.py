@@ -40,7 +40,7 @@ class Asked:
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:
     """The HTTP reply that says `reply` in the form that was asked for."""
     if isinstance(reply, Cut):
-        return cut(reply_to(asked, reply.reply), reply.after, reply.drop)
+        return cut_reply(reply_to(asked, reply.reply), reply.after, reply.drop)
     if isinstance(reply, Failure):
         return failure(reply)
     if isinstance(reply, Raw):
@@ -177,8 +177,8 @@ def whole_reply(number: int, body: Mapping[str, Any], holds: Sequence[Gate | Pau
     return HttpReply([*holds, text], headers=headers, framing="chunked" if holds else "length")
 
 
-def cut(reply: HttpReply, after: int, drop: bool) -> HttpReply:
-    """A reply that ends after this many bytes of its body."""
+def cut_reply(reply: HttpReply, after: int, drop: bool) -> HttpReply:
+    """The reply, broken off after so many bytes of its body."""
     parts: list[Part] = []
     left = after
     for part in reply.parts:

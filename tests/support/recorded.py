@@ -35,6 +35,11 @@ class Recording:
         return "streamed" in self.tags
 
     @property
+    def body_json(self) -> Any:
+        """A whole body, parsed."""
+        return json.loads(self.body)
+
+    @property
     def failed(self) -> bool:
         """Whether the reply is an error, as a status or inside the stream."""
         return self.expected["error"] is not None

@@ -30,10 +30,12 @@ class ResponsesServer(OpenAIServer):
         super().__init__(script, rules=rules)
         self.memory = Memory()
 
-    def _checked(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
+    def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
+        """The parsed body, if the wire's rules and what was sent before take it."""
         return check_responses_request(exchange.body, rules, self.memory)
 
-    def _in_this_wire(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
+    def encode(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
+        """The reply in the words of the Responses API."""
         asked = Asked(exchange.number, body)
         turn = reply.reply if isinstance(reply, Cut) else reply
         if isinstance(turn, Turn):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.support.http_server import HttpReply, Part
-from tests.support.openai_wire import cut, failure, stream_reply, whole_reply
+from tests.support.openai_wire import cut_reply, failure, stream_reply, whole_reply
 from tests.support.script import Cut, Events, Failure, Raw, Reply, Turn
 
 Item = dict[str, Any]
@@ -44,7 +44,7 @@ class Asked:
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:
     """The HTTP reply that says `reply` in the form that was asked for."""
     if isinstance(reply, Cut):
-        return cut(reply_to(asked, reply.reply), reply.after, reply.drop)
+        return cut_reply(reply_to(asked, reply.reply), reply.after, reply.drop)
     if isinstance(reply, Failure):
         return failure(reply)
     if isinstance(reply, Raw):

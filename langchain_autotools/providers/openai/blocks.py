@@ -10,10 +10,10 @@ Wire facts: a part is one of text, image_url, input_audio and file; files go as 
 import base64
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ...errors import UnsupportedFeatureError
+from .._sources import MAGIC, Source, extra, holders, joined, source_of
 
 __all__ = ["Part", "part_of", "source_of", "text_part", "unsupported"]
 
@@ -21,7 +21,6 @@ Part = dict[str, Any]
 
 _PROMPT_CACHE = "prompt_cache_breakpoint"  # a key that the vendor takes on any part
 
-_MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
 _AUDIO_FORMATS = {"mpeg": "mp3", "x-mp3": "mp3", "x-mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
 _EXTENSIONS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "text/html": "html", "application/json": "json"}
 
@@ -56,75 +55,8 @@ def part_of(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
     convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None
     if convert is None:
         raise unsupported(kind)
-    kept = {key: holder[key] for holder in _holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
+    kept = {key: holder[key] for holder in holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
     return {**convert(block), **kept}
-
-
-# ---------------------------------------------------------------------------------------------- where a block's data is
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where the data of a block is: exactly one of url, data (base64), file_id and text, where the block is well formed."""
-
-    url: str | None = None
-    data: str | None = None
-    file_id: str | None = None
-    text: str | None = None
-    mime_type: str | None = None
-
-
-def source_of(block: Mapping[str, Any]) -> _Source:
-    """Where the data of a media block is, in any vendor's form."""
-    nested = block.get("source")
-    if isinstance(nested, Mapping):  # Anthropic
-        kind = nested.get("type")
-        data = nested.get("data")
-        return _Source(
-            url=nested.get("url"),
-            data=_base64(data) if kind == "base64" else None,
-            file_id=nested.get("file_id"),
-            text=data if kind == "text" else _joined(nested.get("content")) if kind == "content" else None,
-            mime_type=nested.get("media_type"),
-        )
-    v0 = block.get("source_type")
-    url = block.get("url") or block.get("file_uri")
-    data = block.get("base64") if block.get("base64") is not None else block.get("data")
-    source = _Source(
-        url=url if v0 in (None, "url", "text") else None,
-        data=_base64(data) if v0 in (None, "base64") and data is not None else None,
-        file_id=block.get("id") if v0 == "id" else block.get("file_id"),
-        text=block.get("text"),
-        mime_type=block.get("mime_type"),
-    )
-    return _from_data_url(source) if source.url and source.url.startswith("data:") else source
-
-
-def _base64(data: Any) -> str | None:
-    return base64.b64encode(data).decode() if isinstance(data, bytes) else data
-
-
-def _from_data_url(source: _Source) -> _Source:
-    head, _, data = (source.url or "").partition(",")
-    mime_type = head.removeprefix("data:").partition(";")[0] or source.mime_type
-    return _Source(data=data, mime_type=mime_type) if head.endswith(";base64") else source
-
-
-def _joined(content: Any) -> str | None:
-    if isinstance(content, list):
-        return "\n".join(str(item.get("text", "")) for item in content if isinstance(item, Mapping))
-    return content if isinstance(content, str) else None
-
-
-def _holders(block: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Where a block may carry a value: the `metadata` of v0, the `extras` of v1, the block itself."""
-    return [holder for holder in (block.get("metadata"), block.get("extras"), block) if isinstance(holder, Mapping)]
-
-
-def _extra(block: Mapping[str, Any], *names: str) -> Any:
-    """The value of the first of `names` that the block carries anywhere."""
-    values = (holder[name] for name in names for holder in reversed(_holders(block)) if holder.get(name))
-    return next(values, None)
 
 
 # ---------------------------------------------------------------------------------------------- text
@@ -148,7 +80,7 @@ def _output(block: Mapping[str, Any]) -> Part:
 
 def _search_result(block: Mapping[str, Any]) -> Part:
     head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
-    return text_part("\n".join(line for line in (head, _joined(block.get("content"))) if line))
+    return text_part("\n".join(line for line in (head, joined(block.get("content"))) if line))
 
 
 def _titled(block: Mapping[str, Any], text: str) -> Part:
@@ -165,14 +97,14 @@ def _image(block: Mapping[str, Any]) -> Part:
         return _image_part(source.url, block)
     if source.data is None:
         raise unsupported(block.get("type"), "an image needs a URL or base64 data")
-    mime_type = source.mime_type or next((mime for head, mime in _MAGIC.items() if source.data.startswith(head)), None)
+    mime_type = source.mime_type or next((mime for head, mime in MAGIC.items() if source.data.startswith(head)), None)
     if mime_type is None:
         raise unsupported(block.get("type"), "its mime_type is missing")
     return _image_part(f"data:{mime_type};base64,{source.data}", block)
 
 
 def _image_part(url: str, block: Mapping[str, Any]) -> Part:
-    detail = _extra(block, "detail")
+    detail = extra(block, "detail")
     return {"type": "image_url", "image_url": {"url": url, **({"detail": detail} if detail else {})}}
 
 
@@ -228,11 +160,11 @@ def _document(block: Mapping[str, Any]) -> Part:
     raise unsupported(block.get("type"), "a file needs base64 data or the id of an uploaded file; chat completions takes no file URL")
 
 
-def _file_data(block: Mapping[str, Any], source: _Source) -> Part:
+def _file_data(block: Mapping[str, Any], source: Source) -> Part:
     """A file as data. The vendor asks for a name; where there is none, one is made from the media type."""
     mime_type = source.mime_type or "application/pdf"
     extension = _EXTENSIONS.get(mime_type, mime_type.rpartition("/")[2])
-    name = _extra(block, "filename", "name", "title") or f"file.{extension}"
+    name = extra(block, "filename", "name", "title") or f"file.{extension}"
     return {"type": "file", "file": {"filename": name, "file_data": f"data:{mime_type};base64,{source.data}"}}
 
 

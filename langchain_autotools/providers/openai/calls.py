@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...messages import ToolCallRecord
-from .wire_json import dumps, read_object
+from .._json import dumps, read_object
 
 __all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "derived_id", "encode_call", "legal_arguments", "legal_id", "legal_name", "wire_ids"]
 

@@ -4,10 +4,8 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from importlib import metadata
+from functools import partial
 from typing import Any, Literal, Self, cast
-from urllib.parse import urlsplit
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
@@ -18,8 +16,10 @@ from pydantic import PrivateAttr, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
+from .._errors import secret_values
 from .._structured import call_parser, is_pydantic, json_parser, structured
 from .._tokens import estimate, messages_tokens
+from .._version import DISTRIBUTION, installed_version
 from .client import Clients, ClientSettings, apost, post
 from .errors import error_table, is_secret_header
 from .forms import FormKey, RequestForms, origin_of, public_url
@@ -31,8 +31,6 @@ from .structured import response_format
 from .tools import format_tool, format_tool_choice, tool_name
 
 __all__ = ["ChatOpenAI"]
-
-_DISTRIBUTION = "langchain-autotools-chat"
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 
@@ -59,9 +57,9 @@ class ChatOpenAI(OpenAIParameters):
 
     @model_validator(mode="after")
     def _set_autotools_openai_version(self) -> Self:
-        version = _installed_version()
+        version = installed_version()
         if version:
-            self._add_version(_DISTRIBUTION, version)
+            self._add_version(DISTRIBUTION, version)
         return self
 
     # ------------------------------------------------------------------------------------------ requests
@@ -263,9 +261,7 @@ class ChatOpenAI(OpenAIParameters):
         """Texts that must not stand in an error."""
         given = self.openai_api_key.get_secret_value() if isinstance(self.openai_api_key, SecretStr) else self.openai_api_key
         key = [given] if isinstance(given, str) else []
-        headers = [value for name, value in (self.default_headers or {}).items() if is_secret_header(name)]
-        password = urlsplit(self.openai_proxy).password if self.openai_proxy else None
-        return [*key, *headers, *([password] if password else [])]
+        return [*key, *secret_values(self.default_headers, self.openai_proxy)]
 
     def __getstate__(self) -> dict[Any, Any]:
         """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
@@ -285,11 +281,3 @@ class ChatOpenAI(OpenAIParameters):
         """A copy that uses the same HTTP clients: they hold locks and connections, which cannot be copied."""
         shared = {id(client): client for client in (self.http_client, self.http_async_client) if client is not None}
         return super().__deepcopy__({**(memo or {}), **shared})
-
-
-@cache
-def _installed_version() -> str | None:
-    try:
-        return metadata.version(_DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        return None

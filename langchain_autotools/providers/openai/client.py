@@ -6,20 +6,15 @@ return: so the body is sent as we encoded it and the reply's bytes come as they 
 """
 
 import asyncio
-import atexit
 import inspect
-import os
-import threading
-import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
+from .._clients import Clients, shared_async_client, shared_client
 from .errors import http_library
 
 if TYPE_CHECKING:
@@ -28,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["ApiKey", "ClientSettings", "Clients", "apost", "post"]
 
 ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
-
-_NO_LOOP = object()
 
 
 @dataclass(frozen=True)
@@ -65,7 +58,7 @@ class ClientSettings:
 
         if _is_asynchronous(self.api_key):
             raise ConfigurationError("the api_key is an asynchronous function: use ainvoke and astream, or give a key or a plain function")
-        http_client = self.http_client or _pools.get(self.proxy, lambda: _pool(self.proxy))
+        http_client = self.http_client or shared_client(openai, self.proxy)
         key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
         return openai.OpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
 
@@ -77,7 +70,7 @@ class ClientSettings:
         """
         import openai
 
-        http_client = self.http_async_client or _pools.get(self.proxy, lambda: _LoopPool(self.proxy), loop).client
+        http_client = self.http_async_client or shared_async_client(openai, self.proxy, loop)
         key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
         if callable(key) and not _is_asynchronous(key):
             key = _in_thread(cast("Callable[[], str]", key))
@@ -98,93 +91,6 @@ def _in_thread(get_key: Callable[[], str]) -> Callable[[], Awaitable[str]]:
         return await asyncio.to_thread(get_key)
 
     return get
-
-
-# ---------------------------------------------------------------------------------------------- what is kept
-
-
-class Clients:
-    """Keeps what was made once per key, process and event loop. Safe for threads; copies share it, pickles do not hold it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._entries: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
-
-    def get(self, key: Hashable, make: Callable[[], Any], loop: asyncio.AbstractEventLoop | None = None) -> Any:
-        """What was made for `key`, here and in this loop; made now where there is nothing."""
-        owner: Any = loop or _NO_LOOP
-        place = (key, os.getpid(), id(owner))  # a forked process must not share its parent's connections
-        entry = self._entries.get(place)
-        if entry is None or entry[0]() is not owner:  # another loop has taken the id of one that is gone
-            with self._lock:
-                self._forget_ended_loops()
-                entry = self._entries.get(place)
-                if entry is None:
-                    entry = (weakref.ref(loop) if loop else lambda: _NO_LOOP, make())
-                    self._entries[place] = entry
-        return entry[1]
-
-    def _forget_ended_loops(self) -> None:
-        for place, (owner, _) in list(self._entries.items()):
-            loop = owner()
-            if loop is None or (loop is not _NO_LOOP and loop.is_closed()):
-                del self._entries[place]
-
-    def close(self) -> None:
-        """Close what was made for threads."""
-        with self._lock:
-            for owner, client in self._entries.values():
-                if owner() is _NO_LOOP:
-                    client.close()
-            self._entries.clear()
-
-    def __copy__(self) -> "Clients":
-        return self
-
-    def __deepcopy__(self, memo: Any) -> "Clients":
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Clients, ())
-
-
-_pools = Clients()
-"""Connection pools by proxy, shared by all models: a key or model of its own needs no connection of its own."""
-atexit.register(_pools.close)
-
-
-@cache
-def _trusted() -> Any:
-    """What makes certificates trusted; one for all pools, because reading them takes longer than a request."""
-    return http_library().create_ssl_context()
-
-
-def _pool(proxy: str | None) -> Any:
-    import openai
-
-    return openai.DefaultHttpxClient(proxy=proxy, verify=_trusted())
-
-
-class _LoopPool:
-    """A connection pool of one event loop. It is closed when the loop ends, and when nobody holds it any more.
-
-    A suspended asynchronous generator does that: its loop closes it in `shutdown_asyncgens`, which `asyncio.run` calls at its end.
-    """
-
-    def __init__(self, proxy: str | None) -> None:
-        import openai
-
-        self.client = openai.DefaultAsyncHttpxClient(proxy=proxy, verify=_trusted())
-        self._guard = self._closing(self.client)
-        with suppress(StopIteration):  # it comes to its `yield` without waiting for anything
-            self._guard.__anext__().send(None)
-
-    @staticmethod
-    async def _closing(client: Any) -> AsyncGenerator[None, None]:
-        try:
-            yield
-        finally:
-            await client.aclose()
 
 
 # ---------------------------------------------------------------------------------------------- requests

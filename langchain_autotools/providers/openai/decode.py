@@ -11,26 +11,20 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
-from ...messages import KEY, derived
+from ...messages import KEY
+from .._json import dumps
+from .._raw_chunk import raw_chunk
 from .calls import CUSTOM, CUSTOM_ARGUMENT
 from .encode import REASONING_KEYS, THINKING_PART
 from .parts import AudioParts, LogProbabilities, ReasoningDetails
 from .usage import usage_metadata
-from .wire_json import dumps
 
-__all__ = ["ChatCompletionsDecoder", "chunk_template", "decode_body"]
+__all__ = ["ChatCompletionsDecoder", "decode_body"]
 
 _METADATA = ("system_fingerprint", "service_tier", "citations", "search_results")
 _LISTS = ("annotations", "executed_tools", "images")
 # Two choices of one reply may both number their calls from 0.
 _CHOICE_OFFSET = 1_000_000
-
-
-def chunk_template() -> AIMessageChunk:
-    """What the chunks of one stream are copies of. A copy costs a fraction of validating a new chunk, and this is the hot path."""
-    return AIMessageChunk(
-        content="", additional_kwargs={}, response_metadata={}, id=None, tool_calls=[], invalid_tool_calls=[], tool_call_chunks=[]
-    )
 
 
 def _plain_text(event: Mapping[str, Any]) -> str | None:
@@ -69,7 +63,12 @@ class ChatCompletionsDecoder:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
         provider: The `model_provider` of the reply.
         choices: How many alternatives were asked for.
+
+    Attributes:
+        ended: False: the end of this wire's streams is marked outside its events.
     """
+
+    ended = False
 
     def __init__(self, *, origin: str = "", provider: str = "openai", choices: int = 1) -> None:
         self._origin = origin
@@ -92,7 +91,6 @@ class ChatCompletionsDecoder:
         self._details = ReasoningDetails()
         self._log_probabilities = LogProbabilities()
         self._custom: set[Any] = set()
-        self._template = chunk_template()
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         """Take one event; returns the text, reasoning and fragments of calls that it brings, or None.
@@ -101,10 +99,7 @@ class ChatCompletionsDecoder:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
         """
         text = _plain_text(event) if self._fast else None
-        return self._read(event) if text is None else self._chunk(text, {})
-
-    def _chunk(self, text: str, extra: dict[str, Any]) -> AIMessageChunk:
-        return derived(self._template, {"content": text, "additional_kwargs": extra, "response_metadata": {}, "id": self._id})
+        return self._read(event) if text is None else raw_chunk(text, {}, self._id)
 
     def done(self) -> None:
         """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
@@ -127,7 +122,7 @@ class ChatCompletionsDecoder:
             return None
         known = self._id is not None and self._model is not None
         self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
-        return self._chunk("".join(texts), extra)
+        return raw_chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Mapping[str, Any]) -> None:
         """What is true of the reply as a whole: said at its start, at its end or in every event."""
@@ -265,7 +260,7 @@ class ChatCompletionsDecoder:
             raise StreamError("the reply held no events")
         if self._finish_reason is None and not self._done:
             self._finish_reason = "incomplete"
-        chunk = self._chunk("", self._last_extra())
+        chunk = raw_chunk("", self._last_extra(), self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._metadata.get("service_tier"))

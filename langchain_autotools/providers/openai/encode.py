@@ -19,9 +19,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 
 from ...errors import UnsupportedFeatureError
 from ...messages import KEY, calls_of
+from .._json import dumps, to_bytes
 from .blocks import Part, part_of, text_part
 from .calls import Ids, encode_call, legal_id, legal_name, wire_ids
-from .wire_json import dumps, to_bytes
 
 __all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "said", "unanswered"]
 

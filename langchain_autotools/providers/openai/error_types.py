@@ -35,6 +35,8 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
+from .._errors import make_error_class
+
 __all__ = [
     "OpenAIAPIError",
     "OpenAIAuthenticationError",
@@ -139,5 +141,4 @@ def error_class(name: str) -> type[Any]:
     """The class of this name; imports the SDK."""
     import openai
 
-    parent, meaning, text = _PARENTS[name]
-    return type(name, (getattr(openai, parent), meaning), {"__module__": _PUBLIC_MODULE, "__doc__": text, "retry_after": None})
+    return make_error_class(openai, name, _PARENTS[name], _PUBLIC_MODULE)

@@ -7,15 +7,11 @@ langchain-openai uses: `from langchain_autotools.providers.openai.errors import 
 wait (`retry_after`, seconds or None).
 """
 
-import json
-import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.exceptions import ModelError
-
-from ...retry import is_transient, retry_after, should_retry
+from .. import _clients
+from .._errors import Family, is_secret_header, labels_of
 from .._refusal import ModelRefusalError
 from .error_types import error_class, error_names
 
@@ -107,10 +103,6 @@ _OVERFLOW_TEXTS = (
 _NEVER_RETRIED = frozenset({"insufficient_quota"})  # a 429 that lasts until somebody pays
 _ALWAYS_RETRIED = frozenset({"tool_use_failed"})  # the model wrote an unreadable call: its next try may be readable (quirks T-07)
 
-_HIDDEN = "***"
-_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
-_SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
-
 
 def __getattr__(name: str) -> Any:
     if name in error_names():
@@ -118,14 +110,28 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def http_library() -> Any:
-    """The HTTP library under the installed SDK, `httpx` or `httpx2`: the one that its public client class is made of."""
+def _sdk() -> Any:
     import openai
 
-    return sys.modules[openai.DefaultHttpxClient.__bases__[0].__module__.partition(".")[0]]
+    return openai
 
 
-# ---------------------------------------------------------------------------------------------- what the SDK raises
+_FAMILY = Family(
+    sdk=_sdk,
+    error_class=error_class,
+    prefix="OpenAI",
+    by_status=_BY_STATUS,
+    status_of_label=_STATUS_OF_CODE,
+    overflow_labels=_OVERFLOW_CODES,
+    overflow_texts=_OVERFLOW_TEXTS,
+    never_retried=_NEVER_RETRIED,
+    always_retried=_ALWAYS_RETRIED,
+)
+
+
+def http_library() -> Any:
+    """The HTTP library under the installed SDK, `httpx` or `httpx2`."""
+    return _clients.http_library(_sdk())
 
 
 def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
@@ -134,106 +140,7 @@ def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callab
     Args:
         secrets: Texts that must not stand in any error.
     """
-    import openai
-
-    hidden = list(secrets)
-    table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {
-        openai.APIError: lambda error: _typed(error, hidden),
-        TimeoutError: _timed_out,
-    }
-    for name in ("httpx", "httpx2"):
-        library = sys.modules.get(name)
-        if library is not None:
-            table[library.TimeoutException] = _timed_out
-            table[library.TransportError] = _disconnected
-            table[library.DecodingError] = _disconnected
-    return table
-
-
-def _typed(error: Any, secrets: list[str]) -> Exception:
-    """The error as one of ours; one that already is, or that says nothing of the transport, stays itself."""
-    import openai
-
-    _hide(error, [*secrets, *_sent_secrets(error)])
-    same: Exception = error
-    if isinstance(error, ModelError):
-        return same
-    if isinstance(error, openai.APITimeoutError):
-        return _timed_out(error)
-    if isinstance(error, openai.APIConnectionError):
-        return _disconnected(error.__cause__ or error, error.request)
-    if isinstance(error, openai.APIStatusError):
-        return _status_error(_worded(error), error.response, error.body)
-    return same
-
-
-def _worded(error: Any) -> str:
-    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that."""
-    message = str(error.message)
-    detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
-    return f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
-
-
-def _timed_out(error: Any) -> Exception:
-    new: Any = error_class("OpenAITimeoutError")(request=_request_of(error))
-    new.message = f"{new.message} ({_reason(error.__cause__ or error)})"
-    new.args = (new.message,)
-    timed_out: Exception = new
-    return timed_out
-
-
-def _disconnected(error: Any, request: Any = None) -> Exception:
-    request = request or _request_of(error)
-    place = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
-    new: Exception = error_class("OpenAIConnectionError")(message=f"No reply from {place} ({_reason(error)})", request=request)
-    return new
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _request_of(error: Any) -> Any:
-    try:
-        return error.request
-    except (AttributeError, RuntimeError):  # an HTTP library's error that was made without its request
-        return http_library().Request("POST", "http://unknown")
-
-
-def _status_error(message: str, response: Any, body: Any) -> Exception:
-    status = response.status_code
-    labels = _labels(body)
-    name = _BY_STATUS.get(status) or ("OpenAIAPIError" if status >= 500 else "OpenAIStatusError")
-    if status in (400, 413, 422, 500) and _is_overflow(labels, message):
-        name = "OpenAIContextOverflowError"
-    new: Exception = error_class(name)(message, response=response, body=body)
-    new.retry_after = retry_after(response.headers)  # type: ignore[attr-defined]
-    new.is_retryable = name != "OpenAIContextOverflowError" and _may_succeed(status, labels, response.headers)  # type: ignore[attr-defined]
-    return new
-
-
-def _may_succeed(status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
-    """Whether the same request may succeed later: the server's word, then what is known of the code, then the status."""
-    said = should_retry(headers)
-    if said is not None:
-        return said
-    if labels & _NEVER_RETRIED:
-        return False
-    return bool(labels & _ALWAYS_RETRIED) or is_transient(status)
-
-
-def _labels(body: Any) -> frozenset[str]:
-    """The `code` and `type` of an error object."""
-    if not isinstance(body, Mapping):
-        return frozenset()
-    return frozenset(value for value in (body.get("code"), body.get("type")) if isinstance(value, str))
-
-
-def _is_overflow(labels: frozenset[str], message: str) -> bool:
-    return bool(labels & _OVERFLOW_CODES) or any(text in message for text in _OVERFLOW_TEXTS)
-
-
-# ---------------------------------------------------------------------------------------------- errors inside a reply
+    return _FAMILY.table(secrets)
 
 
 def error_from_body(error: Any, status: int | None = None) -> Exception:
@@ -248,62 +155,9 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
     Returns:
         One of this module's errors; an unknown one counts as the server's failure (500).
     """
-    body = error if isinstance(error, Mapping) else {"message": error}
-    message = body.get("message")
-    if not isinstance(message, str) or not message:
-        message = json.dumps(error, ensure_ascii=False, default=str)
-    library = http_library()
-    request = library.Request("POST", "http://unknown")
-    response = library.Response(status or _status_of(body, message), request=request)
-    return _status_error(message, response, dict(body))
+    return _FAMILY.from_body(error, status)
 
 
 def is_known_error(body: Mapping[str, Any]) -> bool:
     """Whether an error object says what kind of error it is."""
-    return any(value in _STATUS_OF_CODE for value in (body.get("code"), body.get("type")) if isinstance(value, str))
-
-
-def _status_of(body: Mapping[str, Any], message: str) -> int:
-    for value in (body.get("code"), body.get("status"), body.get("type")):
-        number = int(value) if isinstance(value, int | str) and str(value).isdecimal() else 0
-        if 400 <= number <= 599:
-            return number
-        if isinstance(value, str) and value in _STATUS_OF_CODE:
-            return _STATUS_OF_CODE[value]
-    return 400 if _is_overflow(_labels(body), message) else 500
-
-
-# ---------------------------------------------------------------------------------------------- secrets
-
-
-def is_secret_header(name: str) -> bool:
-    """Whether a header of this name is likely to hold a secret."""
-    return _SECRET_HEADER.search(name) is not None
-
-
-def _sent_secrets(error: Any) -> list[str]:
-    """The secrets that the failed request itself carried: a key that a function gave, headers of one call."""
-    headers = getattr(getattr(error, "request", None), "headers", None) or {}
-    values = [value for name, value in headers.items() if is_secret_header(name)]
-    return [*values, *(value.removeprefix("Bearer ") for value in values)]
-
-
-def _hide(error: Any, secrets: list[str]) -> None:
-    """Replace the secrets in an error's texts, in place: it stays the cause of the new one and is shown with it."""
-    long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
-    if not long_enough:
-        return
-    error.args = tuple(_hidden(value, long_enough) for value in error.args)
-    for name in ("message", "body"):
-        if hasattr(error, name):
-            setattr(error, name, _hidden(getattr(error, name), long_enough))
-
-
-def _hidden(value: Any, secrets: list[str]) -> Any:
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, _HIDDEN)
-        return value
-    if isinstance(value, Mapping):
-        return {key: _hidden(item, secrets) for key, item in value.items()}
-    return [_hidden(item, secrets) for item in value] if isinstance(value, list) else value
+    return any(label in _STATUS_OF_CODE for label in labels_of(body))

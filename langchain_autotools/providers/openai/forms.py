@@ -5,29 +5,17 @@ content of an assistant message that has only calls (null or the empty string), 
 (demanded by some, refused by others). The first refusal that names one of them changes the form, and the form is kept.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
+from .._origin import origin_of, public_url
 from .chat_completions import ChatCompletionsMapper
 
 __all__ = ["Form", "FormKey", "RequestForms", "origin_of", "public_url"]
 
 _OPAQUE_KEYS = ("reasoning_content", "reasoning_details", "reasoning_text", "reasoning", "thinking", "extra_content")
 _ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empty|required|missing)\b", re.IGNORECASE | re.DOTALL)
-
-
-def origin_of(base_url: str | None, model: str) -> str:
-    """A digest of the endpoint and model that a request goes to: opaque state goes back only where it came from."""
-    return hashlib.sha256(f"{public_url(base_url)}\n{model}".encode()).hexdigest()[:16]
-
-
-def public_url(url: str | None) -> str:
-    """A URL without what may be secret in it: user, password, query."""
-    parts = urlsplit(url or "")
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}" if url else ""
 
 
 class FormKey(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .._timeouts import read_timeout, request_timeout
 from .parameters import WIRE_NAMES, OpenAIParameters
 from .profiles import profile_of
 from .structured import response_format
@@ -12,7 +13,6 @@ __all__ = ["default_params", "read_timeout", "request_options", "request_params"
 _CLIENT_KEYWORDS = frozenset({"extra_headers", "extra_query", "timeout", "stream_usage", "extra_body"})
 # What LangChain users call it, and what the wire calls it now.
 _SYNONYMS = {"max_tokens": "max_completion_tokens", "model_name": "model", "stop_sequences": "stop"}
-_DEFAULT_READ_TIMEOUT = 600.0  # the SDK's
 
 
 def default_params(model: OpenAIParameters) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bo
 
 def request_options(model: OpenAIParameters, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
-    timeout = _timeout(kwargs.get("timeout") or model.request_timeout, model.stream_chunk_timeout if stream else None)
+    timeout = request_timeout(_sdk, kwargs.get("timeout") or model.request_timeout, model.stream_chunk_timeout if stream else None)
     options = {
         "headers": dict(kwargs.get("extra_headers") or {}),
         "params": {**(model.default_query or {}), **(kwargs.get("extra_query") or {})},
@@ -82,33 +82,7 @@ def request_options(model: OpenAIParameters, kwargs: Mapping[str, Any], *, strea
     return {name: value for name, value in options.items() if value not in (None, {})}
 
 
-def read_timeout(timeout: Any) -> float | None:
-    """How many seconds may pass between two bytes under a timeout; of None the SDK's default. None: any time."""
-    if timeout is None:
-        return _DEFAULT_READ_TIMEOUT
-    if isinstance(timeout, int | float):
-        return float(timeout)
-    read: float | None = timeout[1] if isinstance(timeout, tuple | list) else timeout.read
-    return read
+def _sdk() -> Any:
+    import openai
 
-
-def _timeout(timeout: Any, silence: float | None) -> Any:
-    """The timeout as the SDK takes it; `silence` shortens the time between two bytes."""
-    if silence is None and not isinstance(timeout, tuple | list):
-        return timeout
-    from openai import DEFAULT_TIMEOUT, Timeout
-
-    base = DEFAULT_TIMEOUT if timeout is None else timeout
-    connect, write, pool = (_part(base, name) for name in ("connect", "write", "pool"))
-    read = read_timeout(base)
-    if silence is not None:
-        read = silence if read is None else min(read, silence)
-    return Timeout(connect=connect, read=read, write=write, pool=pool)
-
-
-def _part(timeout: Any, name: str) -> float | None:
-    """One part of a timeout; a plain number stands for all of them, and (connect, read) leaves the rest to read."""
-    if isinstance(timeout, tuple | list):
-        return float(timeout[0] if name == "connect" else timeout[1])
-    part: float | None = timeout if isinstance(timeout, int | float) else getattr(timeout, name)
-    return part
+    return openai

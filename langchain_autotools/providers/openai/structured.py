@@ -6,12 +6,13 @@ beside it (OpenAI's guide to structured outputs, "Supported schemas").
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from ...errors import ConfigurationError
+from .._schemas import mapped
 from .._structured import is_pydantic
 
 __all__ = ["response_format"]
@@ -81,19 +82,6 @@ def _legal(name: str) -> str:
 
 # ---------------------------------------------------------------------------------------------- strict schemas
 
-_ONE = ("items", "not", "additionalProperties", "contains")
-_LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
-_NAMED = ("properties", "$defs", "definitions", "patternProperties")
-
-
-def _mapped(node: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """The schema with each schema directly inside it changed; data such as defaults and enums stays as it is."""
-    changed = dict(node)
-    changed |= {key: change(node[key]) for key in _ONE if isinstance(node.get(key), Mapping)}
-    changed |= {key: [change(item) for item in node[key]] for key in _LISTS if isinstance(node.get(key), list)}
-    changed |= {key: {name: change(item) for name, item in node[key].items()} for key in _NAMED if isinstance(node.get(key), Mapping)}
-    return changed
-
 
 def _has_free_keys(schema: Any) -> bool:
     """Whether a schema has an object whose keys are not known, which strict mode cannot express."""
@@ -103,7 +91,7 @@ def _has_free_keys(schema: Any) -> bool:
         nonlocal free
         if isinstance(node, Mapping):
             free = free or bool(node.get("additionalProperties")) or (node.get("type") == "object" and not node.get("properties"))
-            _mapped(node, look)
+            mapped(node, look)
         return node
 
     look(schema)
@@ -124,7 +112,7 @@ def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) 
             return {"$ref": reference}
         merged = {**definitions[name], **{key: value for key, value in node.items() if key != "$ref"}}
         return _closed(merged, definitions, (*inside, name))
-    closed = _mapped(node, lambda inner: _closed(inner, definitions, inside))
+    closed = mapped(node, lambda inner: _closed(inner, definitions, inside))
     closed.pop("default", None)  # of a required property a default says nothing, and the vendor refuses it
     if isinstance(node.get("properties"), Mapping):
         closed |= {"required": list(node["properties"]), "additionalProperties": False}

@@ -117,5 +117,5 @@ def test_the_installed_version_is_told_to_traces(monkeypatch: pytest.MonkeyPatch
     """Where the distribution is installed, its version stands in the metadata of every run."""
     from langchain_autotools.providers.openai import chat_model
 
-    monkeypatch.setattr(chat_model, "_installed_version", lambda: "1.2.3")
+    monkeypatch.setattr(chat_model, "installed_version", lambda: "1.2.3")
     assert (ChatOpenAI(model="any").metadata or {})["lc_versions"]["langchain-autotools-chat"] == "1.2.3"

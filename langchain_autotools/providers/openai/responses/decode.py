@@ -11,11 +11,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 
 from ....errors import StreamError
-from ....messages import KEY, derived
+from ....messages import KEY
+from ..._json import dumps
+from ..._raw_chunk import raw_chunk
 from ..calls import CUSTOM, CUSTOM_ARGUMENT
-from ..decode import chunk_template
 from ..usage import usage_metadata
-from ..wire_json import dumps
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
 from .slots import Slot, Slots
 
@@ -71,7 +71,6 @@ class ResponsesDecoder:
         self._id: str | None = None
         self._response: Mapping[str, Any] = {}
         self._slots = Slots()
-        self._template = chunk_template()
         self._finish_reason: str | None = "incomplete"
         self._rest: list[dict[str, Any]] = []
         self._unknown: dict[str, Any] | None = None
@@ -184,7 +183,7 @@ class ResponsesDecoder:
         return self._made(content, extra)
 
     def _made(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
-        return derived(self._template, {"content": content, "additional_kwargs": extra, "response_metadata": {}, "id": self._id})
+        return raw_chunk(content, extra, self._id)
 
     def _content(self, blocks: Iterable[dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
         """Blocks as a chunk's content and additional keywords, in the form that was asked for."""
@@ -286,6 +285,7 @@ class ResponsesDecoder:
     def _last_metadata(self, items: list[Item]) -> dict[str, Any]:
         known = {
             "model_provider": self._provider,
+            "output_version": "v1" if self._blocks else None,
             "id": self._response.get("id"),
             "model_name": self._response.get("model"),
             "finish_reason": self._finish_reason,

@@ -6,9 +6,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from ..._json import dumps_params, to_bytes
 from ..._memo import MessageMemo
 from ..tools import format_tool, format_tool_choice
-from ..wire_json import dumps_params, to_bytes
 from .decode import ResponsesDecoder, decode_body, responses_usage
 from .encode import Encoded, ItemEncoder, Waiting, still_waiting
 from .params import wire_choice, wire_tool

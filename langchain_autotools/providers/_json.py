@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import ConfigurationError
+from ..errors import ConfigurationError
 
 __all__ = ["dumps", "dumps_params", "read_object", "to_bytes"]
 

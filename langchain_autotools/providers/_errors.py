@@ -1,0 +1,240 @@
+"""What the vendors' SDKs of one make raise, as errors that are both the SDK's and LangChain's: how, for every such vendor.
+
+A vendor gives a `Family`: its SDK, its classes, and what its error objects mean. Here is what is the same for all: which error
+of the SDK becomes which class, whether the same request may succeed later, and that no secret stands in an error.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from langchain_core.exceptions import ModelError
+
+from ..retry import is_transient, retry_after, should_retry
+from ._clients import http_library
+
+__all__ = ["Family", "hide_secrets", "is_secret_header", "labels_of", "make_error_class", "secret_values"]
+
+_HIDDEN = "***"
+_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
+
+
+@dataclass(frozen=True)
+class Family:
+    """The errors of one vendor.
+
+    Attributes:
+        sdk: Gives the SDK's module, importing it.
+        error_class: The class of a name.
+        prefix: What the names of its classes begin with; `APIError`, `StatusError`, `ContextOverflowError`, `TimeoutError` and
+            `ConnectionError` follow it for what `by_status` does not name.
+        by_status: The names of classes by HTTP status.
+        status_of_label: The HTTP status that a `code` or `type` of an error object means.
+        overflow_labels: Codes and types that say the messages are too long.
+        overflow_texts: Texts that say so.
+        never_retried: Codes and types of errors that last, whatever their status.
+        always_retried: Codes and types of errors that pass, whatever their status.
+        envelope: The key under which a body holds its error object, where the SDK's errors read the whole body.
+    """
+
+    sdk: Callable[[], Any]
+    error_class: Callable[[str], type[Any]]
+    prefix: str
+    by_status: Mapping[int, str]
+    status_of_label: Mapping[str, int]
+    overflow_labels: frozenset[str] = frozenset()
+    overflow_texts: tuple[str, ...] = ()
+    never_retried: frozenset[str] = frozenset()
+    always_retried: frozenset[str] = frozenset()
+    envelope: str | None = None
+
+    # ------------------------------------------------------------------------------------------ what the SDK raises
+
+    def table(self, secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
+        """How `errors.map_errors` translates what the SDK, and the HTTP library while a body is read, raise.
+
+        Args:
+            secrets: Texts that must not stand in any error.
+        """
+        hidden = list(secrets)
+        table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {
+            self.sdk().APIError: lambda error: self._typed(error, hidden),
+            TimeoutError: self._timed_out,
+        }
+        for name in ("httpx", "httpx2"):
+            library = sys.modules.get(name)
+            if library is not None:
+                table[library.TimeoutException] = self._timed_out
+                table[library.TransportError] = self._disconnected
+                table[library.DecodingError] = self._disconnected
+        return table
+
+    def _typed(self, error: Any, secrets: list[str]) -> Exception:
+        """The error as one of ours; one that already is, or that says nothing of the transport, stays itself."""
+        sdk = self.sdk()
+        hide_secrets(error, [*secrets, *_sent_secrets(error)])
+        same: Exception = error
+        if isinstance(error, ModelError):
+            return same
+        if isinstance(error, sdk.APITimeoutError):
+            return self._timed_out(error)
+        if isinstance(error, sdk.APIConnectionError):
+            return self._disconnected(error.__cause__ or error, error.request)
+        if isinstance(error, sdk.APIStatusError):
+            return self._status_error(_worded(error), error.response, error.body)
+        return same
+
+    def _timed_out(self, error: Any) -> Exception:
+        new: Any = self.error_class(f"{self.prefix}TimeoutError")(request=self._request_of(error))
+        new.message = f"{new.message} ({_reason(error.__cause__ or error)})"
+        new.args = (new.message,)
+        timed_out: Exception = new
+        return timed_out
+
+    def _disconnected(self, error: Any, request: Any = None) -> Exception:
+        request = request or self._request_of(error)
+        place = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
+        said = f"No reply from {place} ({_reason(error)})"
+        new: Exception = self.error_class(f"{self.prefix}ConnectionError")(message=said, request=request)
+        return new
+
+    def _request_of(self, error: Any) -> Any:
+        try:
+            return error.request
+        except (AttributeError, RuntimeError):  # an HTTP library's error that was made without its request
+            return http_library(self.sdk()).Request("POST", "http://unknown")
+
+    def _status_error(self, message: str, response: Any, body: Any) -> Exception:
+        status = response.status_code
+        labels = labels_of(body)
+        name = self.by_status.get(status) or f"{self.prefix}{'APIError' if status >= 500 else 'StatusError'}"
+        overflows = status in (400, 413, 422, 500) and self._is_overflow(labels, message)
+        if overflows:
+            name = f"{self.prefix}ContextOverflowError"
+        new: Any = self.error_class(name)(message, response=response, body=body)
+        new.retry_after = retry_after(response.headers)
+        new.is_retryable = not overflows and self._may_succeed(status, labels, response.headers)
+        typed: Exception = new
+        return typed
+
+    def _may_succeed(self, status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
+        """Whether the same request may succeed later: the server's word, then what is known of the code, then the status."""
+        said = should_retry(headers)
+        if said is not None:
+            return said
+        if labels & self.never_retried:
+            return False
+        return bool(labels & self.always_retried) or is_transient(status)
+
+    def _is_overflow(self, labels: frozenset[str], message: str) -> bool:
+        return bool(labels & self.overflow_labels) or any(text in message for text in self.overflow_texts)
+
+    # ------------------------------------------------------------------------------------------ errors inside a reply
+
+    def from_body(self, error: Any, status: int | None = None) -> Exception:
+        """The error that an error object inside a reply means, as if the server had sent it with its HTTP status.
+
+        Args:
+            error: What stood under `error`.
+            status: The HTTP status that the wire named, if it did.
+
+        Returns:
+            One of the vendor's errors; an unknown one counts as the server's failure (500).
+        """
+        body = error if isinstance(error, Mapping) else {"message": error}
+        message = body.get("message")
+        if not isinstance(message, str) or not message:
+            message = json.dumps(error, ensure_ascii=False, default=str)
+        library = http_library(self.sdk())
+        request = library.Request("POST", "http://unknown")
+        response = library.Response(status or self._status_of(body, message), request=request)
+        return self._status_error(message, response, {self.envelope: dict(body)} if self.envelope else dict(body))
+
+    def _status_of(self, body: Mapping[str, Any], message: str) -> int:
+        for value in (body.get("code"), body.get("status"), body.get("type")):
+            number = int(value) if isinstance(value, int | str) and str(value).isdecimal() else 0
+            if 400 <= number <= 599:
+                return number
+            if isinstance(value, str) and value in self.status_of_label:
+                return self.status_of_label[value]
+        return 400 if self._is_overflow(labels_of(body), message) else 500
+
+
+def make_error_class(sdk: Any, name: str, parents: tuple[str, type[ModelError], str], module: str) -> type[Any]:
+    """A class that is the SDK's error and LangChain's.
+
+    Args:
+        sdk: The SDK's module.
+        name: The name of the new class.
+        parents: The name of the SDK's class, LangChain's class, and what the new one means.
+        module: Where users import it from.
+    """
+    parent, meaning, text = parents
+    return type(name, (getattr(sdk, parent), meaning), {"__module__": module, "__doc__": text, "retry_after": None})
+
+
+def _worded(error: Any) -> str:
+    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that."""
+    message = str(error.message)
+    detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
+    return f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def labels_of(body: Any) -> frozenset[str]:
+    """The `code` and `type` of an error object, also of one that stands under `error`."""
+    if not isinstance(body, Mapping):
+        return frozenset()
+    inner = body.get("error")
+    found = {value for value in (body.get("code"), body.get("type")) if isinstance(value, str)}
+    return frozenset(found) | (labels_of(inner) if isinstance(inner, Mapping) else frozenset())
+
+
+# ---------------------------------------------------------------------------------------------- secrets
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether a header of this name is likely to hold a secret."""
+    return _SECRET_HEADER.search(name) is not None
+
+
+def secret_values(headers: Mapping[str, str] | None, proxy: str | None) -> list[str]:
+    """The secrets among a model's headers and in its proxy's URL."""
+    password = urlsplit(proxy).password if proxy else None
+    return [*(value for name, value in (headers or {}).items() if is_secret_header(name)), *([password] if password else [])]
+
+
+def _sent_secrets(error: Any) -> list[str]:
+    """The secrets that the failed request itself carried: a key that a function gave, headers of one call."""
+    headers = getattr(getattr(error, "request", None), "headers", None) or {}
+    values = [value for name, value in headers.items() if is_secret_header(name)]
+    return [*values, *(value.removeprefix("Bearer ") for value in values)]
+
+
+def hide_secrets(error: Any, secrets: list[str]) -> None:
+    """Replace the secrets in an error's texts, in place: it stays the cause of the new one and is shown with it."""
+    long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+    if not long_enough:
+        return
+    error.args = tuple(_hidden(value, long_enough) for value in error.args)
+    for name in ("message", "body"):
+        if hasattr(error, name):
+            setattr(error, name, _hidden(getattr(error, name), long_enough))
+
+
+def _hidden(value: Any, secrets: list[str]) -> Any:
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, _HIDDEN)
+        return value
+    if isinstance(value, Mapping):
+        return {key: _hidden(item, secrets) for key, item in value.items()}
+    return [_hidden(item, secrets) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,44 @@
+"""Timeouts as users write them: a number of seconds, (connect, read), or the HTTP library's own object."""
+
+from typing import Any
+
+__all__ = ["DEFAULT_READ_TIMEOUT", "read_timeout", "request_timeout"]
+
+DEFAULT_READ_TIMEOUT = 600.0  # of every vendor SDK of this make
+
+
+def read_timeout(timeout: Any) -> float | None:
+    """How many seconds may pass between two bytes under a timeout; of None the SDK's default. None: any time."""
+    if timeout is None:
+        return DEFAULT_READ_TIMEOUT
+    if isinstance(timeout, int | float):
+        return float(timeout)
+    read: float | None = timeout[1] if isinstance(timeout, tuple | list) else timeout.read
+    return read
+
+
+def request_timeout(sdk: Any, timeout: Any, silence: float | None) -> Any:
+    """The timeout as the SDK takes it; None leaves it to the SDK.
+
+    Args:
+        sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
+        timeout: What the user gave.
+        silence: Seconds that shorten the time between two bytes.
+    """
+    if silence is None and not isinstance(timeout, tuple | list):
+        return timeout
+    module = sdk()
+    base = module.DEFAULT_TIMEOUT if timeout is None else timeout
+    connect, write, pool = (_part(base, name) for name in ("connect", "write", "pool"))
+    read = read_timeout(base)
+    if silence is not None:
+        read = silence if read is None else min(read, silence)
+    return module.Timeout(connect=connect, read=read, write=write, pool=pool)
+
+
+def _part(timeout: Any, name: str) -> float | None:
+    """One part of a timeout; a plain number stands for all of them, and (connect, read) leaves the rest to read."""
+    if isinstance(timeout, tuple | list):
+        return float(timeout[0] if name == "connect" else timeout[1])
+    part: float | None = timeout if isinstance(timeout, int | float) else getattr(timeout, name)
+    return part

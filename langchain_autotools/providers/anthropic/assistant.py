@@ -1,0 +1,117 @@
+"""What an assistant said, as content blocks of the Messages API: text, and at home thinking and what the server's tools did.
+
+Opaque blocks (thinking with its signature, server tools and their results) go back unchanged and in their place, to the endpoint
+and model that sent them; to any other they are left out, as every other vendor's inner state is.
+
+Wire facts (quirks C-09 to C-16): thinking may be empty and still be needed for its signature; without a signature it is refused;
+a text without a visible character is refused.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from .blocks import Part, part_of, text_part
+
+__all__ = ["CALLS", "spoken"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+CALLS = frozenset(
+    {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "function_call", "custom_tool_call"}
+)
+"""Blocks that are calls: these stand in the message's `tool_calls`."""
+
+_SERVER_ENDINGS = ("_tool_use", "_tool_result")
+_OPAQUE = frozenset({"redacted_thinking", "fallback", "compaction", "container_upload"})
+_STANDARD = frozenset({"server_tool_call", "server_tool_call_chunk", "server_tool_result", "non_standard"})
+_REMOTE = "remote_mcp"
+_NAMES = {"code_interpreter": "code_execution"}  # as core renames them
+
+
+def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
+    """One content block of an assistant that is no call; None where it is not sent.
+
+    Args:
+        block: The block, of any vendor.
+        at_home: Whether it goes back to the endpoint and model that wrote it.
+    """
+    if isinstance(block, str):
+        return text_part(block) if block.strip() else None
+    kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
+    if kind in ("text", "output_text"):
+        return _text(block, at_home)
+    if kind == "refusal":
+        return part_of(block)
+    if not at_home:
+        _logger.debug("not sent: an assistant's content block of type %r", kind)
+        return None
+    if kind in ("thinking", "reasoning"):
+        return _thinking(block)
+    if kind in _STANDARD:
+        return _from_standard(block, kind)
+    return _verbatim(block) if kind in _OPAQUE or kind.endswith(_SERVER_ENDINGS) else None
+
+
+def _text(block: Mapping[str, Any], at_home: bool) -> Part | None:
+    part = part_of({"type": "text", **{key: block[key] for key in ("text", "cache_control") if key in block}})
+    citations = block.get("citations") or [_citation(note) for note in block.get("annotations") or ()]
+    found = [citation for citation in citations if citation]
+    return {**part, "citations": found} if part and found and at_home else part
+
+
+def _thinking(block: Mapping[str, Any]) -> Part | None:
+    extras = block.get("extras")
+    signature = block.get("signature") or (extras.get("signature") if isinstance(extras, Mapping) else None)
+    if not signature:
+        return None
+    return {"type": "thinking", "thinking": block.get("thinking") or block.get("reasoning") or "", "signature": signature}
+
+
+def _verbatim(block: Mapping[str, Any]) -> Part:
+    said = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
+    return dict(sorted(said.items(), key=lambda item: item[0] != "type"))
+
+
+def _from_standard(block: Mapping[str, Any], kind: str) -> Part | None:
+    """LangChain's standard form of a block as the block that it was made of."""
+    extras = dict(block.get("extras") or {})
+    if kind == "non_standard":
+        value = block.get("value")
+        return spoken(value, at_home=True) if isinstance(value, Mapping) and value.get("type") not in ("non_standard", *CALLS) else None
+    if kind == "server_tool_result":
+        output = {"content": block["output"]} if "output" in block else {"content": []}
+        failed = {"is_error": True} if extras.get("block_type") == "mcp_tool_result" and block.get("status") == "error" else {}
+        wire_kind = extras.pop("block_type", None)
+        return {"type": wire_kind, "tool_use_id": block.get("tool_call_id"), **output, **failed, **extras} if wire_kind else None
+    if kind == "server_tool_call_chunk":
+        return None
+    called = {"id": block.get("id"), "input": block.get("args") or {}}
+    if block.get("name") == _REMOTE:
+        return {"type": "mcp_tool_use", **called, "name": extras.pop("tool_name", ""), **extras}
+    return {"type": "server_tool_use", **called, "name": _NAMES.get(str(block.get("name")), block.get("name")), **extras}
+
+
+_PLACES = {
+    "start_char_index": "char_location",
+    "start_page_number": "page_location",
+    "search_result_index": "search_result_location",
+    "start_block_index": "content_block_location",
+}
+
+
+def _citation(note: Mapping[str, Any]) -> Part | None:
+    """LangChain's standard form of a citation as the citation that it was made of."""
+    if note.get("type") == "non_standard_annotation":
+        return note.get("value")
+    if note.get("type") != "citation":
+        return None
+    extras = dict(note.get("extras") or {})
+    common = {"cited_text": note.get("cited_text"), **extras}
+    if note.get("url"):
+        return {"type": "web_search_result_location", "url": note["url"], "title": note.get("title"), **common}
+    kind = next((kind for key, kind in _PLACES.items() if key in extras), None)
+    if kind is None:
+        return None
+    name = "title" if kind == "search_result_location" else "document_title"
+    return {"type": kind, **common, **({name: note["title"]} if note.get("title") else {})}

@@ -1,0 +1,180 @@
+"""Content blocks of any vendor as content blocks that a user message or a tool result of the Messages API may hold.
+
+Understood are LangChain's v1 and v0 blocks and the blocks of Anthropic, OpenAI and Google. A block that the wire cannot carry
+raises `UnsupportedFeatureError` with its type; nothing is dropped here, except texts without a visible character, which the
+vendor refuses.
+
+Wire facts: images and documents from base64, a URL or the id of an uploaded file; documents also from text or content blocks
+(docs.claude.com, "Vision", "PDF support", "Citations"); no sound and no video.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import UnsupportedFeatureError
+from .._sources import MAGIC, Source, extra, holders, joined, source_of
+
+__all__ = ["Part", "part_of", "text_part"]
+
+Part = dict[str, Any]
+
+_CACHE = "cache_control"
+_OF_DOCUMENTS = ("title", "context", "citations")
+
+
+def _unsupported(kind: Any, why: str = "the Messages API has no such content") -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
+
+
+def text_part(text: str) -> Part:
+    """A text block."""
+    return {"type": "text", "text": text}
+
+
+def part_of(block: str | Mapping[str, Any]) -> Part | None:
+    """One content block as the wire has it; None for a text of which nothing can be seen.
+
+    Raises:
+        UnsupportedFeatureError: The wire cannot carry the block.
+    """
+    if isinstance(block, str):
+        return text_part(block) if block.strip() else None
+    kind = block.get("type")
+    if kind is None and isinstance(block.get("text"), str):
+        kind = "text"
+    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+        return part_of(block["value"])
+    convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None
+    if convert is None:
+        raise _unsupported(kind)
+    part = convert(block)
+    if part["type"] == "text" and not part["text"].strip():
+        return None
+    cache = next((holder[_CACHE] for holder in holders(block) if holder.get(_CACHE)), None)
+    return {**part, _CACHE: cache} if cache else part
+
+
+# ---------------------------------------------------------------------------------------------- text
+
+
+def _text(block: Mapping[str, Any]) -> Part:
+    return text_part(str(block.get("text") or block.get("refusal") or block.get("output") or ""))
+
+
+def _json(block: Mapping[str, Any]) -> Part:
+    return text_part(json.dumps(block.get("json"), ensure_ascii=False, default=str))
+
+
+def _own(block: Mapping[str, Any]) -> Part:
+    """A block of the wire itself, without what LangChain added to it."""
+    return {key: value for key, value in block.items() if key not in ("index", "extras", _CACHE)}
+
+
+# ---------------------------------------------------------------------------------------------- media
+
+
+def _image(block: Mapping[str, Any]) -> Part:
+    return {"type": "image", "source": _image_source(source_of(block), block.get("type"))}
+
+
+def _image_source(source: Source, kind: Any) -> Part:
+    if source.url:
+        return {"type": "url", "url": source.url}
+    if source.file_id:
+        return {"type": "file", "file_id": source.file_id}
+    if source.data is None:
+        raise _unsupported(kind, "an image needs a URL, base64 data or the id of an uploaded file")
+    media_type = next((mime for head, mime in MAGIC.items() if source.data.startswith(head)), None) or source.mime_type
+    if media_type is None:
+        raise _unsupported(kind, "its mime_type is missing")
+    return {"type": "base64", "media_type": media_type, "data": source.data}
+
+
+def _image_url(block: Mapping[str, Any]) -> Part:
+    """The image part of chat completions, and the flat form of Responses."""
+    image = block.get("image_url")
+    url = image.get("url") if isinstance(image, Mapping) else image
+    return _image({"type": block.get("type"), "url": url or None, "file_id": block.get("file_id")})
+
+
+def _generated_image(block: Mapping[str, Any]) -> Part:
+    return _image({"type": block.get("type"), "base64": block.get("result"), "mime_type": block.get("mime_type") or "image/png"})
+
+
+def _file(block: Mapping[str, Any]) -> Part:
+    """The file part of chat completions and of Responses, or a document."""
+    nested = block.get("file")
+    inner = nested if isinstance(nested, Mapping) else block
+    if inner.get("file_data") or block.get("type") == "input_file":
+        file = {"type": "file", "url": inner.get("file_data") or inner.get("file_url"), "file_id": inner.get("file_id")}
+        return _document({**file, "title": inner.get("filename")})
+    return _document({**inner, "type": "file"} if inner is not block else block)
+
+
+def _document(block: Mapping[str, Any]) -> Part:
+    source = source_of(block)
+    mime_type = (source.mime_type or "").partition(";")[0]
+    if mime_type.startswith("image/"):
+        return {"type": "image", "source": _image_source(source, block.get("type"))}
+    about = {name: extra(block, name) for name in _OF_DOCUMENTS}
+    about["title"] = about["title"] or extra(block, "filename", "name")
+    return {
+        "type": "document",
+        "source": _document_source(block, source, mime_type),
+        **{key: value for key, value in about.items() if value},
+    }
+
+
+def _document_source(block: Mapping[str, Any], source: Source, mime_type: str) -> Part:
+    nested = block.get("source")
+    if isinstance(nested, Mapping) and nested.get("type") == "content":
+        return dict(nested)
+    if source.file_id:
+        return {"type": "file", "file_id": source.file_id}
+    if source.text is not None:
+        return {"type": "text", "media_type": "text/plain", "data": source.text}
+    if source.url:
+        return {"type": "url", "url": source.url}
+    if source.data is None:
+        raise _unsupported(block.get("type"), "a document needs a URL, base64 data, text or the id of an uploaded file")
+    if mime_type in ("", "application/pdf"):
+        return {"type": "base64", "media_type": "application/pdf", "data": source.data}
+    if mime_type.startswith("text/") or mime_type == "application/json":
+        text = base64.b64decode(source.data).decode("utf-8", "replace")
+        return {"type": "text", "media_type": "text/plain", "data": text}
+    raise _unsupported(block.get("type"), f"documents are PDF or text, not {mime_type}")
+
+
+def _plain_text(block: Mapping[str, Any]) -> Part:
+    return _document({**block, "mime_type": block.get("mime_type") or "text/plain"})
+
+
+def _joined_results(block: Mapping[str, Any]) -> Part:
+    """A search result; one that is not whole goes as text."""
+    if block.get("source") and block.get("title") and isinstance(block.get("content"), list):
+        return _own(block)
+    return text_part(joined(block.get("content")) or "")
+
+
+_CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
+    "text": _text,
+    "input_text": _text,
+    "output_text": _text,
+    "refusal": _text,
+    "custom_tool_call_output": _text,
+    "json": _json,
+    "text-plain": _plain_text,
+    "image": _image,
+    "image_url": _image_url,
+    "input_image": _image_url,
+    "image_generation_call": _generated_image,
+    "file": _file,
+    "input_file": _file,
+    "document": _document,
+    "media": _document,
+    "search_result": _joined_results,
+    "container_upload": _own,
+    "tool_reference": _own,
+}

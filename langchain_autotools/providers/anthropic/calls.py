@@ -1,0 +1,72 @@
+"""Tool calls of a history as the Messages API takes them back: ids, names, input.
+
+Wire facts: ids of `[a-zA-Z0-9_-]+`, each once in a request; names of `[a-zA-Z0-9_-]{1,128}`; input an object. What the model wrote
+goes back as it wrote it wherever that is legal, so that prompt caches hit.
+"""
+
+import hashlib
+import re
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+from ...messages import ToolCallRecord
+from .._json import dumps, read_object
+
+__all__ = ["LEGAL_NAME", "CallId", "encode_call", "legal_id", "wire_ids"]
+
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 128
+_UNREADABLE = "INVALID_JSON"  # the key under which the vendor's documentation sends back an input that was no object
+
+
+class CallId(NamedTuple):
+    """A call of a message: the id that LangChain knows, the id that the wire is sent, and what its result must repeat."""
+
+    known: str
+    sent: str
+    toolset: str | None = None
+
+
+def legal_id(identifier: str) -> str:
+    """The id itself where the wire takes it, else one derived from it."""
+    return identifier if _LEGAL_ID.fullmatch(identifier) else _derived(identifier, "", 0)
+
+
+def _derived(identifier: str, name: str, position: int) -> str:
+    seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
+    return f"toolu_{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:24]}"
+
+
+def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int) -> list[str]:
+    """The ids that a message's calls are sent with, each once in the request.
+
+    Args:
+        calls: The calls of one message.
+        taken: The ids of earlier messages' calls.
+        place: How many calls stand before this message.
+    """
+    ids: list[str] = []
+    for position, call in enumerate(calls):
+        identifier = legal_id(call.id)
+        if not call.id or identifier in ids or identifier in taken:
+            identifier = _derived(call.id, call.name, place + position)
+        ids.append(identifier)
+    return ids
+
+
+def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> str:
+    """One call as the JSON of a content block; unknown keys go back only to the server that sent them."""
+    name = _ILLEGAL.sub("_", call.name)[:_LONGEST_NAME] or "_"
+    head = dumps({"type": "tool_use", "id": identifier, "name": name})[:-1]
+    extra = dumps(dict(call.extra))[1:-1] if at_home and call.extra else ""
+    return f'{head},"input":{_input(call)}{"," if extra else ""}{extra}}}'
+
+
+def _input(call: ToolCallRecord) -> str:
+    """The arguments as the model wrote them where every server can read that, else the same object written anew."""
+    if call.args is None:
+        return dumps({_UNREADABLE: call.arguments}) if call.arguments.strip() else "{}"
+    value = read_object(call.arguments)
+    return call.arguments if value is not None and value == call.args else dumps(call.args)

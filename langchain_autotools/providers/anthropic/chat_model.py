@@ -1,0 +1,289 @@
+"""`ChatAnthropic`: Anthropic's Messages API, and every server that speaks it, with tools that run."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, Self, cast
+
+from langchain_core.language_models import LanguageModelInput, ModelProfile
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr, SecretStr, model_validator
+
+from ...errors import ConfigurationError
+from .._chat_model import ErrorTable, Exchange, Response
+from .._clients import Clients
+from .._errors import secret_values
+from .._origin import origin_of, public_url
+from .._structured import call_parser, json_parser, structured
+from .._timeouts import read_timeout
+from .._tokens import estimate, messages_tokens
+from .._version import DISTRIBUTION, installed_version
+from .client import ClientSettings, apost, post
+from .errors import error_table, is_secret_header
+from .mapper import MessagesMapper
+from .parameters import AnthropicParameters
+from .profiles import profile_of
+from .request import cache_mark, default_params, is_thinking, may_hold_blocks, request_options, request_params, with_cache_marks
+from .structured import output_format
+from .tools import choice_with_parallel, format_tool, format_tool_choice
+
+__all__ = ["ChatAnthropic"]
+
+Method = Literal["function_calling", "json_schema", "json_mode"]
+
+_MARK = b'"cache_control":'
+
+
+class ChatAnthropic(AnthropicParameters):
+    """Anthropic's chat models, and every server that speaks the Messages API (`base_url`), with tools that run.
+
+    ```python
+    model = ChatAnthropic(model="claude-sonnet-5", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The constructor's names are those of langchain-anthropic's `ChatAnthropic`; an unknown one is an error. The SDK is imported, and
+    its client made, at the first request.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work.
+    """
+
+    _clients: Clients = PrivateAttr(default_factory=Clients)
+    _mappers: Clients = PrivateAttr(default_factory=Clients)
+
+    @model_validator(mode="after")
+    def _set_autotools_anthropic_version(self) -> Self:
+        version = installed_version()
+        if version:
+            self._add_version(DISTRIBUTION, version)
+        return self
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        params = request_params(self, stop, kwargs, stream=stream)
+        mapper = self._mapper(str(params["model"]))
+        body = mapper.encode_request(messages, params)
+        mark = cache_mark(self, params, kwargs)
+        if mark and _MARK not in body:
+            body = mapper.encode_request(messages, with_cache_marks(params, mark), cache=mark)
+        blocks = may_hold_blocks(params, body)
+        usage = bool(kwargs.get("stream_usage", self.stream_usage))
+        return Exchange(
+            body=body,
+            decoder=partial(mapper.stream_decoder, blocks=blocks, usage=usage),
+            decode_body=partial(mapper.decode_body, blocks=blocks),
+            options=request_options(self, params, kwargs, stream=stream),
+            silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.default_request_timeout),
+            secrets=tuple(self._secrets()),
+        )
+
+    def _mapper(self, model: str) -> MessagesMapper:
+        """The mapper for a model, kept: it remembers the messages that it has encoded."""
+        anywhere = bool(((self.profile or {}) if model == self.model else profile_of(model)).get("mid_conversation_system_messages"))
+        origin = origin_of(self.anthropic_api_url, model)
+        mapper: MessagesMapper = self._mappers.get(
+            (origin, anywhere), lambda: MessagesMapper(origin=origin, model=model, system_anywhere=anywhere)
+        )
+        return mapper
+
+    def _client_settings(self) -> ClientSettings:
+        return ClientSettings(
+            api_key=self.anthropic_api_key,
+            base_url=self.anthropic_api_url,
+            headers=tuple((self.default_headers or {}).items()),
+            proxy=self.anthropic_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+        )
+
+    def _open(self, exchange: Exchange) -> Response:
+        settings = self._client_settings()
+        response: Response = post(self._clients.get(settings, settings.synchronous), exchange.body, exchange.options)
+        return response
+
+    async def _aopen(self, exchange: Exchange) -> Response:
+        settings, loop = self._client_settings(), asyncio.get_running_loop()
+        client = self._clients.get(settings, lambda: settings.asynchronous(loop), loop)
+        response: Response = await apost(client, exchange.body, exchange.options)
+        return response
+
+    def _error_table(self, exchange: Exchange) -> ErrorTable:
+        return error_table(exchange.secrets)
+
+    # ------------------------------------------------------------------------------------------ tools and output
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool as a request declares it; a tool of the vendor's own (a dict of another type) as it is."""
+        return format_tool(tool, strict=strict)
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form."""
+        return format_tool_choice(choice, tools)
+
+    def bind_tools(
+        self,
+        tools: Sequence[Any],
+        *,
+        tool_choice: Any = None,
+        parallel_tool_calls: bool | None = None,
+        strict: bool | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Declare tools without executing them: their calls are left to the caller.
+
+        Args:
+            tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, or dicts in the vendor's or OpenAI's form.
+            tool_choice: `auto`, `any`, `none`, a tool's name, True (the only tool), or the wire's own form.
+            parallel_tool_calls: Whether one turn may hold several calls; None leaves that to the vendor.
+            strict: Whether the vendor must hold to the schema.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: A tool cannot be declared, or the choice names none.
+        """
+        formatted = [self.format_tool(tool, strict=strict) for tool in tools]
+        choice = self.format_tool_choice(tool_choice, formatted)
+        choice = choice_with_parallel(choice, parallel_tool_calls)
+        return self.bind(tools=formatted, **({"tool_choice": choice} if choice else {}), **kwargs)
+
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        *,
+        method: Method = "function_calling",
+        include_raw: bool = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]:
+        """A runnable that returns output of a schema: an object of a pydantic class, else a dict.
+
+        With constructor tools the output is that of the last turn. An incomplete reply is an error, never half an object.
+
+        Args:
+            schema: A pydantic class, a TypedDict, a JSON schema with a title, or a function of OpenAI's form.
+            method: `function_calling` (the schema is a tool that must be called), or `json_schema` (the vendor holds the model to
+                the schema). `json_mode` is `json_schema` here: the vendor has no JSON without a schema. Models that cannot be
+                forced to call a tool, because they think or at all, are asked by `json_schema`.
+            include_raw: Return `{"raw": message, "parsed": output or None, "parsing_error": error or None}`.
+            strict: Whether the vendor must hold the call to the schema (`function_calling` only).
+            tools: Tools to declare along with the schema (`json_schema` only); their calls are left to the caller.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: The arguments cannot work together.
+            ModelRefusalError: (when run) The model declined.
+            OutputParserException: (when run) The reply is incomplete or does not fit the schema.
+        """
+        if schema is None:
+            raise ConfigurationError(f"method={method!r} needs a schema")
+        if method not in ("function_calling", "json_schema", "json_mode"):
+            raise ConfigurationError(f"method={method!r} is none of 'function_calling', 'json_schema' and 'json_mode'")
+        if tools and method == "function_calling":
+            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+        if method == "function_calling" and self._can_be_forced(kwargs):
+            return self._calling(schema, include_raw, strict, kwargs)
+        said: dict[str, Any] = {"kwargs": {"method": "json_schema"}, "schema": format_tool(schema)}
+        config = {**(self.output_config or {}), "format": output_format(schema)}
+        kwargs = {"output_config": config, "ls_structured_output_format": said, **kwargs}
+        model = self.bind_tools(tools, **kwargs) if tools else self.bind(**kwargs)
+        return structured(model, json_parser(schema), include_raw=include_raw)
+
+    def _can_be_forced(self, kwargs: Mapping[str, Any]) -> bool:
+        return not is_thinking(kwargs.get("thinking", self.thinking)) and (self.profile or {}).get("tool_choice") is not False
+
+    def _calling(self, schema: Any, include_raw: bool, strict: bool | None, kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, Any]:
+        """The schema as a tool that the model must call."""
+        name = str(format_tool(schema)["name"])
+        said = {"kwargs": {"method": "function_calling"}, "schema": format_tool(schema)}
+        kwargs = {"tool_choice": name, "parallel_tool_calls": False, "ls_structured_output_format": said, **kwargs}
+        return structured(self.bind_tools([schema], strict=strict, **kwargs), call_parser(schema, name), include_raw=include_raw)
+
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @property
+    def _llm_type(self) -> str:
+        return "anthropic-chat"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
+        about = {"base_url": public_url(self.anthropic_api_url), "output_version": self.output_version, "extra_body": self.extra_body}
+        return {**default_params(self), **{name: value for name, value in about.items() if value}}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = request_params(self, stop, kwargs, stream=False)
+        said = LangSmithParams(ls_provider="anthropic", ls_model_name=str(params["model"]), ls_model_type="chat")
+        if isinstance(params.get("temperature"), int | float):
+            said["ls_temperature"] = params["temperature"]
+        if isinstance(params.get("max_tokens"), int):
+            said["ls_max_tokens"] = params["max_tokens"]
+        if params.get("stop_sequences"):
+            said["ls_stop"] = list(params["stop_sequences"])
+        return said
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        return cast("ModelProfile", profile_of(self.model)) or None
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """The fields that are secrets, by the environment variable to find each in."""
+        headers = [name for name in self.default_headers or {} if is_secret_header(name)]
+        hidden = {f"default_headers.{name}": re.sub(r"\W", "_", f"ANTHROPIC_HEADER_{name}").upper() for name in headers}
+        proxy = {"anthropic_proxy": "ANTHROPIC_PROXY"} if "@" in (self.anthropic_proxy or "") else {}
+        return {"anthropic_api_key": "ANTHROPIC_API_KEY", **hidden, **proxy}
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where the class is to be found, as traces name it."""
+        return ["langchain_autotools"]
+
+    # ------------------------------------------------------------------------------------------ tokens
+
+    def get_num_tokens(self, text: str) -> int:
+        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
+        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
+
+    def get_num_tokens_from_messages(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
+        **kwargs: Any,
+    ) -> int:
+        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
+        return messages_tokens(messages, [format_tool(tool) for tool in tools or ()], self.get_num_tokens)
+
+    # ------------------------------------------------------------------------------------------ secrets and copies
+
+    def _secrets(self) -> list[str]:
+        """Texts that must not stand in an error."""
+        key = [self.anthropic_api_key.get_secret_value()] if self.anthropic_api_key else []
+        return [*key, *secret_values(self.default_headers, self.anthropic_proxy)]
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
+        state = super().__getstate__()
+        headers = {name: value for name, value in (self.default_headers or {}).items() if not is_secret_header(name)}
+        proxy = None if "@" in (self.anthropic_proxy or "") else self.anthropic_proxy
+        fields = {**state["__dict__"], "anthropic_api_key": None, "http_client": None, "http_async_client": None}
+        fields |= {"default_headers": headers or None, "anthropic_proxy": proxy}
+        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        key = os.environ.get("ANTHROPIC_API_KEY")
+        self.anthropic_api_key = SecretStr(key) if key else None
+        self.anthropic_proxy = self.anthropic_proxy or os.environ.get("ANTHROPIC_PROXY")
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """A copy that uses the same HTTP clients: they hold locks and connections, which cannot be copied."""
+        shared = {id(client): client for client in (self.http_client, self.http_async_client) if client is not None}
+        return super().__deepcopy__({**(memo or {}), **shared})

@@ -1,0 +1,85 @@
+"""The anthropic SDK's clients: made when first needed, from settings that hold all they depend on.
+
+The SDK does authentication, base URL, proxies and pooling through its public interface; its own retries are off. A request's
+bytes go through `client.post`, the SDK's way to paths that it does not know, with the HTTP library's response as the type to
+return: so the body is sent as we encoded it and the reply's bytes come as they arrive, without the SDK's objects in between.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import SecretStr
+
+from .._clients import http_library, shared_async_client, shared_client
+
+if TYPE_CHECKING:
+    import anthropic
+
+__all__ = ["ClientSettings", "apost", "post"]
+
+_PATH = "/v1/messages"
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """Everything an SDK client depends on. What may differ from request to request is not in it.
+
+    Attributes:
+        api_key: A key, or None: then the SDK looks at its environment variables and profiles.
+        base_url: Where requests go; None for the SDK's default.
+        headers: Sent with every request.
+        proxy: The proxy's URL, for the clients that are made here.
+        http_client: The user's own HTTP client, for synchronous requests.
+        http_async_client: The user's own HTTP client, for asynchronous requests.
+    """
+
+    api_key: SecretStr | None = None
+    base_url: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    proxy: str | None = None
+    http_client: Any = None
+    http_async_client: Any = None
+
+    def synchronous(self) -> "anthropic.Anthropic":
+        """A client for threads."""
+        import anthropic
+
+        return anthropic.Anthropic(**self._common(), http_client=self.http_client or shared_client(anthropic, self.proxy))
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "anthropic.AsyncAnthropic":
+        """A client for this event loop."""
+        import anthropic
+
+        http_client = self.http_async_client or shared_async_client(anthropic, self.proxy, loop)
+        return anthropic.AsyncAnthropic(**self._common(), http_client=http_client)
+
+    def _common(self) -> dict[str, Any]:
+        key = self.api_key.get_secret_value() if self.api_key is not None else None
+        return {"api_key": key, "base_url": self.base_url, "default_headers": dict(self.headers), "max_retries": 0}
+
+
+def post(client: "anthropic.Anthropic", body: bytes, options: Mapping[str, Any]) -> Any:
+    """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
+
+    Args:
+        client: The client.
+        body: The JSON body.
+        options: The SDK's request options: `headers`, `params`, `timeout`.
+
+    Raises:
+        anthropic.APIError: No reply, or one with an error status.
+    """
+    return cast(Any, client).post(_PATH, cast_to=_response(), content=body, options=dict(options), stream=True)
+
+
+async def apost(client: "anthropic.AsyncAnthropic", body: bytes, options: Mapping[str, Any]) -> Any:
+    """Like `post`, asynchronously."""
+    return await cast(Any, client).post(_PATH, cast_to=_response(), content=body, options=dict(options), stream=True)
+
+
+def _response() -> Any:
+    import anthropic
+
+    return http_library(anthropic).Response

@@ -1,0 +1,348 @@
+"""Replies of the Messages API as raw chunks: streams, and whole bodies read as the stream that they stand for.
+
+Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see
+`request.may_hold_blocks`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner
+package gives them and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of
+their block; what a server tool did leaves whole, as it is sent back whole. A fragment of a tool call is handed on under a
+number of its own, since gateways use an index twice.
+
+Wire facts (quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
+twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn
+
+from langchain_core.messages import AIMessageChunk
+
+from ...errors import StreamError
+from ...messages import KEY
+from .._json import read_object
+from .._raw_chunk import raw_chunk
+from .usage import merged_usage, usage_metadata
+
+__all__ = ["PROVIDER", "MessagesDecoder", "decode_body"]
+
+PROVIDER = "anthropic"
+"""The `model_provider` of replies."""
+
+_FIRST = "message_start"
+_OF_CALLS = frozenset({"id", "type", "name", "input", "index"})
+_SAID_ONCE = ("container", "context_management", "stop_details")
+_STREAMED = frozenset({"text", "thinking", "tool_use"})
+_GROWING = frozenset({"text", "thinking", "citations"})
+_KIND_OF_DELTA = {
+    "text_delta": "text",
+    "citations_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "thinking",
+    "input_json_delta": "tool_use",
+}
+
+
+class _Block:
+    """A content block that is being written."""
+
+    __slots__ = ("arguments", "kind", "number", "signature", "start", "written")
+
+    def __init__(self, number: int, start: Mapping[str, Any]) -> None:
+        self.number = number
+        self.kind = str(start.get("type"))
+        self.start = start
+        self.arguments: list[str] = []
+        self.signature = ""
+        self.written = False
+
+
+def decode_body(body: Mapping[str, Any], *, origin: str, blocks: bool) -> AIMessageChunk:
+    """A whole reply as one raw chunk, see `MessagesMapper.decode_body`."""
+    if not isinstance(body, Mapping) or ("content" not in body and body.get("type") != "error"):
+        raise StreamError(f"the reply is no message but {str(body)[:200]!r}")
+    decoder = MessagesDecoder(origin=origin, blocks=blocks)
+    chunks = [decoder.feed({"type": _FIRST, "message": body})]
+    decoder.done()
+    chunks.append(decoder.finish())
+    return _joined([chunk for chunk in chunks if chunk is not None])
+
+
+class MessagesDecoder:
+    """Reads the events of one streamed reply.
+
+    Args:
+        origin: The endpoint and model that reply, kept with what is only theirs to read.
+        blocks: Whether content is a list of blocks from the start.
+        usage: Whether to say how many tokens were used.
+
+    Attributes:
+        ended: Whether the wire's end marker has come.
+    """
+
+    def __init__(self, *, origin: str = "", blocks: bool = False, usage: bool = True) -> None:
+        self.ended = False
+        self._origin = origin
+        self._in_blocks = blocks
+        self._tell_usage = usage
+        self._events = 0
+        self._id: str | None = None
+        self._model: str | None = None
+        self._stop_reason: str | None = None
+        self._stop_sequence: str | None = None
+        self._said_stop = False
+        self._metadata: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._open: dict[Any, _Block] = {}
+        self._numbers = 0
+        self._opaque = False
+        self._contents: list[int] = []
+        self._calls: list[int] = []
+
+    # ------------------------------------------------------------------------------------------ events
+
+    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        """Take one event; returns the text, thinking, blocks and fragments of calls that it brings, or None.
+
+        Raises:
+            Exception: The event is an error; it is raised as the vendor's own.
+        """
+        kind = event.get("type")
+        if kind == "content_block_delta":
+            return self._delta(event)
+        self._events += kind is not None
+        if kind == "error" or event.get("error"):
+            _raise(event.get("error") or event)
+        if kind == "message":  # a whole body where a stream was asked for
+            chunk = None if self.ended else self._read_message(event)
+            self.ended = True
+            return chunk
+        read = self._READERS.get(str(kind))
+        return None if self.ended or read is None else read(self, event)
+
+    def done(self) -> None:
+        """Note that a whole body has been read to its end."""
+        self.ended = True
+
+    def _head(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        return self._read_message(event.get("message") or {})
+
+    def _read_message(self, message: Mapping[str, Any]) -> AIMessageChunk | None:
+        """The reply's head, or all of it. A second head of the same reply says nothing new."""
+        if self._id is not None and message.get("id") == self._id:
+            return None
+        self._id = str(message.get("id") or "") or None
+        self._model = str(message.get("model") or "") or None
+        self._note(message, message)
+        chunks: list[AIMessageChunk | None] = []
+        for position, block in enumerate(message.get("content") or ()):
+            chunks += [self._start(("whole", position), block), self._stop(self._open.pop(("whole", position), None))]
+        return _with(*chunks)
+
+    def _block_start(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        return self._start(event.get("index"), event.get("content_block") or {})
+
+    def _block_stop(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        return self._stop(self._open.pop(event.get("index"), None))
+
+    def _message_stop(self, event: Mapping[str, Any]) -> None:
+        self.ended = True
+
+    def _message_delta(self, event: Mapping[str, Any]) -> None:
+        delta = event.get("delta") or {}
+        self._note(delta, event)
+        self._said_stop = bool(self._stop_reason)
+
+    def _note(self, said: Mapping[str, Any], around: Mapping[str, Any]) -> None:
+        self._stop_reason = said.get("stop_reason") or self._stop_reason
+        self._stop_sequence = said.get("stop_sequence") or self._stop_sequence
+        self._usage = merged_usage(self._usage, around.get("usage"))
+        for key in _SAID_ONCE:
+            value = said.get(key) or around.get(key)
+            if value:
+                self._metadata[key] = value
+
+    # ------------------------------------------------------------------------------------------ blocks
+
+    def _start(self, index: Any, start: Mapping[str, Any]) -> AIMessageChunk | None:
+        before = self._stop(self._open.pop(index, None))  # a gateway that never ends its blocks
+        block = self._open[index] = _Block(self._numbers, start)
+        self._numbers += 1
+        if block.kind == "tool_use":
+            self._calls.append(len(self._contents))
+            return _with(before, self._call(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
+        self._in_blocks = self._in_blocks or block.kind != "text"
+        if block.kind == "text":
+            return _with(before, self._text(block, start.get("text") or "", start.get("citations") or []))
+        if block.kind == "thinking":
+            block.signature = start.get("signature") or ""
+            return _with(before, self._thinking(block, start.get("thinking") or ""))
+        return before
+
+    def _delta(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        delta, index = event.get("delta") or {}, event.get("index")
+        kind = delta.get("type")
+        block = self._open.get(index)
+        if block is None:
+            if self.ended or kind not in _KIND_OF_DELTA:
+                return None
+            return _with(self._start(index, {"type": _KIND_OF_DELTA[kind]}), self._delta(event))
+        if kind == "text_delta":
+            return self._text(block, delta.get("text") or "", [])
+        if kind == "input_json_delta":
+            return self._arguments(block, delta.get("partial_json") or "")
+        if kind == "thinking_delta":
+            return self._thinking(block, delta.get("thinking") or "")
+        if kind == "signature_delta":
+            block.signature = delta.get("signature") or block.signature
+        elif kind == "citations_delta":
+            return self._text(block, "", [delta.get("citation")])
+        else:
+            block.start = {**block.start, **{key: value for key, value in delta.items() if key != "type"}}
+        return None
+
+    def _stop(self, block: _Block | None) -> AIMessageChunk | None:
+        """The end of a block: what is only known or only whole now."""
+        if block is None:
+            return None
+        if block.kind == "tool_use":
+            late = block.start.get("input") if not block.arguments else None
+            return self._call(block, {"arguments": late}) if late else None
+        if block.kind == "thinking":
+            signed = {"signature": block.signature} if block.signature else {}
+            return self._content(block, {"thinking": "", **signed}) if signed or not block.written else None
+        if block.kind == "text":
+            return None
+        return self._whole(block)
+
+    def _whole(self, block: _Block) -> AIMessageChunk:
+        """A block that is sent back as it came; the input of a server's tool is read where it came in pieces."""
+        said = {key: value for key, value in block.start.items() if key not in ("type", "index")}
+        if block.arguments:
+            raw = "".join(block.arguments)
+            value = read_object(raw)
+            said |= {"input": value} if value is not None else {"partial_json": raw}
+        return self._content(block, said)
+
+    def _text(self, block: _Block, text: str, citations: list[Any]) -> AIMessageChunk | None:
+        if citations:
+            self._in_blocks = self._opaque = True
+        elif not text:
+            return None
+        if not block.written:
+            block.written = True
+            self._contents.append(block.number)
+        if not self._in_blocks:
+            return raw_chunk(text, {}, self._id)
+        said = {"type": "text", "text": text, "index": block.number}
+        return raw_chunk([{**said, "citations": citations} if citations else said], {}, self._id)
+
+    def _thinking(self, block: _Block, text: str) -> AIMessageChunk | None:
+        return self._content(block, {"thinking": text}) if text else None
+
+    def _content(self, block: _Block, said: Mapping[str, Any]) -> AIMessageChunk:
+        self._opaque = True
+        if not block.written:
+            block.written = True
+            self._contents.append(block.number)
+        chunk = raw_chunk([{"type": block.kind, **said, "index": block.number}], {}, self._id)
+        chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}  # tells core how to read the block
+        return chunk
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def _arguments(self, block: _Block, text: str) -> AIMessageChunk | None:
+        if not text:
+            return None
+        block.arguments.append(text)
+        return self._call(block, {"arguments": text}) if block.kind == "tool_use" else None
+
+    def _call(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
+        return raw_chunk("", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def finish(self) -> AIMessageChunk:
+        """The last chunk: what is said once.
+
+        Raises:
+            StreamError: The stream held no event of this wire.
+        """
+        if not self._events:
+            raise StreamError("the reply held no events of the Messages API")
+        whole = self.ended or self._said_stop
+        rest = [self._stop(block) for block in self._open.values() if whole and block.kind in _STREAMED]
+        self._open = {}
+        chunk = _with(*rest) or raw_chunk("", {}, self._id)
+        chunk.__dict__["response_metadata"] = self._last_metadata(whole)
+        if self._usage and self._tell_usage:
+            chunk.__dict__["usage_metadata"] = usage_metadata(self._usage)
+        return chunk
+
+    def _last_metadata(self, whole: bool) -> dict[str, Any]:
+        known = {
+            "id": self._id,
+            "model_name": self._model,
+            "finish_reason": (self._stop_reason if whole else "incomplete") or None,
+            "stop_reason": self._stop_reason,
+            "stop_sequence": self._stop_sequence,
+            "usage": self._usage,
+        }
+        own: dict[str, Any] = {"origin": self._origin} if self._origin and (self._calls or self._opaque) else {}
+        if self._calls:
+            own["call_blocks"] = {"type": "tool_use", "first": self._numbers}
+            if self._calls[0] < len(self._contents):
+                own["before_calls"] = self._calls
+        metadata = {"model_provider": PROVIDER, **self._metadata, **{key: value for key, value in known.items() if value}}
+        return {**metadata, KEY: own} if own else metadata
+
+    _READERS: ClassVar[Mapping[str, Callable[["MessagesDecoder", Mapping[str, Any]], AIMessageChunk | None]]] = {
+        "content_block_start": _block_start,
+        "content_block_stop": _block_stop,
+        _FIRST: _head,
+        "message_delta": _message_delta,
+        "message_stop": _message_stop,
+    }
+
+
+def _extra(start: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a call beside those of a call, which go back with it (`caller`, `toolset_name`)."""
+    return {key: value for key, value in start.items() if key not in _OF_CALLS}
+
+
+def _with(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:
+    given = [chunk for chunk in chunks if chunk is not None]
+    return _joined(given) if given else None
+
+
+def _joined(chunks: list[AIMessageChunk]) -> AIMessageChunk:
+    """Several raw chunks as one. (Core's sum would also merge fragments of calls, which the assembler must see as they came.)"""
+    if len(chunks) == 1:
+        return chunks[0]
+    fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
+    joined = raw_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
+    for chunk in chunks:
+        joined.__dict__["response_metadata"] |= chunk.response_metadata
+        joined.__dict__["usage_metadata"] = chunk.usage_metadata or joined.usage_metadata
+    return joined
+
+
+def _contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
+    """The contents one after another; parts of one block become one."""
+    if all(isinstance(chunk.content, str) for chunk in chunks):
+        return "".join(str(chunk.content) for chunk in chunks)
+    parts: list[Any] = []
+    for chunk in chunks:
+        for part in [chunk.content] if isinstance(chunk.content, str) else chunk.content:
+            last = parts[-1] if parts else None
+            if isinstance(part, dict) and isinstance(last, dict) and part["index"] == last["index"]:
+                grown = {key: last[key] + part[key] for key in _GROWING & part.keys() & last.keys()}
+                parts[-1] = {**last, **part, **grown}
+            elif isinstance(part, str) and isinstance(last, str):
+                parts[-1] = last + part
+            elif part:
+                parts.append(part)
+    return parts
+
+
+def _raise(error: Any) -> NoReturn:
+    from .errors import error_from_body
+
+    raise error_from_body(error)

@@ -1,0 +1,212 @@
+"""Messages of any vendor as messages of the Messages API.
+
+Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one message. All
+results of a turn come first in their user message (quirks C-18).
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
+
+from ...errors import UnsupportedFeatureError
+from ...messages import KEY, ToolCallRecord, calls_of
+from .._json import dumps, to_bytes
+from .assistant import CALLS, spoken
+from .blocks import Part, part_of, text_part
+from .calls import CallId, encode_call, legal_id, wire_ids
+from .decode import PROVIDER
+
+__all__ = ["Encoded", "MessageEncoder"]
+
+Role = Literal["system", "user", "assistant"]
+
+_NO_OUTPUT = "(no output)"
+_FAILED = "(failed without output)"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One message on the wire.
+
+    Attributes:
+        role: Whose message it belongs to.
+        blocks: Its content blocks, each as JSON.
+        results: Results of tool calls in it, each as JSON.
+        calls: Its calls and the ids they are sent with.
+    """
+
+    role: Role
+    blocks: tuple[bytes, ...] = ()
+    results: tuple[bytes, ...] = ()
+    calls: tuple[CallId, ...] = ()
+
+
+def _encoded(part: Part) -> bytes:
+    return to_bytes(dumps(part))
+
+
+class MessageEncoder:
+    """Encodes one message at a time. It has no state of its own.
+
+    Args:
+        origin: The endpoint and model that are asked. Opaque blocks go back only to the origin they came from.
+        model: The model's name, for histories that other packages wrote: those name the model and no origin.
+    """
+
+    def __init__(self, origin: str, model: str) -> None:
+        self._origin = origin
+        self._model = model
+
+    def encode(self, message: BaseMessage, ids: Sequence[CallId] = (), taken: Container[str] = (), place: int = 0) -> Encoded:
+        """The message on the wire.
+
+        Args:
+            message: The message.
+            ids: The calls that this message may answer.
+            taken: The ids of all calls before it.
+            place: How many those are.
+
+        Raises:
+            UnsupportedFeatureError: The message has content that the wire cannot carry.
+        """
+        match message:
+            case AIMessage():
+                return self._assistant(message, taken, place)
+            case ToolMessage():
+                call = _call_id(message.tool_call_id, ids)
+                return Encoded("user", results=(_result(call, message.content, message.status == "error"),))
+            case HumanMessage():
+                return _user(message, ids)
+            case SystemMessage():
+                return Encoded("system", tuple(map(_encoded, _system_parts(message))))
+            case FunctionMessage() | ChatMessage():
+                role: Role = "assistant" if getattr(message, "role", "") == "assistant" else "user"
+                return Encoded(role, tuple(map(_encoded, _parts(message.content))))
+        raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
+
+    # ------------------------------------------------------------------------------------------ assistant
+
+    def _assistant(self, message: AIMessage, taken: Container[str], place: int) -> Encoded:
+        records = calls_of(message)
+        at_home = self._is_home(message)
+        sent = wire_ids(records, taken, place)
+        bodies = [to_bytes(encode_call(call, one, at_home=at_home)) for call, one in zip(records, sent, strict=True)]
+        blocks: list[bytes] = []
+        for item in _in_order(message, records):
+            if isinstance(item, int):
+                blocks.append(bodies[item])
+                continue
+            part = spoken(item, at_home=at_home)
+            if part is not None:
+                blocks.append(_encoded(part))
+        pairs = zip(records, sent, strict=True)
+        return Encoded("assistant", tuple(blocks), calls=tuple(CallId(call.id, one, _toolset(call)) for call, one in pairs))
+
+    def _is_home(self, message: AIMessage) -> bool:
+        """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
+        metadata = message.response_metadata
+        own = metadata.get(KEY)
+        origin = own.get("origin") if isinstance(own, Mapping) else None
+        if origin is not None:
+            return bool(origin == self._origin)
+        model = metadata.get("model_name") or metadata.get("model")
+        return metadata.get("model_provider", PROVIDER) == PROVIDER and (not model or str(model).startswith(self._model))
+
+
+def _toolset(call: ToolCallRecord) -> str | None:
+    toolset = call.extra.get("toolset_name")
+    return toolset if isinstance(toolset, str) else None
+
+
+def _in_order(message: AIMessage, records: Sequence[ToolCallRecord]) -> list[str | Mapping[str, Any] | int]:
+    """The content blocks, and the calls by number, in the order in which they were written.
+
+    Where the calls stood is recorded where content followed them; else their own blocks in the content say it; else they come last.
+    """
+    content = [message.content] if isinstance(message.content, str) else message.content
+    said = [block for block in content if isinstance(block, str) or block.get("type") not in CALLS]
+    own = message.response_metadata.get(KEY)
+    before = own.get("before_calls") if isinstance(own, Mapping) else None
+    if not isinstance(before, list) or len(before) != len(records):
+        before = _places(content, records)
+    items: list[str | Mapping[str, Any] | int] = []
+    waiting = list(range(len(records)))
+    for position, block in enumerate(said):
+        while waiting and before[waiting[0]] <= position:
+            items.append(waiting.pop(0))
+        items.append(block)
+    return [*items, *waiting]
+
+
+def _places(content: Sequence[Any], records: Sequence[ToolCallRecord]) -> list[int]:
+    """How many blocks that are no calls stand before each call."""
+    places: dict[Any, int] = {}
+    count = 0
+    for block in content:
+        if isinstance(block, Mapping) and block.get("type") in CALLS:
+            places.setdefault(block.get("id"), count)
+        else:
+            count += 1
+    return [places.get(call.id, count) for call in records]
+
+
+# ---------------------------------------------------------------------------------------------- user and system
+
+
+def _parts(content: Any) -> list[Part]:
+    blocks = [content] if isinstance(content, str) else content
+    return [part for part in map(part_of, blocks) if part is not None]
+
+
+def _system_parts(message: SystemMessage) -> list[Part]:
+    parts = _parts(message.content)
+    other = next((part["type"] for part in parts if part["type"] != "text"), None)
+    if other:
+        raise UnsupportedFeatureError(f"content block of type {other!r} cannot be sent in a system message: it takes text only")
+    return parts
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "tool_result"
+
+
+def _user(message: HumanMessage, ids: Sequence[CallId]) -> Encoded:
+    """A user message. It may hold results of tool calls among its blocks, in the wire's own form."""
+    content = message.content
+    if isinstance(content, str):
+        return Encoded("user", tuple(map(_encoded, _parts(content))))
+    results = []
+    for block in filter(_is_result, content):
+        assert isinstance(block, dict)
+        call = _call_id(str(block.get("tool_use_id") or ""), ids)
+        kept = {"cache_control": block["cache_control"]} if block.get("cache_control") else {}
+        results.append(_result(call, block.get("content") or "", bool(block.get("is_error")), kept))
+        ids = [known for known in ids if known is not call]
+    return Encoded("user", tuple(map(_encoded, _parts([block for block in content if not _is_result(block)]))), tuple(results))
+
+
+# ---------------------------------------------------------------------------------------------- results
+
+
+def _call_id(identifier: str, ids: Sequence[CallId]) -> CallId:
+    return next((call for call in ids if call.known == identifier), None) or CallId(identifier, legal_id(identifier))
+
+
+def _result(call: CallId, content: Any, failed: bool, kept: Mapping[str, Any] = {}) -> bytes:
+    parts: Any = content if isinstance(content, str) and content.strip() else _parts(content)
+    if not parts:
+        parts = _FAILED if failed else _NO_OUTPUT
+    elif len(parts) == 1 and not isinstance(parts, str) and parts[0].keys() == text_part("").keys():
+        parts = parts[0]["text"]
+    toolset = {"toolset_name": call.toolset} if call.toolset else {}
+    result = {
+        "type": "tool_result",
+        "tool_use_id": call.sent,
+        "content": parts,
+        **({"is_error": True} if failed else {}),
+        **toolset,
+        **kept,
+    }
+    return _encoded(result)

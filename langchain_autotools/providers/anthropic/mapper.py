@@ -1,0 +1,178 @@
+"""The mapper of the Messages API: LangChain's messages and tools on one side, the wire's JSON on the other."""
+
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from .._json import dumps, dumps_params, to_bytes
+from .._memo import MessageMemo
+from .blocks import text_part
+from .calls import CallId
+from .decode import MessagesDecoder, decode_body
+from .encode import Encoded, MessageEncoder
+from .tools import format_tool, format_tool_choice
+from .usage import usage_metadata
+
+__all__ = ["MessagesMapper"]
+
+_OPENING = to_bytes(dumps(text_part("(The conversation begins with the assistant.)")))
+_LATER_SYSTEM = "<system>\n{}\n</system>"
+
+
+class MessagesMapper:
+    """Encodes requests and decodes replies. Any number of threads and streams may use one mapper at once.
+
+    Args:
+        origin: A digest of the endpoint and the model. Opaque blocks (thinking, server tools) go back only to the origin they
+            came from; "" keeps none.
+        model: The model's name.
+        system_anywhere: Whether the model takes system messages in the middle of a conversation.
+    """
+
+    def __init__(self, *, origin: str = "", model: str = "", system_anywhere: bool = False) -> None:
+        self.origin = origin
+        self._encoder = MessageEncoder(origin, model)
+        self._system_anywhere = system_anywhere
+        self._memo: MessageMemo[Encoded] = MessageMemo()
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def encode_request(
+        self, messages: Sequence[BaseMessage], params: Mapping[str, Any], *, cache: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a request: `params`, already in the wire's names, and the messages.
+
+        The same history gives the same bytes, and a longer one starts with those of a shorter one: each message is encoded
+        once and remembered for as long as it lives.
+
+        Args:
+            messages: The messages. System messages at the start become the request's `system`.
+            params: Everything else.
+            cache: The `cache_control` to put on the end of the system prompt, if any.
+
+        Raises:
+            ConfigurationError: A parameter is no JSON value.
+            UnsupportedFeatureError: A message has content that the wire cannot carry.
+        """
+        first = next((place for place, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
+        system = [block for message in messages[:first] for block in self._remembered(message, (), False, 0, frozenset()).blocks]
+        if system and cache:
+            system[-1] = system[-1][:-1] + to_bytes(f',"cache_control":{dumps(cache)}}}')
+        head = {key: value for key, value in params.items() if key not in ("messages", "system")}
+        if not system and params.get("system"):
+            head["system"] = params["system"]
+        lead = to_bytes(dumps_params(head)[:-1] + ("," if head else ""))
+        said = [b'"system":[', b",".join(system), b"],"] if system else []
+        return b"".join((lead, *said, b'"messages":[', b",".join(self._grouped(messages[first:])), b"]}"))
+
+    def encode_message(self, message: BaseMessage) -> bytes:
+        """One message as it would stand in a request, alone."""
+        encoded = self._remembered(message, (), False, 0, frozenset())
+        return _message(encoded.role, [*encoded.results, *encoded.blocks])
+
+    def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
+        """The messages on the wire: neighbours of one role are one message, in it results before all else."""
+        groups: list[tuple[str, list[bytes], list[bytes]]] = []
+        for encoded in self._each(messages):
+            if not groups or groups[-1][0] != encoded.role:
+                groups.append((encoded.role, [], []))
+            groups[-1][1].extend(encoded.results)
+            groups[-1][2].extend(encoded.blocks)
+        if groups and groups[0][0] == "assistant":
+            groups.insert(0, ("user", [], [_OPENING]))
+        return [_message(role, [*results, *blocks]) for role, results, blocks in groups]
+
+    def _each(self, messages: Sequence[BaseMessage]) -> Iterable[Encoded]:
+        """Each message that says anything."""
+        ids: tuple[CallId, ...] = ()
+        taken: set[str] = set()
+        place = 0
+        for number, message in enumerate(messages):
+            last = number == len(messages) - 1 and isinstance(message, AIMessage)
+            encoded = self._remembered(message, ids, last, place, taken)
+            if isinstance(message, AIMessage):
+                ids = encoded.calls
+                taken.update(call.sent for call in ids)
+                place += len(ids)
+            elif isinstance(message, ToolMessage):
+                ids = _without(message.tool_call_id, ids)
+            if encoded.blocks or encoded.results:
+                yield self._later_system(encoded) if encoded.role == "system" else encoded
+
+    def _later_system(self, encoded: Encoded) -> Encoded:
+        """A system message after the first other message: where the model does not take it there, the user says it, marked."""
+        if self._system_anywhere:
+            return encoded
+        text = "\n".join(json.loads(block)["text"] for block in encoded.blocks)
+        return Encoded("user", (to_bytes(dumps(text_part(_LATER_SYSTEM.format(text)))),))
+
+    def _remembered(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
+        """The message on the wire. What it depends on besides itself: the ids it answers with, or must not use again."""
+        answered = ids if any(call.sent != call.known or call.toolset for call in ids) else ()
+        context = (answered, last)
+        encoded = self._memo.get(message, context)
+        if encoded is None:
+            encoded = self._encoder.encode(message, answered)
+            encoded = _as_prefill(encoded) if last else encoded
+            self._memo.put(message, context, encoded)
+        if taken and any(call.sent in taken for call in encoded.calls):  # an id of another server's that came before
+            return self._encoder.encode(message, answered, taken, place)
+        return encoded
+
+    # ------------------------------------------------------------------------------------------ replies
+
+    def decode_body(self, body: Mapping[str, Any], *, blocks: bool = False) -> AIMessageChunk:
+        """A whole reply as one raw chunk.
+
+        Args:
+            body: The reply's JSON.
+            blocks: Whether content is a list of blocks even where it is nothing but text.
+
+        Raises:
+            StreamError: The reply is no message.
+            Exception: The reply holds an error; it is raised as the vendor's own.
+        """
+        return decode_body(body, origin=self.origin, blocks=blocks)
+
+    def stream_decoder(self, *, blocks: bool = False, usage: bool = True) -> MessagesDecoder:
+        """A decoder for one stream; `blocks` as in `decode_body`, `usage`: whether to say token counts."""
+        return MessagesDecoder(origin=self.origin, blocks=blocks, usage=usage)
+
+    def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
+        """The wire's token counts in LangChain's terms."""
+        return usage_metadata(usage)
+
+    # ------------------------------------------------------------------------------------------ tools
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool as this wire declares it, see `tools.format_tool`."""
+        return format_tool(tool, strict=strict)
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice as this wire says it, see `tools.format_tool_choice`."""
+        return format_tool_choice(choice, tools)
+
+
+def _message(role: str, blocks: Iterable[bytes]) -> bytes:
+    return b'{"role":"%s","content":[%s]}' % (role.encode(), b",".join(blocks))
+
+
+def _as_prefill(encoded: Encoded) -> Encoded:
+    """An assistant's message that ends the request: its last text may not end in white space (quirks C-18)."""
+    if not encoded.blocks:
+        return encoded
+    block = json.loads(encoded.blocks[-1])
+    if block.get("type") != "text":
+        return encoded
+    kept = {**block, "text": block["text"].rstrip()}
+    return replace(encoded, blocks=(*encoded.blocks[:-1], to_bytes(dumps(kept))))
+
+
+def _without(identifier: str, ids: tuple[CallId, ...]) -> tuple[CallId, ...]:
+    """The ids without the first of this name: calls that share an id are answered in order."""
+    position = next((number for number, call in enumerate(ids) if call.known == identifier), None)
+    return ids if position is None else ids[:position] + ids[position + 1 :]

@@ -1,0 +1,61 @@
+"""What is known of Anthropic's models, for `model.profile`.
+
+The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}`
+says what the user knows.
+"""
+
+import re
+from typing import Any
+
+__all__ = ["profile_of"]
+
+_TO_HIGH = ("low", "medium", "high")
+_TO_MAX = (*_TO_HIGH, "max")
+_TO_EXTRA = (*_TO_HIGH, "xhigh", "max")
+
+# names: (input tokens, output tokens, structured output, takes a temperature, system messages anywhere, forced choices, efforts)
+_Row = tuple[int, int, bool, bool, bool, bool, tuple[str, ...] | None]
+_TABLE: dict[str, _Row] = {
+    "claude-haiku-4-5 claude-sonnet-4-5": (200_000, 64_000, True, True, False, True, None),
+    "claude-opus-4-5": (200_000, 64_000, True, True, False, True, _TO_HIGH),
+    "claude-opus-4-6 claude-sonnet-4-6": (1_000_000, 128_000, True, True, False, True, _TO_MAX),
+    "claude-opus-4-7": (1_000_000, 128_000, True, False, False, True, _TO_EXTRA),
+    "claude-opus-4-8 claude-opus-5 claude-sonnet-5 claude-fable-5": (1_000_000, 128_000, True, False, True, True, _TO_EXTRA),
+    "claude-opus-5-5 claude-sonnet-5-5 claude-fable-5-1": (1_000_000, 128_000, True, False, True, False, _TO_EXTRA),
+    "claude-haiku-5-5": (1_000_000, 128_000, False, False, True, True, None),
+}
+_ROWS = {name: row for names, row in _TABLE.items() for name in names.split()}
+_DATE = re.compile(r"-\d{8}\Z|-latest\Z")
+
+
+def profile_of(model: str) -> dict[str, Any]:
+    """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
+    row = _ROWS.get(model) or _ROWS.get(_DATE.sub("", model))
+    if row is None:
+        return {}
+    input_tokens, output_tokens, structured, temperature, system_anywhere, forced, efforts = row
+    profile: dict[str, Any] = {
+        "max_input_tokens": input_tokens,
+        "max_output_tokens": output_tokens,
+        "text_inputs": True,
+        "image_inputs": True,
+        "image_url_inputs": True,
+        "pdf_inputs": True,
+        "audio_inputs": False,
+        "video_inputs": False,
+        "image_tool_message": True,
+        "pdf_tool_message": True,
+        "text_outputs": True,
+        "image_outputs": False,
+        "audio_outputs": False,
+        "video_outputs": False,
+        "reasoning_output": True,
+        "tool_calling": True,
+        "tool_choice": forced,
+        "tool_call_streaming": True,
+        "structured_output": structured,
+        "temperature": temperature,
+    }
+    if system_anywhere:
+        profile["mid_conversation_system_messages"] = True
+    return {**profile, "reasoning_effort_levels": list(efforts)} if efforts else profile

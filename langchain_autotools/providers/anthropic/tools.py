@@ -1,0 +1,153 @@
+"""Tools and tool choices as the Messages API declares them.
+
+Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-Z0-9_-]{1,128}` and a schema whose `type` is
+"object" (at the top neither `$ref` nor `anyOf`, `oneOf`, `allOf`); a tool of the vendor's own has a versioned `type`. A choice is
+`{"type": "auto" | "any" | "tool" | "none"}`; all but "none" take `disable_parallel_tool_use`.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from ...errors import ConfigurationError
+from .calls import LEGAL_NAME
+
+__all__ = ["choice_with_parallel", "format_tool", "format_tool_choice", "is_builtin"]
+
+_EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
+_DEFINITION = "provider_tool_definition"
+_COMBINED = ("anyOf", "oneOf", "allOf")
+_MODES = {"any": "any", "required": "any", "auto": "auto", "none": "none"}
+
+
+def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+    """A tool as a request declares it.
+
+    Args:
+        tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
+            Anthropic or OpenAI. A tool of the vendor's own (a dict of another `type`) is returned untouched.
+        strict: Whether the vendor must hold the model to the schema. None leaves that as the tool or the vendor has it.
+
+    Raises:
+        ConfigurationError: The tool cannot be declared: its name is illegal, or its schema is none that the vendor takes.
+    """
+    extras = tool.extras if isinstance(tool, BaseTool) and isinstance(tool.extras, dict) else {}
+    if isinstance(extras.get(_DEFINITION), Mapping):
+        return dict(extras[_DEFINITION])
+    if isinstance(tool, dict) and is_builtin(tool):
+        return tool
+    try:
+        declared = _declared(tool, strict)
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+    _check(declared)
+    return {**declared, **{key: extras[key] for key in _EXTRAS if key in extras}}
+
+
+def is_builtin(tool: Mapping[str, Any]) -> bool:
+    """Whether a dict is a tool of the vendor's own: its type says so, and it is no function, no schema and no other vendor's."""
+    kind = tool.get("type")
+    if not isinstance(kind, str) or kind in ("function", "object", "custom"):
+        return False
+    return not ({"input_schema", "properties", "parameters", "function"} & tool.keys())
+
+
+def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
+    said = {} if strict is None else {"strict": strict}
+    if isinstance(tool, dict) and "input_schema" in tool:
+        return {**tool, **said}
+    function = convert_to_openai_tool(tool, strict=strict)["function"]
+    described = {"description": function["description"]} if function.get("description") else {}
+    schema = function.get("parameters") or {"type": "object", "properties": {}}
+    said = {"strict": function["strict"]} if isinstance(function.get("strict"), bool) and function["strict"] else said
+    return {"name": function["name"], **described, "input_schema": schema, **said}
+
+
+def _check(declared: Mapping[str, Any]) -> None:
+    name, schema = declared.get("name"), declared["input_schema"]
+    if not isinstance(name, str) or not LEGAL_NAME.fullmatch(name):
+        raise ConfigurationError(f"tool name {name!r} cannot be sent: it must have 1 to 128 letters, digits, '_' or '-'")
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        raise ConfigurationError(f"tool {name!r} cannot be sent: the type of its input_schema must be 'object'")
+    combined = [key for key in _COMBINED if key in schema]
+    if combined:
+        raise ConfigurationError(
+            f"tool {name!r} cannot be sent: {combined[0]} may not stand at the top of its schema; put it into a property"
+        )
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
+
+
+# ---------------------------------------------------------------------------------------------- choices
+
+
+def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """A tool choice as a request says it.
+
+    Args:
+        choice: None or False (the vendor decides), True, "any" or "required" (some tool), "auto", "none", the name or the type
+            of a declared tool, or a dict in the form of Anthropic, chat completions or Responses.
+        tools: The declared tools, as `format_tool` made them.
+
+    Returns:
+        The value to send; None: send nothing.
+
+    Raises:
+        ConfigurationError: The choice names no declared tool, or is of no known form.
+    """
+    if choice is None or choice is False:
+        return None
+    if choice is True:
+        return {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else {"type": "any"}
+    if isinstance(choice, str):
+        return _named(choice, tools)
+    if isinstance(choice, Mapping):
+        return _from_mapping(choice, tools)
+    raise ConfigurationError(f"tool_choice must be a string, a bool or a dict, not {choice!r}")
+
+
+def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
+    """The choice that also says whether one turn may hold several calls; None leaves that to the vendor."""
+    if parallel is None or (choice or {}).get("type") == "none":
+        return choice
+    if parallel and choice is None:
+        return None
+    return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
+
+
+def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
+    names = [str(tool.get("name") or tool.get("type")) for tool in tools]
+    if choice in names or (not tools and choice not in _MODES):
+        return {"type": "tool", "name": choice}
+    if choice in _MODES:
+        return {"type": _MODES[choice]}
+    by_type = next((tool for tool in tools if tool.get("type") == choice and "name" in tool), None)
+    if by_type is not None:
+        return {"type": "tool", "name": by_type["name"]}
+    near = get_close_matches(choice, [*names, *_MODES], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
+
+
+def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    kind = choice.get("type")
+    inner = choice.get("function") or choice.get("custom")
+    if isinstance(inner, Mapping):
+        return _named(str(inner.get("name")), tools)
+    if kind in _MODES:
+        return {**choice, "type": _MODES[kind]}
+    if kind == "tool":
+        return dict(choice)
+    if isinstance(choice.get("name"), str):
+        return _named(choice["name"], tools)
+    if isinstance(kind, str) and kind != "allowed_tools":
+        return _named(kind, tools)
+    raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool")

@@ -1,0 +1,55 @@
+"""Token counts of the Messages API in LangChain's terms.
+
+Wire facts: `input_tokens` counts what neither came from a cache nor went into one, `output_tokens` includes thinking; of a stream the
+counts of `message_delta` are cumulative and may leave fields out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+
+__all__ = ["merged_usage", "usage_metadata"]
+
+_LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+
+
+def merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
+    """The counts so far with those of a later event, which replace what they name."""
+    said = {key: value for key, value in later.items() if value is not None} if isinstance(later, Mapping) else {}
+    return {**earlier, **said}
+
+
+def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata:
+    """Token counts of one reply. As in LangChain's partner package, input tokens include those of the prompt cache.
+
+    Args:
+        usage: The wire's `usage`. Missing numbers count as 0.
+    """
+    read = _count(usage, "cache_read_input_tokens")
+    created = _count(usage, "cache_creation_input_tokens")
+    by_lifetime = usage.get("cache_creation")
+    lifetimes = {key: _count(by_lifetime, key) for key in _LIFETIMES} if isinstance(by_lifetime, Mapping) else {}
+    specific = sum(count or 0 for count in lifetimes.values())
+    input_tokens = (_count(usage, "input_tokens") or 0) + (read or 0) + (specific or created or 0)
+    output_tokens = _count(usage, "output_tokens") or 0
+    details = usage.get("output_tokens_details")
+    thinking = _count(details, "thinking_tokens") if isinstance(details, Mapping) else None
+    # A write that is counted by its lifetime is not counted once more under the general name.
+    entered = {"cache_read": read, "cache_creation": 0 if specific else created, **lifetimes}
+    return UsageMetadata(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=input_tokens + output_tokens,
+        input_token_details=InputTokenDetails(**_known(entered)),  # type: ignore[typeddict-item]
+        output_token_details=OutputTokenDetails(**_known({"reasoning": thinking})),  # type: ignore[typeddict-item]
+    )
+
+
+def _count(counts: Mapping[str, Any], key: str) -> int | None:
+    value = counts.get(key)
+    return int(value) if isinstance(value, int | float) else None
+
+
+def _known(counts: Mapping[str, int | None]) -> dict[str, int]:
+    return {key: count for key, count in counts.items() if count is not None}
