@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tests.loops.meaning import Atom, Call, Result, plain
+from tests.loops.meaning import FAILURE, WRAPPERS, Atom, Call, Result, plain
 from tests.loops.records import Turn
 
 Atoms = list[Atom]
@@ -126,6 +126,28 @@ def _unsent(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
     return kept, theirs
 
 
+def _repeated(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
+    kept: Atoms = []
+    for atom in theirs:
+        if atom.kind != "signature" or not any(atom.value == earlier.value for earlier in kept):
+            kept.append(atom)
+    return ours, kept
+
+
+def _tagged(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
+    """Thoughts that stand in the text, up to `</think>`, and those that the client cut out of it."""
+    cut = {atom.value.strip() for atom in theirs if atom.kind == "reasoning"}
+    kept: Atoms = []
+    for atom in ours:
+        thought, tag, text = atom.value.partition("</think>") if atom.kind == "text" and atom.role == "assistant" else ("", "", "")
+        if tag and thought.strip() in cut:
+            kept += [replace(atom, kind="reasoning", value=thought.strip())]
+            kept += [replace(atom, value=text.strip())] if text.strip() else []
+        else:
+            kept.append(atom)
+    return kept, theirs
+
+
 # ---------------------------------------------------------------------------------------------- spelling
 
 
@@ -154,6 +176,36 @@ def _media_below(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
     return [atom for atom in ours if atom.message not in below], [_without_media(atom) for atom in theirs]
 
 
+def _plain_results(atoms: Atoms) -> Atoms:
+    return [
+        replace(atom, value=replace(atom.value, parts=tuple(map(_value, atom.value.parts)))) if atom.kind == "result" else atom
+        for atom in atoms
+    ]
+
+
+def _value(part: tuple[str, Any]) -> tuple[str, Any]:
+    """What a result's JSON says, without the key around it; a text by itself is its own JSON."""
+    if part[0] != "data":
+        return ("data", plain(part[1])) if part[0] == "text" else part
+    said = json.loads(part[1])
+    key, value = next(iter(said.items())) if len(said) == 1 else ("", said)
+    if key in WRAPPERS:
+        said = value
+    return "failure" if key == FAILURE else "data", plain(_from_text(said))
+
+
+def _from_text(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _placeholder(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
+    dummy = "skip_thought_signature_validator".replace("_", "/")
+    return [atom for atom in ours if atom.value != dummy], [atom for atom in theirs if atom.value != dummy]
+
+
 def _without_media(atom: Atom) -> Atom:
     if atom.kind != "result":
         return atom
@@ -171,11 +223,27 @@ ALLOWED = (
         "ours go back as the server wrote them",
         _unsent,
     ),
+    Allowed("a signature that the recorded client repeated on further calls", "ours goes back once, as it came", _repeated),
+    Allowed(
+        "thoughts in the text, up to `</think>`, that the recorded client cut out of it",
+        "ours goes back as the server wrote it: no field of this wire says that it is a thought",
+        _tagged,
+    ),
     Allowed("one text in one part or in several", "the vendors join them", each(_joined)),
     Allowed(
         "media that a tool returned: in its result, or in a message of the user's below the results",
         "chat completions takes text in results; some compatible servers take more",
         _media_below,
+    ),
+    Allowed(
+        "a result's JSON as a value or as its text, and the name of the key around it",
+        "a tool message of LangChain's holds text; the vendor leaves the key to the client",
+        each(_plain_results),
+    ),
+    Allowed(
+        "the vendor's placeholder for a signature that is not known",
+        "without one its newest models refuse calls that they did not write",
+        _placeholder,
     ),
     Allowed(
         "messages before the reply that `previous_response_id` names, which the recorded client sent once more",

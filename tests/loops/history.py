@@ -12,10 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_autotools.messages import calls_of
-from tests.loops.meaning import Atom, Call, Kind, Media, Result, plain
+from tests.loops.meaning import FAILURE, WRAPPERS, Atom, Call, Kind, Media, Result, plain
 from tests.loops.rows import Declared
-
-_WRAPPERS = ({"result"}, {"output"}, {"return_value"}, {"error"}, {"response"})
 
 
 def messages_of(atoms: Sequence[Atom], written: Callable[[list[Atom]], AIMessage | None]) -> list[BaseMessage]:
@@ -61,7 +59,7 @@ def _others(atoms: list[Atom], ids: Mapping[int, str]) -> list[BaseMessage]:
 
 def _tool_message(result: Result, ids: Mapping[int, str]) -> ToolMessage:
     value = value_of(result)
-    content = value if isinstance(value, str | list) else json.dumps(value, ensure_ascii=False)
+    content = json.dumps(value, ensure_ascii=False) if _holds_data(result) and not isinstance(value, str) else value
     status = "error" if is_error(result) else "success"
     return ToolMessage(content, tool_call_id=ids.get(result.number) or _id_of(result), name=result.name, status=status)
 
@@ -69,14 +67,18 @@ def _tool_message(result: Result, ids: Mapping[int, str]) -> ToolMessage:
 def is_error(result: Result) -> bool:
     """Whether a result says that its call failed: by a flag, or, where the wire has no flag, by its only key."""
     (kind, value), *_ = result.parts or (("text", ""),)
-    return result.error or (kind == "data" and set(json.loads(value)) == {"error"})
+    return result.error or (kind == "data" and set(json.loads(value)) == {FAILURE})
+
+
+def _holds_data(result: Result) -> bool:
+    return len(result.parts) == 1 and result.parts[0][0] == "data"
 
 
 def value_of(result: Result) -> Any:
     """What the recorded tool returned."""
-    if len(result.parts) == 1 and result.parts[0][0] == "data":
+    if _holds_data(result):
         said = json.loads(result.parts[0][1])
-        return next(iter(said.values())) if set(said) in _WRAPPERS else said
+        return next(iter(said.values())) if len(said) == 1 and said.keys() <= {*WRAPPERS, FAILURE} else said
     return content_of(result.parts)
 
 

@@ -14,6 +14,11 @@ from typing import Any, Literal
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["text", "media", "reasoning", "signature", "call", "result", "data", "item"]
 
+WRAPPERS = ("result", "output", "return_value", "response")
+"""Keys under which clients put a result that is no object, on the wire where results are objects."""
+FAILURE = "error"
+"""The key under which they put the words of a failure."""
+
 
 @dataclass(frozen=True)
 class Media:

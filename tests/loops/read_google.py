@@ -44,7 +44,12 @@ def _parts(content: Mapping[str, Any]) -> Iterator[tuple[Kind, Any]]:
     for part in content.get("parts") or []:
         yield from _part(part)
         if part.get("thoughtSignature"):
-            yield "signature", part["thoughtSignature"]
+            yield "signature", _standard(part["thoughtSignature"])
+
+
+def _standard(base64: str) -> str:
+    """The same bytes in the standard alphabet of base64: the vendor sends one and takes both."""
+    return base64.replace("-", "+").replace("_", "/").rstrip("=")
 
 
 def _part(part: Mapping[str, Any]) -> Iterator[tuple[Kind, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,10 +35,12 @@ class Loop:
     server: str
     turns: Sequence[Turn]
 
+    model: str
+
     @property
-    def final_text(self) -> str:
-        """The text that the loop ended with."""
-        return str(self.turns[-1].expected["text"])
+    def requests(self) -> list[Mapping[str, Any]]:
+        """The recorded requests, empty ones where there are none."""
+        return [turn.request for turn in self.turns]
 
 
 @cache
@@ -52,7 +55,10 @@ def loops(folder: Path) -> tuple[Loop, ...]:
 
 
 def _loop(name: str, records: Sequence[Mapping[str, Any]]) -> Loop:
-    return Loop(name, records[0]["provider"], records[0]["server"], [_turn(record) for record in records])
+    request = records[0]["request"]
+    path = re.search(r"/models/([^:]+):", request["path"])
+    model = (request["body"] or {}).get("model") or (path[1] if path else "any")
+    return Loop(name, records[0]["provider"], records[0]["server"], [_turn(record) for record in records], model)
 
 
 def _turn(record: Mapping[str, Any]) -> Turn:

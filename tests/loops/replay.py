@@ -169,7 +169,7 @@ def _only_tools(turn: Turn, before: Sequence[Atom], after: Sequence[Atom]) -> bo
 def replay(loop: Loop, row: Row, player: Player) -> Replayed:
     """Replay a loop."""
     said = histories_of(loop, row)
-    requests = [turn.request for turn in loop.turns]
+    requests = loop.requests
     declared = row.tools(requests[0]) if requests[0] else _made_up(loop)
     found = Replayed(theirs=[row.read(request) if request else history for request, history in zip(requests, said, strict=True)])
     player.load(loop.turns)
@@ -196,11 +196,10 @@ def _run(
 ) -> list[BaseMessage]:
     """One run of ours: over several turns with tools that answer, over one with tools that are only declared."""
     everything = [dict(tool.builtin) if tool.builtin else desk.tool(tool) for tool in tools]
-    requests = [turn.request for turn in loop.turns]
     if len(run) > 1:
-        model = row.model(player.address, requests, tools=everything, parallel=False, no_progress=None)
+        model = row.model(player.address, loop, tools=everything, parallel=False, no_progress=None)
     else:
-        model = row.model(player.address, requests)
+        model = row.model(player.address, loop)
         model = model.bind_tools(everything) if everything else model
     return player.ask(model, history, streamed=loop.turns[run[0]].streamed)
 
@@ -226,7 +225,7 @@ def _writer(loop: Loop, found: Replayed, before: int) -> Any:
 def plain_requests(loop: Loop, row: Row, player: Player) -> Iterator[tuple[list[Atom], list[Atom]]]:
     """Of each turn, our request for the same history made of plain LangChain messages, and the recorded one."""
     asked = [turn for turn in loop.turns if turn.request and not turn.request.get("previous_response_id")]
-    model = row.model(player.address, [turn.request for turn in loop.turns])
+    model = row.model(player.address, loop)
     for turn in asked:
         theirs = row.read(turn.request)
         player.load([turn])

@@ -9,8 +9,7 @@ from typing import Any
 from langchain_autotools import ChatAnthropic, ChatOpenAI
 from tests.loops import read_anthropic, read_chat, read_responses
 from tests.loops.meaning import Atom
-
-Requests = Sequence[Mapping[str, Any]]
+from tests.loops.records import Loop
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Row:
         wire: The wire, as the recordings name it.
         read: What a request says.
         tools: The tools that a request declares.
-        model: The model class for the recorded requests of a loop, pointed at an address, with these further arguments.
+        model: The model class for a recorded loop, pointed at an address, with these further arguments.
     """
 
     wire: str
@@ -53,21 +52,24 @@ def _chat_tools(body: Mapping[str, Any]) -> list[Declared]:
     return _flat_tools([tool.get("function") or tool for tool in body.get("tools") or []], "parameters")
 
 
-def _openai_model(address: str, requests: Requests, **more: Any) -> ChatOpenAI:
-    model = requests[0].get("model", "any")
-    return ChatOpenAI(**{"model": model, "base_url": f"{address}/v1", "api_key": "key", "max_retries": 0, **more})
+def _openai_model(address: str, loop: Loop, **more: Any) -> ChatOpenAI:
+    return ChatOpenAI(**{"model": loop.model, "base_url": f"{address}/v1", "api_key": "key", "max_retries": 0, **more})
 
 
-def _responses_model(address: str, requests: Requests, **more: Any) -> ChatOpenAI:
-    kept = {name: requests[0][name] for name in ("store", "include", "reasoning") if requests[0].get(name) is not None}
-    refers = any(request.get("previous_response_id") for request in requests)
-    return _openai_model(address, requests, use_responses_api=True, use_previous_response_id=refers, **kept, **more)
+def _responses_model(address: str, loop: Loop, **more: Any) -> ChatOpenAI:
+    refers = any(request.get("previous_response_id") for request in loop.requests)
+    asked = _given(loop, "store", "include", "reasoning")
+    return _openai_model(address, loop, use_responses_api=True, use_previous_response_id=refers, **asked, **more)
 
 
-def _anthropic_model(address: str, requests: Requests, **more: Any) -> ChatAnthropic:
-    kept = {name: requests[0][name] for name in ("max_tokens", "thinking") if requests[0].get(name) is not None}
-    model = requests[0].get("model", "any")
-    return ChatAnthropic(**{"model": model, "base_url": address, "api_key": "key", "max_retries": 0, **kept, **more})
+def _anthropic_model(address: str, loop: Loop, **more: Any) -> ChatAnthropic:
+    asked = _given(loop, "max_tokens", "thinking")
+    return ChatAnthropic(**{"model": loop.model, "base_url": address, "api_key": "key", "max_retries": 0, **asked, **more})
+
+
+def _given(loop: Loop, *names: str) -> dict[str, Any]:
+    """The parameters of these names that the first recorded request has."""
+    return {name: loop.requests[0][name] for name in names if loop.requests[0].get(name) is not None}
 
 
 ROWS = (

@@ -59,4 +59,4 @@ def test_the_page_tells_what_was_found(recorded: tuple[Loop, ...]) -> None:
     wires = {row.wire for row in ROWS}
     assert {loop.id for loop in recorded if loop.wire in wires} >= LEFT_OUT.keys()
     idle = [rule.what for rule in ALLOWED if not any(outcome.needed[rule.what] for outcome in outcomes)]
-    assert idle == [], "nothing needs these allowed differences"
+    assert idle == [] or not wires >= {loop.wire for loop in recorded}, "nothing needs these allowed differences"
