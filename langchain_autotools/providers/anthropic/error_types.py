@@ -21,7 +21,7 @@ AnthropicTimeoutError               -               anthropic.APITimeoutError   
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.exceptions import (
     ContextOverflowError,
@@ -140,9 +140,9 @@ def error_class(name: str) -> type[Any]:
     parents = _PARENTS[name]
     if name == "AnthropicOverloadedError" and hasattr(anthropic, "OverloadedError"):  # newer releases of the SDK have the very class
         parents = ("OverloadedError", *parents[1:])
-    made: Any = make_error_class(anthropic, name, parents, _PUBLIC_MODULE)
+    made = make_error_class(anthropic, name, parents, _PUBLIC_MODULE)
     if issubclass(made, anthropic.APIStatusError) and "type" not in anthropic.APIStatusError.__annotations__:
-        made.type = property(_type)
+        cast(Any, made).type = property(_type)
     return made
 
 
