@@ -50,6 +50,7 @@ class Exchange:
         decode_body: Reads a whole reply.
         events: Makes what finds the events in a streamed reply's bytes.
         options: What the client needs besides: headers, query, timeout.
+        path: Where it goes, below the base URL; "" for a vendor with one path.
         silence: Seconds that may pass between two events of the reply; None for any time.
         secrets: Texts that must not stand in an error.
         again: Given the error that refused the request: the same request in another form, or None if no other is known.
@@ -60,6 +61,7 @@ class Exchange:
     decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
     events: Callable[[], EventDecoder] = SSEDecoder
     options: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
     silence: float | None = None
     secrets: tuple[str, ...] = ()
     again: "Callable[[Exception], Exchange | None]" = lambda error: None
