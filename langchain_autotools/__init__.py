@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .mixin import ToolsAndMessagesMixin
     from .providers.anthropic import ChatAnthropic
     from .providers.local import ChatLocal
+    from .providers.ollama import ChatOllama
     from .providers.openai import ChatOpenAI
     from .retry import RetryPolicy
 
@@ -22,6 +23,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
     "ChatAnthropic",
     "ChatLocal",
+    "ChatOllama",
     "ChatOpenAI",
     "ToolsAndMessagesMixin",
     # The messages of a run
@@ -57,6 +59,7 @@ _HOMES = {
     "mixin": ("ToolsAndMessagesMixin",),
     "providers.anthropic": ("ChatAnthropic",),
     "providers.local": ("ChatLocal",),
+    "providers.ollama": ("ChatOllama",),
     "providers.openai": ("ChatOpenAI",),
     "retry": ("RetryPolicy",),
 }

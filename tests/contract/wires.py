@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_autotools import ChatAnthropic, ChatOpenAI
+from langchain_autotools import ChatAnthropic, ChatOllama, ChatOpenAI
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.http_server import Exchange
+from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
 from tests.support.scripted_server import Script, ScriptedServer
@@ -108,6 +109,10 @@ def _anthropic_question(exchange: Exchange) -> str:
     return next(text for text in map(_openai_text, reversed(users)) if text)
 
 
+def _ollama_model(server: OllamaServer, **more: Any) -> ChatOllama:
+    return ChatOllama(**{"model": "any", "base_url": server.url, "max_retries": 0, **more})
+
+
 WIRES = (
     Wire(
         name="openai-chat",
@@ -132,5 +137,13 @@ WIRES = (
         messages=lambda exchange: raw_value(exchange.body, "messages"),
         results=_anthropic_results,
         question=_anthropic_question,
+    ),
+    Wire(
+        name="ollama",
+        serve=OllamaServer,
+        model=_ollama_model,
+        messages=lambda exchange: raw_value(exchange.body, "messages"),
+        results=_openai_results,
+        question=_openai_question,
     ),
 )
