@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .messages import calls_of, final_message, new_messages, run_usage, text_of
     from .mixin import ToolsAndMessagesMixin
     from .providers.anthropic import ChatAnthropic
+    from .providers.google import ChatGoogleGenerativeAI
     from .providers.local import ChatLocal
     from .providers.openai import ChatOpenAI
     from .retry import RetryPolicy
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
     "ChatAnthropic",
+    "ChatGoogleGenerativeAI",
     "ChatLocal",
     "ChatOpenAI",
     "ToolsAndMessagesMixin",
@@ -56,6 +58,7 @@ _HOMES = {
     "messages": ("calls_of", "final_message", "new_messages", "run_usage", "text_of"),
     "mixin": ("ToolsAndMessagesMixin",),
     "providers.anthropic": ("ChatAnthropic",),
+    "providers.google": ("ChatGoogleGenerativeAI",),
     "providers.local": ("ChatLocal",),
     "providers.openai": ("ChatOpenAI",),
     "retry": ("RetryPolicy",),
