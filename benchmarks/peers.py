@@ -5,6 +5,7 @@ reads the same bytes from the same server; the same task, once before, is the wa
 """
 
 import asyncio
+import gc
 import itertools
 import json
 import statistics
@@ -253,6 +254,7 @@ def measure(peer: str, task: str, size: int, port: int) -> Result:
     if peer in ("floor", "sdk"):
         messages = [{"role": "user", "content": "hello"}]
     run(f"{task}-{size}", messages)  # builds clients, models and agents: none of the figures is about that
+    gc.collect()  # as every peer's heap begins alike, none pays for a collection that its imports and warm-up have brought near
     if task != "turns":
         with timed(size) as result:
             run(f"{task}-{size}", messages)

@@ -50,7 +50,9 @@ class BlockWriter:
 
 def _standard(chunk: AIMessageChunk) -> list[Any]:
     """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
-    return _with_extras(chunk, list(chunk.content_blocks)) if "model_provider" in chunk.response_metadata else list(chunk.content)
+    metadata = chunk.response_metadata
+    of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
+    return _with_extras(chunk, list(chunk.content_blocks)) if of_vendor else list(chunk.content)
 
 
 def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
@@ -90,9 +92,13 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
 
 
 def _said(message: AIMessage) -> list[Any]:
-    """What a message's standard blocks say: which there are, and what only blocks can hold (signatures, citations)."""
+    """What a message's standard blocks say: which there are, and what only blocks can hold (signatures, citations).
+
+    Reasoning without a signature needs no block: it stands under `reasoning_content`.
+    """
     blocks: list[Any] = message.content_blocks
-    return [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
+    said = [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
+    return [one for one in said if one != ("reasoning", None, None)]
 
 
 def _unblocked(message: AIMessage) -> AIMessage:

@@ -10,7 +10,7 @@ from contextlib import aclosing, closing
 from typing import Any, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -24,6 +24,7 @@ from .raw_model import RawChatModel
 from .run import Run, failing, stored_message
 from .settings import RUN_KEYWORDS, Toolbox, portable_tools, run_settings, toolbox_of, usable_tools
 from .tracing import astart_trace, start_trace
+from .turn import Turn
 
 __all__ = ["ToolsAndMessagesMixin"]
 
@@ -90,6 +91,12 @@ class ToolsAndMessagesMixin(RawChatModel):
         if self._toolbox is None or self._toolbox.source is not self.tools:
             self._toolbox = toolbox_of(self)
         return self._toolbox
+
+    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
+        """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
+        if self.tools and "tools" not in kwargs:
+            kwargs["tools"] = list(self._own_tools().declarations)
+        return super()._turn(messages, kwargs)
 
     # ------------------------------------------------------------------------------------------ a run, for users
 

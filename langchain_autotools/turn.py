@@ -21,7 +21,7 @@ from .streaming.accumulator import TurnAccumulator, canonical_message
 __all__ = ["Turn", "tool_name"]
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
-_TEXT = ChatGenerationChunk(message=AIMessageChunk(content=""))
+_TEXT = ChatGenerationChunk(message=AIMessageChunk(content=""), text="")
 
 
 class Turn:

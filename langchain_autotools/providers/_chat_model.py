@@ -48,6 +48,7 @@ class Exchange:
         decoder: Makes a decoder for one streamed reply.
         decode_body: Reads a whole reply.
         options: What the client needs besides: headers, query, timeout.
+        path: Where it goes, below the base URL; "" for a vendor with one path.
         silence: Seconds that may pass between two events of the reply; None for any time.
         secrets: Texts that must not stand in an error.
         again: Given the error that refused the request: the same request in another form, or None if no other is known.
@@ -57,6 +58,7 @@ class Exchange:
     decoder: Callable[[], StreamDecoder]
     decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
     options: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
     silence: float | None = None
     secrets: tuple[str, ...] = ()
     again: "Callable[[Exception], Exchange | None]" = lambda error: None

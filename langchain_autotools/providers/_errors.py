@@ -86,7 +86,7 @@ class Family:
         if isinstance(error, sdk.APIConnectionError):
             return self._disconnected(error.__cause__ or error, error.request)
         if isinstance(error, sdk.APIStatusError):
-            return self.status_error(error.message, error.response, error.body)
+            return self.status_error(_worded(error), error.response, error.body)
         return same
 
     def _timed_out(self, error: Any) -> Exception:
@@ -183,6 +183,13 @@ def make_error_class(sdk: Any, name: str, parents: tuple[str, type[ModelError], 
     """
     parent, meaning, text = parents
     return type(name, (getattr(sdk, parent), meaning), {"__module__": module, "__doc__": text, "retry_after": None})
+
+
+def _worded(error: Any) -> str:
+    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that."""
+    message = str(error.message)
+    detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
+    return f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
 
 
 def _reason(error: BaseException) -> str:

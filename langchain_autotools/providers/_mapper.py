@@ -18,7 +18,8 @@ class StreamDecoder(Protocol):
     """Reads the events of one streamed reply.
 
     Attributes:
-        ended: Whether an event has said that nothing follows it; of a wire whose end is marked otherwise always false.
+        ended: Whether the wire's own end marker has come, where that is one of its events; that event brings no chunk, unless it is a
+            whole body. Always false where the end is marked otherwise.
     """
 
     ended: bool

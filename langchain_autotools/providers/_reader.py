@@ -93,6 +93,8 @@ class ReplyReader:
             chunk = feed(event)
             if chunk is not None:
                 yield chunk
+            elif self._decoder.ended:  # the wire's end marker is one of its events
+                break
         self.done = self._decoder.ended
 
 

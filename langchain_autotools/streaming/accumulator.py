@@ -40,7 +40,8 @@ _NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", 
 """What is said of a turn or a run here alone: a raw chunk that says it (a model inside a model) is not believed."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _FORM = "call_blocks"
-_PROVIDER = "model_provider"
+_OF_BLOCKS = ("model_provider", "output_version")
+"""What core reads content blocks by; `+` keeps it."""
 
 
 class TurnAccumulator:
@@ -68,7 +69,7 @@ class TurnAccumulator:
             What of it may leave at once, the chunk itself where that is all of it; None if nothing is left.
         """
         if not isinstance(chunk, AIMessageChunk):
-            return self._sort(_numbered(chunk))
+            return self._whole(chunk)
         fields = chunk.__dict__
         if (
             fields["additional_kwargs"]
@@ -89,14 +90,23 @@ class TurnAccumulator:
         if chunk.tool_call_chunks:
             if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said
                 self._assembler.feed(chunk.tool_call_chunks)
-            if isinstance(content, list):
-                content = [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
+            content = _without_calls(content)
         extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
         if not (content or extra or metadata):
             return None
-        if isinstance(content, list) and _PROVIDER in chunk.response_metadata:  # core reads a vendor's blocks by it, and `+` keeps it
-            metadata[_PROVIDER] = chunk.response_metadata[_PROVIDER]
+        if isinstance(content, list):
+            metadata |= {name: chunk.response_metadata[name] for name in _OF_BLOCKS if name in chunk.response_metadata}
         return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
+
+    def _whole(self, message: AIMessage) -> AIMessageChunk | None:
+        """Take a whole message: each of its calls is one, whatever they would look like in a stream."""
+        calls = message.additional_kwargs.get("tool_calls") or [*message.tool_calls, *message.invalid_tool_calls]
+        self._assembler.feed([{**call, "index": index} for index, call in enumerate(calls)])
+        extra = {key: value for key, value in message.additional_kwargs.items() if not (calls and key in _FRAGMENTS)}
+        content = _without_calls(message.content) if calls else message.content
+        chunk = AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=message.response_metadata, id=message.id)
+        chunk.usage_metadata = message.usage_metadata
+        return self._sort(chunk)
 
     def _extra(self, extra: dict[str, Any]) -> dict[str, Any]:
         """The additional keywords that leave at once: all but fragments of calls."""
@@ -169,12 +179,11 @@ class TurnAccumulator:
         return records, chunks
 
 
-def _numbered(message: AIMessage) -> AIMessageChunk:
-    """A whole message as a chunk, its calls numbered: each is one call, whatever it looks like in a stream."""
-    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
-    chunk = AIMessageChunk(**values)
-    chunk.tool_call_chunks = [{**call, "index": index} for index, call in enumerate(chunk.tool_call_chunks)]
-    return chunk
+def _without_calls(content: str | list[Any]) -> str | list[Any]:
+    """Content without the blocks that repeat the fragments of calls."""
+    if isinstance(content, str):
+        return content
+    return [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
 
 
 def _record(call: AssembledCall, identifier: str, blocked: str | None) -> dict[str, Any]:

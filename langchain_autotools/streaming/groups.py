@@ -30,7 +30,7 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
     """
     named = {key for key, group in groups.items() if _is_named(group)}
     mixed: set[int | None] = set()
-    if named and len(named) < len(groups):
+    if named and any(not _is_header(group[0]) for group in groups.values()):
         groups, mixed = _Adoption(groups, named).run(order)
     if len(named) < 2:
         slots = [slot for key, group in groups.items() for slot in _marked(read_group(group, declared), key in mixed)]
@@ -42,8 +42,12 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
     return _without_copies(slots), "index"
 
 
+def _is_header(entry: Fragment | str) -> bool:
+    return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
+
+
 def _is_named(group: Sequence[Fragment | str]) -> bool:
-    return any(type(entry) is not str and entry.name is not None for entry in group)  # type: ignore[union-attr]
+    return any(not isinstance(entry, str) and entry.name is not None for entry in group)
 
 
 def _marked(slots: list[Slot], mixed: bool) -> list[Slot]:
@@ -65,7 +69,7 @@ def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) 
 
 
 class _Adoption:
-    """Gives the fragments under an index that never gets a name to the call they go on with (quirk A-20).
+    """Gives the fragments under an index that has no name, or none yet, to the call they go on with (quirk A-20).
 
     That is the only named call that is not whole yet. If there are several it is unclear which, from then on.
     """
@@ -84,7 +88,8 @@ class _Adoption:
         for key in order:
             entry = next(self._waiting[key])
             fragment = Fragment(None, key, None, entry) if isinstance(entry, str) else entry
-            self._put(key if key in self._named else self._home(key, fragment), fragment)
+            at_home = key in self._named and (key in self._slots or _is_header(fragment))
+            self._put(key if at_home else self._home(key, fragment), fragment)
         return self._groups, self._mixed
 
     def _put(self, key: int | None, fragment: Fragment) -> None:

@@ -66,12 +66,18 @@ class _InOrder:
         if self._by_id and fragment.id is not None:
             # an id without a name goes on with a call that has none yet, or drifts; or it is ahead of its name
             return fragment.name is not None or latest.progress is Progress.CLOSED
-        if fragment.name is None or latest.name is None or latest.may_be_named_on(fragment.name, self._declared):
+        if fragment.name is None or latest.name is None:
             return False
         alike = self._names.get(fragment.name)
-        if alike is None or self._by_id:
-            return alike is None
+        if alike is None:
+            return not self._names_on(latest, fragment.name)
+        if self._by_id:
+            return False
         return not fragment.text or fragment.text.lstrip().startswith("{") or alike.progress is not Progress.OPEN
+
+    def _names_on(self, latest: Slot, name: str) -> bool:
+        """Whether `name` is the next part of the latest call's name; without ids only a declared name can tell."""
+        return bool(self._declared or self._by_id) and latest.may_be_named_on(name, self._declared)
 
     def _begin(self, fragment: Fragment) -> None:
         slot = Slot()
@@ -90,7 +96,7 @@ class _InOrder:
             return
         self._set_aside(latest)
         candidates = [slot for slot in self._unfinished if fragment.name is None or slot.name in (None, fragment.name)]
-        if not candidates and latest.may_be_named_on(fragment.name or "", self._declared):
+        if not candidates and fragment.name not in self._names and self._names_on(latest, fragment.name or ""):
             candidates = [latest]
         if not candidates:
             self._surplus(fragment)

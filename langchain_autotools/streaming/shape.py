@@ -119,7 +119,7 @@ class _ByShape:
             original.copied = original.said is not None
             self._copies.add(len(self._slots))
             self._begin(fragment)
-        elif text.startswith("{") or slot.progress is Progress.EMPTY:
+        elif text.startswith("{") or spell_text(text) is not None:
             self._begin(fragment)
         else:
             slot.add_surplus(fragment, self._declared)

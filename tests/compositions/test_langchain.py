@@ -321,3 +321,16 @@ def test_json_output_after_a_talkative_turn(chat: Make, carry: bool, streamed: b
     model = chat(replies=reply, carry_messages=carry).bind(ls_structured_output_format=said)
     text = "".join(chunk.text for chunk in model.stream("?")) if streamed else model.invoke("?").text
     assert text == '{"paris": 5}' and sorted(ran) == ["Paris", "Rome"]
+
+
+async def test_generate_is_one_turn_that_declares_and_never_executes(chat: Make) -> None:
+    """`generate`, `agenerate` and `generate_prompt` declare the constructor's tools and return their calls."""
+    model = chat()
+    results = [
+        model.generate([[HumanMessage("?")]]),
+        await model.agenerate([[HumanMessage("?")]]),
+        model.generate_prompt([PROMPT.invoke({"question": "?"})]),
+    ]
+    for result in results:
+        assert [call["id"] for call in result.generations[0][0].message.tool_calls] == ["call_1", "call_2"]
+    assert ran == [] and all(request.tool_names == ["get_temperature"] for request in model.requests)

@@ -12,6 +12,7 @@ from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
+from tests.support.responses_server import ResponsesServer
 from tests.support.scripted_server import Script, ScriptedServer
 
 Results = list[tuple[str, str]]
@@ -48,7 +49,9 @@ def raw_value(body: bytes, key: str) -> bytes:
 
 
 def _openai_model(server: OpenAIServer, **more: Any) -> ChatOpenAI:
-    return ChatOpenAI(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "stream_usage": True, **more})
+    return ChatOpenAI(
+        **{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "timeout": 60, "stream_usage": True, **more}
+    )
 
 
 def _openai_results(exchange: Exchange) -> Results:
@@ -67,6 +70,28 @@ def _openai_question(exchange: Exchange) -> str:
 
 def _openai_text(message: Mapping[str, Any]) -> str:
     content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _responses_model(server: OpenAIServer, **more: Any) -> ChatOpenAI:
+    return _openai_model(server, use_responses_api=True, **more)
+
+
+def _responses_results(exchange: Exchange) -> Results:
+    found: Results = []
+    for item in reversed(exchange.json["input"]):
+        if item.get("type") == "function_call_output":
+            found.insert(0, (item["call_id"], _responses_text(item["output"])))
+        elif item.get("type") == "function_call" or item.get("role") == "assistant":
+            break
+    return found
+
+
+def _responses_question(exchange: Exchange) -> str:
+    return next(_responses_text(item["content"]) for item in reversed(exchange.json["input"]) if item.get("role") == "user")
+
+
+def _responses_text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
@@ -115,6 +140,14 @@ WIRES = (
         messages=lambda exchange: raw_value(exchange.body, "messages"),
         results=_openai_results,
         question=_openai_question,
+    ),
+    Wire(
+        name="openai-responses",
+        serve=ResponsesServer,
+        model=_responses_model,
+        messages=lambda exchange: raw_value(exchange.body, "input"),
+        results=_responses_results,
+        question=_responses_question,
     ),
     Wire(
         name="anthropic",

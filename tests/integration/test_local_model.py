@@ -112,6 +112,31 @@ def test_other_clients_may_use_the_server_with_its_key(model):
     assert "13" in other.invoke("How warm is it in Berlin?").text
 
 
+@pytest.mark.parametrize("asked", [{}, {"store": False}], ids=["stored", "not stored"])
+def test_the_conversation_runs_over_the_responses_api(model, asked):
+    """The same two cities over the server's Responses API, streamed: both tools run, both temperatures are told, twice in a row."""
+    server = model.start()
+    other = ChatOpenAI(
+        model="any",
+        base_url=server.base_url,
+        api_key=server.api_key,
+        temperature=0,
+        tools=[get_temperature],
+        use_responses_api=True,
+        **asked,
+    )
+    history = [HumanMessage(QUESTION)]
+    text = ""
+    for chunk in other.stream(history):
+        text += chunk.text
+        history += new_messages(chunk)
+    assert [type(message) for message in history[1:]] == [AIMessage, ToolMessage, ToolMessage, AIMessage]
+    assert [call["args"] for call in history[1].tool_calls] == [{"city": "Paris"}, {"city": "Rome"}]
+    assert "18" in text and "24" in text
+    assert chunk.usage_metadata["output_tokens"] > 0
+    assert "13" in other.invoke([*history, HumanMessage("How warm is it in Berlin?")]).text
+
+
 def test_many_runs_at_once_are_each_answered(model):
     """Eight threads on one small server: no run gets another's results."""
     cities = {"Berlin": "13", "Tokyo": "19", "Oslo": "6", "Cairo": "30", "Madrid": "23", "London": "12", "Vienna": "14", "Dublin": "11"}

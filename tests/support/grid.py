@@ -109,17 +109,19 @@ def cells() -> list[Cell]:
     return list(itertools.starmap(Cell, itertools.product(IDS, INDEX, NAMES, ARGUMENTS, LAYOUT, NOTHING, CALLS)))
 
 
-def streams(seed: int = 0, per_cell: int = 1) -> Iterator[Case]:
+def streams(seed: int = 0, per_cell: int = 1, *, alike: bool = False) -> Iterator[Case]:
     """Random streams of every cell, each of one call or of two to four.
 
     Args:
         seed: The same seed gives the same streams.
         per_cell: How many streams of each cell.
+        alike: Whether calls and fragments are small and much alike, so that fragments of one call often fit into another.
     """
     for number, cell in enumerate(cells()):
         for script in range(per_cell):
             draw = random.Random(f"{seed}/{number}/{script}")
-            meant = random_calls(draw, 1 if cell.calls == "one" else draw.choice((2, 2, 3, 4)))
+            count = 1 if cell.calls == "one" else draw.choice((2, 2, 3, 4))
+            meant = _alike_calls(draw, count) if alike else random_calls(draw, count)
             yield Case(cell, f"{cell.label} #{seed}.{script}", cut(cell, meant, draw), meant, cell.reason)
 
 
@@ -135,6 +137,17 @@ def random_calls(draw: random.Random, count: int) -> list[Call]:
         if call not in calls:
             calls.append(call)
     return calls
+
+
+_ALIKE: tuple[dict[str, Any], ...] = (
+    *({}, {"a": 1}, {"b": 2}, {"a": {"b": 2}}, {"a": {"a": 1}}, {"a": [{"b": 2}]}),
+    *({"a": []}, {"a": "{"}, {"a": "}"}, {"a": "{}"}, {"a": {}}, {"b": {}}),
+)
+
+
+def _alike_calls(draw: random.Random, count: int) -> list[Call]:
+    names = TOOLS[: draw.randint(1, 3)]
+    return draw.sample([(name, args) for name in names for args in _ALIKE], count)
 
 
 def random_object(draw: random.Random, depth: int = 0) -> dict[str, Any]:

@@ -22,13 +22,11 @@ from tests.support.strict_openai import check_request
 
 __all__ = ["OpenAIServer", "Script"]
 
-_PATH = "/v1/chat/completions"
-
 
 class OpenAIServer(ScriptedServer):
     """`rules=None` accepts any JSON body."""
 
-    path = _PATH
+    path = "/v1/chat/completions"
 
     def __init__(self, script: Script = (), *, rules: Rules | None = Rules()) -> None:  # noqa: B008 - frozen
         super().__init__(script)
@@ -43,11 +41,15 @@ class OpenAIServer(ScriptedServer):
 
     def check(self, exchange: Exchange) -> dict[str, Any]:
         """The parsed body, or OpenAI's `Rejection`."""
-        _check_http(exchange)
+        _check_http(exchange, self.path)
         if self.rules is None:
             body: dict[str, Any] = exchange.json
             return body
-        return check_request(exchange.body, self._widened(self.rules))
+        return self.check_body(exchange, self.rules)
+
+    def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
+        """The parsed body, if the wire's rules take it."""
+        return check_request(exchange.body, self._widened(rules))
 
     def encode(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
         """The reply in OpenAI's form."""
@@ -69,8 +71,9 @@ class OpenAIServer(ScriptedServer):
             self._sent_call_keys.update(key for call in reply.calls for key in call.extra)
 
 
-def _check_http(exchange: Exchange) -> None:
-    if (exchange.method, exchange.path.partition("?")[0]) != ("POST", _PATH):
+def _check_http(exchange: Exchange, path: str) -> None:
+    """Refuse what is not a request of this wire at all: another path, no key, no JSON."""
+    if (exchange.method, exchange.path.partition("?")[0]) != ("POST", path):
         raise Rejection(f"Invalid URL ({exchange.method} {exchange.path})", status=404)
     if not exchange.headers.get("authorization", "").removeprefix("Bearer ").strip():
         raise Rejection("You didn't provide an API key.", status=401)

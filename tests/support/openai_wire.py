@@ -48,8 +48,8 @@ def reply_to(asked: Asked, reply: Reply) -> HttpReply:
     if isinstance(reply, Events):
         return _events(asked, reply)
     if asked.stream:
-        return _stream([*_turn_events(asked, reply), _DONE])
-    return _whole(asked, whole_body(asked, reply), list(reply.holds.values()))
+        return stream_reply([*_turn_events(asked, reply), _DONE])
+    return whole_reply(asked.number, whole_body(asked, reply), list(reply.holds.values()))
 
 
 def failure(error: Failure) -> HttpReply:
@@ -161,17 +161,19 @@ def _envelope(asked: Asked, kind: str) -> dict[str, Any]:
 def _events(asked: Asked, reply: Events) -> HttpReply:
     if asked.stream or reply.whole is None:
         parts = [part if isinstance(part, Gate | Pause) else event(part) for part in reply.events]
-        return _stream([*parts, *([_DONE] if reply.done else [])])
-    return _whole(asked, reply.whole)
+        return stream_reply([*parts, *([_DONE] if reply.done else [])])
+    return whole_reply(asked.number, reply.whole)
 
 
-def _stream(parts: Iterable[Part]) -> HttpReply:
+def stream_reply(parts: Iterable[Part]) -> HttpReply:
+    """An event stream."""
     return HttpReply(parts, headers={"content-type": "text/event-stream; charset=utf-8", "x-request-id": "req_stream"})
 
 
-def _whole(asked: Asked, body: Mapping[str, Any], holds: Sequence[Gate | Pause] = ()) -> HttpReply:
+def whole_reply(number: int, body: Mapping[str, Any], holds: Sequence[Gate | Pause] = ()) -> HttpReply:
+    """A whole body, after what is to be waited for."""
     text = json.dumps(body, ensure_ascii=False, indent=2).encode()
-    headers = {"content-type": "application/json", "x-request-id": f"req_{asked.number}"}
+    headers = {"content-type": "application/json", "x-request-id": f"req_{number}"}
     return HttpReply([*holds, text], headers=headers, framing="chunked" if holds else "length")
 
 

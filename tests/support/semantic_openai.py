@@ -37,7 +37,7 @@ class SemanticOpenAI:
 
     def __call__(self, exchange: Exchange) -> Turn:
         """The reply to a request."""
-        request = exchange.json
+        request = self.read(exchange)
         turn = _shortened(_decide(request), request)
         prompt = json.dumps([request.get("tools"), request["messages"]], ensure_ascii=False)
         spoken = turn.text or "".join(call.name + call.raw for call in turn.calls)
@@ -45,6 +45,10 @@ class SemanticOpenAI:
         details = {"cached": self._cached(prompt) // 4, "reasoning": reasoning, "audio_input": prompt.count('"input_audio"')}
         usage = (len(prompt) // 4 + 1, len(spoken.split()) + 1 + reasoning)
         return Turn(turn.text, turn.calls, turn.finish, usage, details)
+
+    def read(self, exchange: Exchange) -> dict[str, Any]:
+        """The request in the words of chat completions."""
+        return exchange.json
 
     def _cached(self, prompt: str) -> int:
         with self._lock:

@@ -13,6 +13,7 @@ from langchain_autotools.cli import main
 from langchain_autotools.cli.models import open_model, provider_names
 from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
+from tests.support.programs import interrupt
 from tests.support.script import Call, Failure, Turn
 
 REPOSITORY = Path(__file__).parents[2]
@@ -251,20 +252,19 @@ def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path):
 
 def test_an_interrupt_ends_a_single_question_with_code_130(tmp_path):
     """Ctrl-C while the answer is awaited: quiet, code 130, and the connection to the server ends."""
-    import signal
-
     gate = Gate()
     with OpenAIServer([Turn("Once upon a time", holds={2: gate})]) as server:
         command = [sys.executable, "-m", "langchain_autotools", "chat", "A story!", "--no-tools"]
         more = environment(OPENAI_API_KEY="key", OPENAI_BASE_URL=server.url)
-        program = subprocess.Popen(command, env=more, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        program.stdout.readline()
-        while not server.requests:
-            pass
-        program.stdout.read(1)
-        program.send_signal(signal.SIGINT)
-        _, errors = program.communicate(timeout=60)
-        gate.open()
+        with subprocess.Popen(command, env=more, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+            try:
+                program.stdout.readline()
+                program.stdout.read(1)
+                interrupt(program)
+                _, errors = program.communicate(timeout=60)
+            finally:
+                program.kill()
+                gate.open()
     assert program.returncode == 130 and errors == b""
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 
 from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
+from tests.support.programs import interrupt
 from tests.support.script import Call, Failure, Turn
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals are of other systems")
@@ -50,7 +50,7 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""
-        self.program.send_signal(signal.SIGINT)
+        interrupt(self.program)
 
     def leave(self) -> int:
         """Press Ctrl-D; returns the exit code."""

@@ -158,7 +158,7 @@ class ChatLocal(ChatOpenAI):
         http_client = _pools.get("direct", lambda: _direct("DefaultAsyncHttpxClient"), loop)
         settings = self._settings(server, http_async_client=http_client)
         client = self._clients.get(settings, lambda: settings.asynchronous(loop), loop)
-        response: Response = await apost(client, exchange.body, exchange.options)
+        response: Response = await apost(client, exchange.path, exchange.body, exchange.options)
         return response
 
     # ------------------------------------------------------------------------------------------ what LangChain asks

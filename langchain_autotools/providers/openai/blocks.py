@@ -15,7 +15,7 @@ from typing import Any
 from ...errors import UnsupportedFeatureError
 from .._sources import MAGIC, Source, extra, holders, joined, source_of
 
-__all__ = ["Part", "part_of", "text_part", "unsupported"]
+__all__ = ["Part", "part_of", "source_of", "text_part", "unsupported"]
 
 Part = dict[str, Any]
 

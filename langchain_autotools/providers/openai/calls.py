@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...messages import ToolCallRecord
-from .wire_json import dumps, read_object
+from .._json import dumps, read_object
 
-__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "encode_call", "legal_id", "legal_name", "wire_ids"]
+__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "derived_id", "encode_call", "legal_arguments", "legal_id", "legal_name", "wire_ids"]
 
 Ids = tuple[tuple[str, str], ...]
 """The calls of a message in order: the id that LangChain knows, and the id that the wire is sent."""
@@ -30,10 +30,11 @@ _STRUCTURE = frozenset({"id", "type", "function", "index", "name", "arguments", 
 
 def legal_id(identifier: str) -> str:
     """The id itself where the wire takes it, else one derived from it."""
-    return identifier if 0 < len(identifier) <= _LONGEST_ID else _derived(identifier, "", 0)
+    return identifier if 0 < len(identifier) <= _LONGEST_ID else derived_id(identifier, "", 0)
 
 
-def _derived(identifier: str, name: str, position: int) -> str:
+def derived_id(identifier: str, name: str, position: int) -> str:
+    """An id for a call whose own id cannot be sent; the same call always gets the same."""
     seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
     return f"call_{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:24]}"
 
@@ -51,7 +52,7 @@ def wire_ids(calls: Sequence[ToolCallRecord], *, at_home: bool) -> list[str]:
         if not identifier or identifier in ids:
             identifier = legal_id(call.id)
         if identifier in ids or not call.id:
-            identifier = _derived(call.id, call.name, position)
+            identifier = derived_id(call.id, call.name, position)
         ids.append(identifier)
     return ids
 
@@ -66,12 +67,12 @@ def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> dict
     if at_home and call.extra.get(CUSTOM) and call.args is not None:
         custom = {"name": legal_name(call.name), "input": str(call.args.get(CUSTOM_ARGUMENT, ""))}
         return {"id": identifier, "type": CUSTOM, CUSTOM: custom}
-    function = {"name": legal_name(call.name), "arguments": _arguments(call)}
+    function = {"name": legal_name(call.name), "arguments": legal_arguments(call)}
     extra = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if at_home else {}
     return {"id": identifier, "type": "function", "function": function, **extra}
 
 
-def _arguments(call: ToolCallRecord) -> str:
+def legal_arguments(call: ToolCallRecord) -> str:
     """The arguments as the model wrote them where every server can read that, else the same object written anew.
 
     A call whose arguments are no object is sent without any: its result says what was wrong with them.

@@ -6,13 +6,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from .._json import dumps_params, to_bytes
 from .._memo import MessageMemo
 from .calls import Ids
 from .decode import ChatCompletionsDecoder, decode_body
 from .encode import Encoded, MessageEncoder, answers, unanswered
 from .tools import format_tool, format_tool_choice
 from .usage import usage_metadata
-from .wire_json import dumps_params, to_bytes
 
 __all__ = ["ChatCompletionsMapper"]
 

@@ -1,4 +1,4 @@
-"""`ChatOpenAI`: OpenAI's chat completions, and every server that speaks them, with tools that run."""
+"""`ChatOpenAI`: OpenAI's chat completions and Responses API, and every server that speaks them, with tools that run."""
 
 import asyncio
 import os
@@ -26,6 +26,7 @@ from .forms import FormKey, RequestForms, origin_of, public_url
 from .parameters import OpenAIParameters
 from .profiles import profile_of
 from .request import default_params, read_timeout, request_options, request_params
+from .responses.exchange import ResponsesMappers, responses_exchange
 from .structured import response_format
 from .tools import format_tool, format_tool_choice, tool_name
 
@@ -35,7 +36,7 @@ Method = Literal["json_schema", "function_calling", "json_mode"]
 
 
 class ChatOpenAI(OpenAIParameters):
-    """OpenAI's chat models, and every server that speaks chat completions (`base_url`), with tools that run.
+    """OpenAI's chat models, and every server that speaks chat completions or the Responses API (`base_url`), with tools that run.
 
     ```python
     model = ChatOpenAI(model="gpt-5", tools=[get_temperature])
@@ -52,6 +53,7 @@ class ChatOpenAI(OpenAIParameters):
 
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _forms: RequestForms = PrivateAttr(default_factory=RequestForms)
+    _mappers: ResponsesMappers = PrivateAttr(default_factory=ResponsesMappers)
 
     @model_validator(mode="after")
     def _set_autotools_openai_version(self) -> Self:
@@ -63,6 +65,8 @@ class ChatOpenAI(OpenAIParameters):
     # ------------------------------------------------------------------------------------------ requests
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        if self.use_responses_api:
+            return responses_exchange(self, self._mappers, messages, stop, kwargs, stream=stream, secrets=tuple(self._secrets()))
         params = request_params(self, stop, kwargs, stream=stream)
         key = FormKey(origin_of(self.openai_api_base, str(params["model"])), self.null_content, tuple(self.part_keys))
         form = self._forms.get(key)
@@ -81,6 +85,7 @@ class ChatOpenAI(OpenAIParameters):
             decoder=partial(form.mapper.stream_decoder, choices=alternatives),
             decode_body=partial(form.mapper.decode_body, choices=alternatives),
             options=request_options(self, kwargs, stream=stream),
+            path="/chat/completions",
             silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.request_timeout),
             secrets=tuple(self._secrets()),
             again=again,
@@ -99,13 +104,13 @@ class ChatOpenAI(OpenAIParameters):
 
     def _open(self, exchange: Exchange) -> Response:
         settings = self._client_settings()
-        response: Response = post(self._clients.get(settings, settings.synchronous), exchange.body, exchange.options)
+        response: Response = post(self._clients.get(settings, settings.synchronous), exchange.path, exchange.body, exchange.options)
         return response
 
     async def _aopen(self, exchange: Exchange) -> Response:
         settings, loop = self._client_settings(), asyncio.get_running_loop()
         client = self._clients.get(settings, lambda: settings.asynchronous(loop), loop)
-        response: Response = await apost(client, exchange.body, exchange.options)
+        response: Response = await apost(client, exchange.path, exchange.body, exchange.options)
         return response
 
     def _error_table(self, exchange: Exchange) -> ErrorTable:
@@ -195,7 +200,12 @@ class ChatOpenAI(OpenAIParameters):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
-        about = {"base_url": public_url(self.openai_api_base), "output_version": self.output_version, "extra_body": self.extra_body}
+        about: dict[str, Any] = {
+            "base_url": public_url(self.openai_api_base),
+            "output_version": self.output_version,
+            "extra_body": self.extra_body,
+        }
+        about["use_responses_api"] = self.use_responses_api
         return {"model_name": self.model_name, **{name: value for name, value in about.items() if value}, **default_params(self)}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:

@@ -24,8 +24,6 @@ __all__ = ["ApiKey", "ClientSettings", "Clients", "apost", "post"]
 
 ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
 
-_PATH = "/chat/completions"
-
 
 @dataclass(frozen=True)
 class ClientSettings:
@@ -98,23 +96,24 @@ def _in_thread(get_key: Callable[[], str]) -> Callable[[], Awaitable[str]]:
 # ---------------------------------------------------------------------------------------------- requests
 
 
-def post(client: "openai.OpenAI", body: bytes, options: Mapping[str, Any]) -> Any:
+def post(client: "openai.OpenAI", path: str, body: bytes, options: Mapping[str, Any]) -> Any:
     """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
 
     Args:
         client: The client.
+        path: Where the request goes, below the base URL.
         body: The JSON body.
         options: The SDK's request options: `headers`, `params`, `timeout`.
 
     Raises:
         openai.APIError: No reply, or one with an error status.
     """
-    return cast(Any, client).post(_PATH, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
+    return cast(Any, client).post(path, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
 
 
-async def apost(client: "openai.AsyncOpenAI", body: bytes, options: Mapping[str, Any]) -> Any:
+async def apost(client: "openai.AsyncOpenAI", path: str, body: bytes, options: Mapping[str, Any]) -> Any:
     """Like `post`, asynchronously."""
-    return await cast(Any, client).post(_PATH, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
+    return await cast(Any, client).post(path, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
 
 
 def _secured(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
 from ...messages import KEY
+from .._json import dumps
 from .._raw_chunk import raw_chunk
 from .calls import CUSTOM, CUSTOM_ARGUMENT
 from .encode import REASONING_KEYS, THINKING_PART
 from .parts import AudioParts, LogProbabilities, ReasoningDetails
 from .usage import usage_metadata
-from .wire_json import dumps
 
 __all__ = ["ChatCompletionsDecoder", "decode_body"]
 

@@ -19,11 +19,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 
 from ...errors import UnsupportedFeatureError
 from ...messages import KEY, calls_of
+from .._json import dumps, to_bytes
 from .blocks import Part, part_of, text_part
 from .calls import Ids, encode_call, legal_id, legal_name, wire_ids
-from .wire_json import dumps, to_bytes
 
-__all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "unanswered"]
+__all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "said", "unanswered"]
 
 logger = logging.getLogger("langchain_autotools")
 
@@ -165,7 +165,7 @@ class MessageEncoder:
     # ------------------------------------------------------------------------------------------ assistant
 
     def _assistant(self, message: AIMessage) -> Encoded:
-        text, media = _said(message.content)
+        text, media = said(message.content)
         calls = calls_of(message)
         at_home = bool(self._origin) and _own(message).get("origin") == self._origin
         ids = wire_ids(calls, at_home=at_home)
@@ -248,7 +248,7 @@ def unanswered(ids: Ids, message: BaseMessage) -> Ids:
 # ---------------------------------------------------------------------------------------------- what an assistant said
 
 
-def _said(content: str | Iterable[str | dict[Any, Any]]) -> tuple[str, list[Part]]:
+def said(content: str | Iterable[str | dict[Any, Any]]) -> tuple[str, list[Part]]:
     """The text of an assistant message, and media it made. Calls stand elsewhere; other vendors' inner state is left out."""
     if isinstance(content, str):
         return content, []

@@ -7,11 +7,11 @@ langchain-openai uses: `from langchain_autotools.providers.openai.errors import 
 wait (`retry_after`, seconds or None).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _clients
-from .._errors import Family, is_secret_header
+from .._errors import Family, is_secret_header, labels_of
 from .._refusal import ModelRefusalError
 from .error_types import error_class, error_names
 
@@ -50,6 +50,7 @@ __all__ = [
     "error_from_body",
     "error_table",
     "http_library",
+    "is_known_error",
     "is_secret_header",
 ]
 
@@ -69,6 +70,8 @@ _STATUS_OF_CODE = {
     "invalid_request_error": 400,
     "BadRequestError": 400,
     "content_policy_violation": 400,
+    "image_content_policy_violation": 400,
+    "invalid_prompt": 400,
     "invalid_api_key": 401,
     "authentication_error": 401,
     "permission_error": 403,
@@ -153,3 +156,8 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
         One of this module's errors; an unknown one counts as the server's failure (500).
     """
     return _FAMILY.from_body(error, status)
+
+
+def is_known_error(body: Mapping[str, Any]) -> bool:
+    """Whether an error object says what kind of error it is."""
+    return any(label in _STATUS_OF_CODE for label in labels_of(body))

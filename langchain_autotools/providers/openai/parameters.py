@@ -1,6 +1,6 @@
 """The constructor of `ChatOpenAI`: its fields, what they are called on the wire, and what the environment fills in.
 
-Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they concern chat completions.
+Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they concern chat completions and the Responses API.
 """
 
 import os
@@ -13,7 +13,10 @@ from pydantic import Field, SecretStr, model_validator
 from .._chat_model import ProviderChatModel
 from .client import ApiKey
 
-__all__ = ["WIRE_NAMES", "OpenAIParameters"]
+__all__ = ["RESPONSES_NAMES", "WIRE_NAMES", "OpenAIParameters"]
+
+RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
+"""Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
 
 WIRE_NAMES = {
     "temperature": "temperature",
@@ -35,15 +38,16 @@ WIRE_NAMES = {
     "store": "store",
     "prompt_cache_key": "prompt_cache_key",
     "prompt_cache_options": "prompt_cache_options",
+    **{name: name for name in RESPONSES_NAMES},
 }
 """Fields that are sent, by the parameter that they become. None is not sent."""
 
-_RESPONSES = "it belongs to the Responses API, and this class speaks chat completions"
+_CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 _CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
 
 
 class OpenAIParameters(ProviderChatModel):
-    """The fields of a chat model that speaks chat completions."""
+    """The fields of a chat model that speaks chat completions, or the Responses API."""
 
     model_name: str = Field(default="gpt-3.5-turbo", alias="model")
     """The model's name."""
@@ -97,8 +101,21 @@ class OpenAIParameters(ProviderChatModel):
     prompt_cache_options: dict[str, Any] | None = None
     """How the vendor's prompt cache is used."""
 
+    use_responses_api: bool | None = None
+    """Whether requests go to the Responses API. None: where an argument is set that only this API has."""
+    use_previous_response_id: bool = False
+    """Whether to send only what is new since the last reply, which the server stored, and refer to that by its id."""
+    reasoning: dict[str, Any] | None = None
+    """How a reasoning model thinks, `{"effort": "low", "summary": "auto"}`. Responses API."""
+    include: list[str] | None = None
+    """What replies are to include besides, `["reasoning.encrypted_content"]`. Responses API."""
+    truncation: str | None = None
+    """What happens to an input that is too long: `auto` drops from its middle, `disabled` fails. Responses API."""
+    context_management: list[dict[str, Any]] | None = None
+    """How the server compacts a long input, `[{"type": "compaction", "compact_threshold": 100000}]`. Responses API."""
+
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Parameters of chat completions that this class does not name."""
+    """Parameters of the API that this class does not name."""
     extra_body: Mapping[str, Any] | None = None
     """Further keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
     disabled_params: dict[str, Any] | None = None
@@ -130,12 +147,6 @@ class OpenAIParameters(ProviderChatModel):
     """Keys of content blocks that the server takes besides the vendor's own (`cache_control`, say)."""
 
     _refused: ClassVar[Mapping[str, str]] = {
-        "use_responses_api": _RESPONSES,
-        "use_previous_response_id": _RESPONSES,
-        "include": _RESPONSES,
-        "truncation": _RESPONSES,
-        "context_management": _RESPONSES,
-        "reasoning": f"{_RESPONSES}; here it is reasoning_effort='low'",
         "client": _CLIENTS,
         "async_client": _CLIENTS,
         "root_client": _CLIENTS,
@@ -161,7 +172,23 @@ class OpenAIParameters(ProviderChatModel):
         if self.openai_proxy and (self.http_client or self.http_async_client):
             raise ValueError("openai_proxy cannot reach a client that you made: give that client the proxy, and no openai_proxy")
         if self.output_version not in (None, "v0", "v1"):
-            raise ValueError(f"output_version={self.output_version!r}: chat completions has 'v0' (text) and 'v1' (content blocks)")
+            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' (text) and 'v1' (content blocks)")
+        return self
+
+    @model_validator(mode="after")
+    def _choose_api(self) -> Self:
+        asked = [name for name in (*RESPONSES_NAMES, "use_previous_response_id") if getattr(self, name)]
+        if self.use_responses_api is None:
+            self.use_responses_api = bool(asked)
+        if asked and not self.use_responses_api:
+            raise ValueError(f"{asked[0]} belongs to the Responses API, which use_responses_api=False rules out")
+        if not self.use_responses_api:
+            return self
+        unknown = [name for name in _CHAT_ONLY if getattr(self, name)]
+        if unknown:
+            raise ValueError(f"{unknown[0]} cannot be sent: the Responses API has no such parameter (use_responses_api=False has)")
+        if self.use_previous_response_id and self.store is False:
+            raise ValueError("use_previous_response_id refers to replies that the server stored, so store cannot be False")
         return self
 
     @property

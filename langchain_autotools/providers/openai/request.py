@@ -63,7 +63,8 @@ def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bo
     """Whether to send the constructor's temperature: some models refuse any but 1, unless their reasoning is off."""
     same = params["model"] == model.model_name
     profile: Mapping[str, Any] = (model.profile or {}) if same else profile_of(str(params["model"]))
-    allowed = profile.get("temperature") is not False or params.get("reasoning_effort") == "none"
+    effort = params.get("reasoning_effort") or (params.get("reasoning") or {}).get("effort")
+    allowed = profile.get("temperature") is not False or effort == "none"
     return allowed or params.get("temperature") == 1
 
 

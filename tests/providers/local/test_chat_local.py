@@ -130,7 +130,6 @@ def test_the_model_is_named_after_its_file(gguf, monkeypatch):
         ({"base_url": "http://127.0.0.1/v1"}, "'base_url': the server is this program's own"),
         ({"api_key": "x"}, "'api_key': the server is this program's own"),
         ({"context_sise": 1}, "did you mean 'context_size'"),
-        ({"use_responses_api": True}, "Responses API"),
     ],
 )
 def test_arguments_that_make_no_sense_here_are_refused(arguments, message):

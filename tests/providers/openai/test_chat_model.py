@@ -206,7 +206,7 @@ def test_arguments_that_other_packages_know_are_explained(name: str) -> None:
     ("arguments", "said"),
     [
         ({"n": 2}, "batch"),
-        ({"output_version": "responses/v1"}, "chat completions has"),
+        ({"output_version": "responses/v1"}, "there are 'v0'"),
         ({"openai_proxy": "http://127.0.0.1:9", "http_client": object()}, "openai_proxy"),
         ({"temperature": "hot"}, "temperature"),
         ({"max_retries": "many"}, "max_retries"),

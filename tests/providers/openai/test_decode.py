@@ -57,13 +57,15 @@ def test_text_leaves_piece_by_piece_and_bare() -> None:
     }  # fmt: skip
 
 
-def test_chunks_share_nothing() -> None:
-    """Two chunks of one stream, or of two, have no container in common."""
+def test_chunks_share_nothing_that_anybody_writes_to() -> None:
+    """Two chunks of one stream have their own metadata and extras; two streams have no container in common."""
     first, second, _ = chunks([event({"content": "a"}), event({"content": "b"})])
     first.additional_kwargs["x"] = 1
-    first.tool_call_chunks.append({"name": "f", "args": "", "id": None, "index": 0, "type": "tool_call_chunk"})
     first.response_metadata["y"] = 2
     assert second == AIMessageChunk(content="b", id=second.id)
+    first.tool_call_chunks.append({"name": "f", "args": "", "id": None, "index": 0, "type": "tool_call_chunk"})
+    other, *_ = chunks([event({"content": "b"})])
+    assert other == AIMessageChunk(content="b", id=other.id)
 
 
 def test_two_streams_at_once_keep_apart() -> None:

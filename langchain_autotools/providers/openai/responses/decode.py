@@ -1,0 +1,356 @@
+"""Replies of the Responses API as raw chunks: whole bodies and streams, of OpenAI and of servers that speak its wire their way.
+
+Text, reasoning and refusals leave with their deltas. Calls are taken from complete items at the end, together with the outline of
+the items (see `items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.ai import UsageMetadata
+
+from ....errors import StreamError
+from ....messages import KEY
+from ..._json import dumps
+from ..._raw_chunk import raw_chunk
+from ..calls import CUSTOM, CUSTOM_ARGUMENT
+from ..usage import usage_metadata
+from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
+from .slots import Slot, Slots
+
+__all__ = ["ResponsesDecoder", "decode_body", "responses_usage"]
+
+_TEXT_DELTA = "response.output_text.delta"
+_METADATA = ("status", "service_tier", "created_at", "incomplete_details", "metadata")
+_ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
+_UNFINISHED = frozenset({"queued", "in_progress"})
+_REASONING = "reasoning_content"
+_TRANSLATED = "openai"  # the name of core's translator for items of this wire
+
+
+def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
+    """The wire's token counts in LangChain's terms; arguments as of `usage.usage_metadata`."""
+    names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+    renamed = {old.replace(name, new): value for old, value in usage.items() for name, new in names.items() if name in old}
+    return usage_metadata({**usage, **renamed}, service_tier)
+
+
+def decode_body(body: Mapping[str, Any], decoder: "ResponsesDecoder") -> AIMessageChunk:
+    """A whole reply as one raw chunk, see `ResponsesMapper.decode_body`."""
+    if not isinstance(body, Mapping):
+        raise StreamError(f"the reply is not a JSON object of the Responses API but {str(body)[:200]!r}")
+    if body.get("error"):
+        _raise(body["error"])
+    decoder.feed({"type": "response.completed", "response": body})
+    if not isinstance(body.get("output"), list):
+        raise StreamError(f"the reply has no output, only {sorted(map(str, body))}")
+    return decoder.finish()
+
+
+class ResponsesDecoder:
+    """Reads the events of one streamed reply.
+
+    Args:
+        origin: The endpoint and model that reply, kept so that items find their way back.
+        provider: The `model_provider` of the reply.
+        stored: Whether the server was asked to store the reply.
+        blocks: Whether content is a list of v1 content blocks.
+
+    Attributes:
+        ended: Whether the wire's own end marker has come.
+    """
+
+    def __init__(self, *, origin: str = "", provider: str = "openai", stored: bool = True, blocks: bool = False) -> None:
+        self.ended = False
+        self._origin = origin
+        self._provider = provider
+        self._stored = stored
+        self._blocks = blocks
+        self._any = False
+        self._id: str | None = None
+        self._response: Mapping[str, Any] = {}
+        self._slots = Slots()
+        self._finish_reason: str | None = "incomplete"
+        self._rest: list[dict[str, Any]] = []
+        self._unknown: dict[str, Any] | None = None
+
+    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        """Take one event; returns the text, reasoning or refusal that it brings, or None.
+
+        Raises:
+            Exception: The event is an error, or holds one; it is raised as the vendor's own error.
+        """
+        self._any = True
+        kind = event.get("type")
+        if kind == _TEXT_DELTA and not self._blocks:
+            text = event.get("delta")
+            if not text or text.__class__ is not str:
+                return None
+            self._slots.of(event, "message").said += len(text)
+            return self._made(text, {})
+        if event.get("error") or kind == "error":
+            self._error(event.get("error") or event)
+            return None
+        if self._unknown is not None and kind != "response.failed":
+            _raise(self._unknown)
+        handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
+        if handler is not None:
+            return self._chunk(handler(self, event))
+        if kind is None and isinstance(event.get("output"), list):  # a whole body where a stream was asked for
+            self._end({"type": "response.completed", "response": event})
+        return None
+
+    def done(self) -> None:
+        """Note that a server has closed its stream with `[DONE]`; what counts here is the event before it."""
+
+    # ------------------------------------------------------------------------------------------ what leaves at once
+
+    def _text(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
+        slot.said += len(text)
+        return [{"type": "text", "text": text, "index": f"{slot.number}"}] if text else []
+
+    def _refusal(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
+        slot.refused += len(text)
+        return [{"type": "refusal", "refusal": text}] if text else []
+
+    def _summary(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return self._thought(event, "summary", event.get("summary_index"))
+
+    def _reasoning(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return self._thought(event, "content", event.get("content_index"))
+
+    def _thought(self, event: Mapping[str, Any], key: str, part: Any) -> list[dict[str, Any]]:
+        slot, text = self._slots.of(event, "reasoning"), str(event.get("delta") or "")
+        slot.thinks_in = slot.thinks_in or key
+        if slot.thinks_in != key or not text:
+            return []
+        slot.thought += len(text)
+        return [{"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part or 0}"}]
+
+    def _arguments(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        self._slots.of(event, FUNCTION_CALL).pieces.append(str(event.get("delta") or ""))
+        return []
+
+    def _all_arguments(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        slot = self._slots.of(event, FUNCTION_CALL)
+        if not slot.done and event.get("arguments"):
+            known = {"name": event["name"]} if event.get("name") else {}
+            slot.item = {**slot.item, **known, "arguments": event["arguments"]}
+        return []
+
+    def _input(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        self._slots.of(event, CUSTOM_CALL).pieces.append(str(event.get("delta") or ""))
+        return []
+
+    def _begun(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        if isinstance(event.get("item"), Mapping):
+            self._slots.open(event, dict(event["item"]))
+        return []
+
+    def _completed(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return self._left(self._slots.close(event, dict(event["item"]))) if isinstance(event.get("item"), Mapping) else []
+
+    def _left(self, slot: Slot) -> list[dict[str, Any]]:
+        """What a complete item holds that has not left yet."""
+        if slot.kind == "message":
+            refusal = slot.unrefused()
+            return [*self._said(slot), *([{"type": "refusal", "refusal": refusal}] if refusal else [])]
+        if slot.kind == "reasoning":
+            first = 1 if slot.thought else 0
+            return [
+                {"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part if not first else 'rest'}"}
+                for part, text in enumerate(slot.unthought())
+            ]
+        if slot.kind in CALL_TYPES or not self._blocks:
+            return []
+        return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(_standard(slot.item))]
+
+    def _said(self, slot: Slot) -> list[dict[str, Any]]:
+        text, annotations = slot.unsaid(), _annotations(slot.item) if self._blocks else []
+        if not text and not annotations:
+            return []
+        block: dict[str, Any] = {"type": "text", "text": text}
+        (block,) = _standard({**block, "annotations": annotations}) if annotations else [block]
+        return [{**block, "index": f"{slot.number}"}]
+
+    def _chunk(self, blocks: list[dict[str, Any]]) -> AIMessageChunk | None:
+        if not blocks:
+            return None
+        content, extra = self._content(blocks)
+        return self._made(content, extra)
+
+    def _made(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
+        return raw_chunk(content, extra, self._id)
+
+    def _content(self, blocks: Iterable[dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
+        """Blocks as a chunk's content and additional keywords, in the form that was asked for."""
+        blocks = list(blocks)
+        refusal = "".join(block["refusal"] for block in blocks if block["type"] == "refusal")
+        extra = {"refusal": refusal} if refusal else {}
+        if self._blocks:
+            return [block for block in blocks if block["type"] != "refusal"], extra
+        thought = "".join(block["reasoning"] for block in blocks if block["type"] == "reasoning")
+        text = "".join(block["text"] for block in blocks if block["type"] == "text")
+        return text, {**extra, **({_REASONING: thought} if thought else {})}
+
+    # ------------------------------------------------------------------------------------------ the reply as a whole
+
+    def _note(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        response = event.get("response")
+        if isinstance(response, Mapping):
+            self._response = {**self._response, **{key: value for key, value in response.items() if value is not None}}
+            self._id = self._id or str(response.get("id") or "") or None
+        return []
+
+    def _error(self, error: Any) -> None:
+        """An error in the stream. One that does not say of what kind it is waits for the event that does, if that is the next."""
+        from ..errors import is_known_error
+
+        body = dict(error) if isinstance(error, Mapping) else {"message": str(error)}
+        if body.get("type") == "error":
+            del body["type"]
+        if self._unknown is not None or is_known_error(body):
+            _raise(body)
+        self._unknown = body
+
+    def _failed(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        response = event.get("response")
+        error = response.get("error") if isinstance(response, Mapping) else None
+        _raise(error or self._unknown or {"message": "the server says that its reply failed"})
+
+    def _end(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        self._note(event)
+        status = self._response.get("status")
+        if self._response.get("error") or status == "failed":
+            self._failed({"response": self._response})
+        if status in _UNFINISHED and event["type"] == "response.completed":
+            raise StreamError(f"the reply is not finished: its status is {status!r} (a background response is polled, not read)")
+        self.ended = True
+        output = self._response.get("output")
+        items = [dict(item) for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
+        for slot in self._slots.complete_from(items):
+            self._rest += self._left(slot)
+        self._finish_reason = self._reason(status, event["type"])
+        return []
+
+    def _reason(self, status: Any, kind: str) -> str:
+        """How the turn ended. A call that its item calls incomplete makes the turn so: no call of it may run."""
+        details = self._response.get("incomplete_details")
+        if status == "incomplete" or (kind == "response.incomplete" and status in (None, *_UNFINISHED)):
+            reason = details.get("reason") if isinstance(details, Mapping) else None
+            return _ENDS.get(str(reason), "incomplete")
+        if status not in (None, "completed", *_UNFINISHED):
+            return str(status)
+        calls = [slot.item for slot in self._slots.ordered() if slot.kind in CALL_TYPES]
+        if any(call.get("status") == "incomplete" for call in calls):
+            return "incomplete"
+        return "tool_calls" if calls else "stop"
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def finish(self) -> AIMessageChunk:
+        """The last chunk: calls, id, model, finish reason, usage, and what lets the reply go back as it was.
+
+        Raises:
+            StreamError: The stream held no event at all.
+        """
+        if self._unknown is not None:
+            _raise(self._unknown)
+        if not self._any:
+            raise StreamError("the reply held no events")
+        items = [slot.as_item() for slot in self._slots.ordered()]
+        content, extra = self._content(self._rest)
+        chunk = self._made(content, {**extra, **self._extra(items)})
+        chunk.__dict__["response_metadata"] = self._last_metadata(items)
+        usage = self._response.get("usage")
+        if isinstance(usage, Mapping):
+            chunk.__dict__["usage_metadata"] = responses_usage(usage, self._response.get("service_tier"))
+        return chunk
+
+    def _extra(self, items: list[Item]) -> dict[str, Any]:
+        extra: dict[str, Any] = {}
+        calls = [_fragment(item, number) for number, item in enumerate(items) if item.get("type") in CALL_TYPES]
+        if calls:
+            extra["tool_calls"] = calls
+        if not self._blocks:
+            known = {"message", "reasoning", *CALL_TYPES}
+            annotations = [entry for item in items for entry in _annotations(item)]
+            others = [item for item in items if item.get("type") not in known]
+            extra |= {name: value for name, value in (("annotations", annotations), ("tool_outputs", others)) if value}
+        return extra
+
+    def _last_metadata(self, items: list[Item]) -> dict[str, Any]:
+        known = {
+            "model_provider": self._provider,
+            "output_version": "v1" if self._blocks else None,
+            "id": self._response.get("id"),
+            "model_name": self._response.get("model"),
+            "finish_reason": self._finish_reason,
+            **{key: self._response.get(key) for key in _METADATA},
+            "token_usage": self._response.get("usage"),
+            "logprobs": _log_probabilities(items),
+        }
+        metadata: dict[str, Any] = {key: value for key, value in known.items() if value}
+        if self._origin:
+            complete = self._finish_reason in ("stop", "tool_calls")
+            kept = outline(items, stored=self._response.get("store", self._stored) is not False) if complete else []
+            metadata[KEY] = {"origin": self._origin, **({"items": kept} if kept else {})}
+        return metadata
+
+
+_HANDLERS: dict[str, Callable[[ResponsesDecoder, Mapping[str, Any]], list[dict[str, Any]]]] = {
+    _TEXT_DELTA: ResponsesDecoder._text,
+    "response.refusal.delta": ResponsesDecoder._refusal,
+    "response.reasoning_summary_text.delta": ResponsesDecoder._summary,
+    "response.reasoning_text.delta": ResponsesDecoder._reasoning,
+    "response.function_call_arguments.delta": ResponsesDecoder._arguments,
+    "response.function_call_arguments.done": ResponsesDecoder._all_arguments,
+    "response.custom_tool_call_input.delta": ResponsesDecoder._input,
+    "response.output_item.added": ResponsesDecoder._begun,
+    "response.output_item.done": ResponsesDecoder._completed,
+    "response.created": ResponsesDecoder._note,
+    "response.in_progress": ResponsesDecoder._note,
+    "response.queued": ResponsesDecoder._note,
+    "response.completed": ResponsesDecoder._end,
+    "response.incomplete": ResponsesDecoder._end,
+    "response.cancelled": ResponsesDecoder._end,
+    "response.failed": ResponsesDecoder._failed,
+}
+
+
+def _fragment(item: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """A complete call as the accumulator takes it; free text for a custom tool as the one argument of a function."""
+    known = {"index": number, "id": item.get("call_id") or "", "type": "function"}
+    if item.get("type") == CUSTOM_CALL:
+        arguments = dumps({CUSTOM_ARGUMENT: str(item.get("input") or "")})
+        return {**known, "function": {"name": item.get("name"), "arguments": arguments}, CUSTOM: True}
+    return {**known, "function": {"name": item.get("name"), "arguments": item.get("arguments")}}
+
+
+def _standard(block: dict[str, Any]) -> list[dict[str, Any]]:
+    """An item or block of this wire as v1 content blocks, by core's own translator."""
+    message = AIMessage(content=[block], response_metadata={"model_provider": _TRANSLATED})
+    return [dict(one) for one in message.content_blocks]
+
+
+def _text_parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = item.get("content") if item.get("type") == "message" else None
+    return [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+
+
+def _annotations(item: Mapping[str, Any]) -> list[Any]:
+    return [entry for part in _text_parts(item) for entry in part.get("annotations") or ()]
+
+
+def _log_probabilities(items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    content = [entry for item in items for part in _text_parts(item) for entry in part.get("logprobs") or ()]
+    return {"content": content} if content else {}
+
+
+def _raise(error: Any) -> NoReturn:
+    from ..errors import error_from_body
+
+    raise error_from_body(error)

@@ -1,0 +1,260 @@
+"""Messages of any vendor as input items of the Responses API.
+
+Each message is encoded alone, so that it can be remembered; what it asks of its neighbours is in `Encoded`. A reply of the same
+endpoint and model goes back as the items that it was (see `items`); any other as its text and its calls.
+
+Wire facts: a call's `call_id` pairs it with its output, has at most 64 characters and must be unique in the whole input (P-01,
+H-05, H-07); outputs are text, or a list of input parts (P-10); an item's own `id` is something else and is never made up here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
+
+from ....errors import UnsupportedFeatureError
+from ....messages import KEY, ToolCallRecord, calls_of, text_of
+from ..blocks import Part
+from ..calls import CUSTOM, CUSTOM_ARGUMENT, derived_id, legal_arguments, legal_name
+from ..encode import encode_part, said
+from .items import CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored
+from .parts import input_part, item_of, wire_part
+
+__all__ = ["Encoded", "ItemEncoder", "Waiting", "still_waiting"]
+
+Waiting = tuple[tuple[str, str, bool], ...]
+"""Calls that wait for their results: the id that LangChain knows, the id on the wire, and whether the tool is a custom one."""
+
+_LONGEST_ID = 64
+_ROLES = frozenset({"user", "assistant", "system", "developer"})
+_NO_OUTPUT = "(no output)"
+_FAILED = "(failed without output)"
+_BELOW = "(the output follows in the next message)"
+_FROM_TOOL = "Output of tool call {}:"
+_FROM_MODEL = "Output of the assistant:"
+_OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One message on the wire.
+
+    Attributes:
+        body: Its items as JSON, joined by commas; empty where a message says nothing.
+        media: Input parts, joined by commas, for a user message after this turn's results.
+        call_ids: The ids that its calls are sent with.
+        waiting: What its results must know, where that is more than their own id.
+        awaits: Ids of calls of the vendor's tools that the caller must answer.
+        answers: Ids of such calls that this message answers.
+    """
+
+    body: bytes
+    media: bytes = b""
+    call_ids: frozenset[str] = frozenset()
+    waiting: Waiting = ()
+    awaits: frozenset[str] = frozenset()
+    answers: frozenset[str] = frozenset()
+
+
+def _joined(items: Iterable[Any]) -> bytes:
+    return b",".join(encode_part(item) for item in items)
+
+
+def _media(caption: str, parts: Sequence[Part]) -> bytes:
+    return _joined([{"type": "input_text", "text": caption}, *parts]) if parts else b""
+
+
+def _legal(identifier: str) -> str:
+    return identifier if 0 < len(identifier) <= _LONGEST_ID else derived_id(identifier, "", 0)
+
+
+class ItemEncoder:
+    """Encodes one message at a time. It has no state of its own.
+
+    Args:
+        origin: The endpoint and model that are asked; items go back only to the origin they came from.
+        part_keys: Keys of content blocks that this server takes besides the vendor's own.
+        opaque: Whether replies go back as the items that they were, where that is possible.
+    """
+
+    def __init__(self, origin: str, *, part_keys: Sequence[str], opaque: bool = True) -> None:
+        self._origin = origin
+        self._part_keys = part_keys
+        self._opaque = opaque
+
+    def encode(self, message: BaseMessage, waiting: Waiting = ()) -> Encoded:
+        """A message that is no reply of a model.
+
+        Args:
+            message: The message.
+            waiting: The calls that it may answer, as `Encoded.waiting` of their message gave them.
+
+        Raises:
+            UnsupportedFeatureError: The message has content that the API cannot carry.
+        """
+        match message:
+            case ToolMessage():
+                return self._result(message.tool_call_id, message.content, waiting, failed=message.status == "error")
+            case HumanMessage():
+                return self._user(message, waiting)
+            case SystemMessage():
+                return self._spoken(str(message.additional_kwargs.get("__openai_role__", "system")), message.content)
+            case FunctionMessage():
+                return self._spoken("user", f"Output of the function {message.name}:\n{text_of(message)}")
+            case ChatMessage() if message.role in _ROLES:
+                return self._spoken(message.role, message.content)
+            case ChatMessage():
+                raise UnsupportedFeatureError(f"a message of role {message.role!r} cannot be sent: the Responses API has {sorted(_ROLES)}")
+        raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
+
+    # ------------------------------------------------------------------------------------------ user and system
+
+    def _content(self, blocks: Any) -> str | list[Part]:
+        """Content of a message: a string where it says no more than that."""
+        if isinstance(blocks, str):
+            return blocks
+        parts = [input_part(block, self._part_keys) for block in blocks]
+        if not parts:
+            return ""
+        return str(parts[0]["text"]) if len(parts) == 1 and parts[0].keys() == {"type", "text"} else parts
+
+    def _spoken(self, role: str, content: Any) -> Encoded:
+        """A message of a role. Items among its blocks stand where they stood."""
+        if role == "assistant":
+            return Encoded(encode_part(_reply_text(said(content)[0])))
+        if isinstance(content, str):
+            return Encoded(encode_part({"role": role, "content": content}))
+        items: list[Item] = []
+        blocks: list[Any] = []
+        answered: list[str] = []
+        for block in content:
+            item = item_of(block)
+            if item is None:
+                blocks.append(block)
+                continue
+            items += [{"role": role, "content": self._content(blocks)}] if blocks else []
+            blocks = []
+            items.append(item)
+            answered += [str(item["call_id"])] if item.get("call_id") else []
+        if blocks or not items:
+            items.append({"role": role, "content": self._content(blocks)})
+        return Encoded(_joined(items), answers=frozenset(answered))
+
+    def _user(self, message: HumanMessage, waiting: Waiting) -> Encoded:
+        """A user message. Tool results among its blocks (Anthropic's form) become outputs before it."""
+        if isinstance(message.content, str):
+            return self._spoken("user", message.content)
+        encoded: list[Encoded] = []
+        others: list[Any] = []
+        for block in message.content:
+            if not isinstance(block, dict) or block.get("type") != "tool_result":
+                others.append(block)
+                continue
+            identifier = str(block.get("tool_use_id") or "")
+            encoded.append(self._result(identifier, block.get("content") or "", waiting, failed=bool(block.get("is_error"))))
+            waiting = still_waiting(waiting, identifier)
+        said_too = [self._spoken("user", others)] if others or not encoded else []
+        answered = frozenset(name for part in said_too for name in part.answers)
+        bodies = b",".join(part.body for part in [*encoded, *said_too])
+        return Encoded(bodies, b",".join(part.media for part in encoded if part.media), answers=answered)
+
+    # ------------------------------------------------------------------------------------------ results
+
+    def _result(self, identifier: str, content: Any, waiting: Waiting, *, failed: bool) -> Encoded:
+        _, wire, custom = next((call for call in waiting if call[0] == identifier), (identifier, _legal(identifier), False))
+        output, media = self._output(content)
+        if not output:
+            output = _BELOW if media else _FAILED if failed else _NO_OUTPUT
+        kind = f"{CUSTOM_CALL}_output" if custom else f"{FUNCTION_CALL}_output"
+        return Encoded(encode_part({"type": kind, "call_id": wire, "output": output}), _media(_FROM_TOOL.format(wire), media))
+
+    def _output(self, content: Any) -> tuple[str | list[Part], list[Part]]:
+        """What a tool gave, as text where it is text; and what an output cannot hold but a user message can."""
+        if isinstance(content, str):
+            return content, []
+        parts = [input_part(block) for block in content]
+        held = [part for part in parts if part["type"] in _OUTPUT_PARTS]
+        media = [part for part in parts if part["type"] not in _OUTPUT_PARTS]
+        if all(part["type"] == "input_text" for part in held):
+            return "\n".join(part["text"] for part in held), media
+        return held, media
+
+    # ------------------------------------------------------------------------------------------ assistant
+
+    def reply(self, message: AIMessage, taken: frozenset[str] = frozenset(), *, plain: bool = False) -> Encoded:
+        """A reply of a model.
+
+        Args:
+            message: The message.
+            taken: Ids that earlier calls of the input have.
+            plain: Send text and calls only, whatever is known of the reply's items.
+        """
+        calls = calls_of(message)
+        ids = _wire_ids(calls, taken)
+        text, media = said(message.content)
+        own = message.response_metadata.get(KEY)
+        at_home = bool(self._origin) and isinstance(own, Mapping) and own.get("origin") == self._origin
+        items = None
+        if isinstance(own, Mapping) and at_home and self._opaque and not plain and _unchanged(own, calls):
+            items = restored(own.get("items"), text, calls, ids)
+        if items is not None:
+            media = []  # what the vendor's tools made is among the items
+        else:
+            items = _plain_items(text or str(message.additional_kwargs.get("refusal") or ""), calls, ids, at_home)
+        pairs = tuple((call.id, one, at_home and _is_custom(call)) for call, one in zip(calls, ids, strict=True))
+        return Encoded(
+            body=_joined(items),
+            media=_media(_FROM_MODEL, [wire_part(part) for part in media]),
+            call_ids=frozenset(ids),
+            waiting=pairs if any(custom or _legal(name) != one for name, one, custom in pairs) else (),
+            awaits=awaited_ids(items),
+        )
+
+
+def _is_custom(call: ToolCallRecord) -> bool:
+    return bool(call.extra.get(CUSTOM)) and call.args is not None
+
+
+def _unchanged(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:
+    """Whether the message's calls are those that the model wrote."""
+    written = own.get("calls") or []
+    if not isinstance(written, list) or not all(isinstance(entry, Mapping) for entry in written):
+        return False
+    return [(entry.get("id"), entry.get("arguments")) for entry in written] == [(call.id, call.arguments) for call in calls]
+
+
+def _reply_text(text: str) -> Item:
+    """Words of a model. Servers that take a string from a user take only parts from an assistant (llama.cpp)."""
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
+
+
+def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], at_home: bool) -> list[Item]:
+    items: list[Item] = [_reply_text(text)] if text else []
+    for call, identifier in zip(calls, ids, strict=True):
+        name = legal_name(call.name)
+        if at_home and _is_custom(call):
+            written = str((call.args or {}).get(CUSTOM_ARGUMENT, ""))
+            items.append({"type": CUSTOM_CALL, "call_id": identifier, "name": name, "input": written})
+        else:
+            items.append({"type": FUNCTION_CALL, "call_id": identifier, "name": name, "arguments": legal_arguments(call)})
+    return items
+
+
+def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[str]:
+    """The ids that a message's calls are sent with, each used once in the whole input."""
+    ids: list[str] = []
+    for position, call in enumerate(calls):
+        identifier = _legal(call.id) if call.id else derived_id("", call.name, position)
+        attempt = 0
+        while identifier in taken or identifier in ids:
+            attempt += 1
+            identifier = derived_id(call.id, call.name, position + 1000 * attempt)
+        ids.append(identifier)
+    return ids
+
+
+def still_waiting(waiting: Waiting, identifier: str) -> Waiting:
+    """The calls without the first of this id, which is answered now."""
+    position = next((number for number, call in enumerate(waiting) if call[0] == identifier), None)
+    return waiting if position is None else waiting[:position] + waiting[position + 1 :]

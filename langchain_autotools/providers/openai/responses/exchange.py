@@ -1,0 +1,127 @@
+"""Joins a model's settings with the mapper of the Responses API: one request, ready to be sent."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from ....messages import KEY
+from ..._chat_model import Exchange
+from ..forms import origin_of
+from ..parameters import OpenAIParameters
+from ..request import read_timeout, request_options
+from .mapper import ResponsesMapper
+from .params import responses_params
+
+__all__ = ["ResponsesMappers", "responses_exchange"]
+
+_PATH = "/responses"
+_ABOUT_ITEMS = re.compile(r"reasoning|encrypted|item with id|input\[\d+\]\.(id|summary|content|phase)\b", re.IGNORECASE)
+
+
+class _Key(NamedTuple):
+    """What a mapper is made for."""
+
+    origin: str
+    part_keys: tuple[str, ...]
+    opaque: bool
+
+
+class ResponsesMappers:
+    """The mappers in use, which remember what they encoded. Safe for threads; copies share it, pickles do not hold it."""
+
+    def __init__(self) -> None:
+        self._mappers: dict[_Key, ResponsesMapper] = {}
+
+    def get(self, origin: str, part_keys: Sequence[str], *, opaque: bool = True) -> ResponsesMapper:
+        """The mapper for an endpoint and model."""
+        key = _Key(origin, tuple(part_keys), opaque)
+        mapper = self._mappers.get(key)
+        if mapper is None:
+            mapper = ResponsesMapper(origin=origin, part_keys=key.part_keys, opaque=opaque)
+        return self._mappers.setdefault(key, mapper)
+
+    def __copy__(self) -> "ResponsesMappers":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "ResponsesMappers":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ResponsesMappers, ())
+
+
+def responses_exchange(
+    model: OpenAIParameters,
+    mappers: ResponsesMappers,
+    messages: list[BaseMessage],
+    stop: list[str] | None,
+    kwargs: Mapping[str, Any],
+    *,
+    stream: bool,
+    secrets: tuple[str, ...] = (),
+) -> Exchange:
+    """One request to the Responses API.
+
+    Where the server refuses reasoning or other items that it sent before (they have expired, or another organization asks), the
+    same request is made once more with the texts and calls alone.
+
+    Args:
+        model: The model, for what its constructor set.
+        mappers: The model's mappers.
+        messages: The history.
+        stop: Stop sequences, which this API does not have.
+        kwargs: The call's keywords.
+        stream: Whether a stream is asked for.
+        secrets: Texts that must not stand in an error.
+
+    Raises:
+        ConfigurationError: A parameter has no meaning in this API.
+    """
+    params = responses_params(model, stop, kwargs, stream=stream)
+    origin = origin_of(f"{model.openai_api_base or ''}{_PATH}", str(params["model"]))
+    mapper = mappers.get(origin, model.part_keys)
+    known, previous = _known_to_server(messages, origin) if model.use_previous_response_id else (0, None)
+    if previous is not None and "previous_response_id" not in params:
+        params["previous_response_id"] = previous
+    else:
+        known = 0
+
+    def exchange(body: bytes, again: Any) -> Exchange:
+        how: dict[str, Any] = {"stored": params.get("store") is not False, "blocks": model.output_version == "v1"}
+        return Exchange(
+            body=body,
+            decoder=partial(mapper.stream_decoder, **how),
+            decode_body=partial(mapper.decode_body, **how),
+            options=request_options(model, kwargs, stream=stream),
+            path=_PATH,
+            silence=model.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or model.request_timeout),
+            secrets=secrets,
+            again=again,
+        )
+
+    body = mapper.encode_request(messages, params, after=known)
+
+    def again(error: Any) -> Exchange | None:
+        if getattr(error, "status_code", None) not in (400, 404) or not _ABOUT_ITEMS.search(f"{error} {error.body}"):
+            return None
+        plain = mappers.get(origin, model.part_keys, opaque=False).encode_request(messages, params, after=known)
+        return None if plain == body else exchange(plain, lambda _: None)
+
+    return exchange(body, again)
+
+
+def _known_to_server(messages: Sequence[BaseMessage], origin: str) -> tuple[int, str | None]:
+    """How many messages the server has stored with its last reply, and that reply's id."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if not isinstance(message, AIMessage):
+            continue
+        own, identifier = message.response_metadata.get(KEY), message.response_metadata.get("id")
+        at_home = isinstance(own, Mapping) and own.get("origin") == origin
+        if at_home and isinstance(identifier, str) and identifier and position + 1 < len(messages):
+            return position + 1, identifier
+        return 0, None
+    return 0, None

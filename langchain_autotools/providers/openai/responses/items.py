@@ -1,0 +1,157 @@
+"""The output items of a reply: what is kept of them beside the message, and how they go back as they were.
+
+A reasoning item must go back together with the item that follows it, in order and unchanged; so must whatever the vendor's own
+tools did. LangChain's message already holds the texts and the calls. What is kept beside them is an outline: each item without
+its text and its call, which are put in again from the message. A message that was edited no longer fits its outline, and goes
+back as text and calls alone, which is always legal.
+
+Wire facts: "Item of type 'reasoning' was provided without its required following item" and the reverse (quirks P-05); items that
+the server does not store are unknown to it by their id; `status` and what other servers add is refused by some (P-05).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ....messages import ToolCallRecord
+from ..calls import CUSTOM_ARGUMENT, legal_name
+
+__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "Item", "awaited_ids", "outline", "restored", "text_of_item"]
+
+Item = dict[str, Any]
+
+FUNCTION_CALL = "function_call"
+CUSTOM_CALL = "custom_tool_call"
+CALL_TYPES = frozenset({FUNCTION_CALL, CUSTOM_CALL})
+
+_MODEL_MADE = frozenset({"message", "reasoning", *CALL_TYPES})
+_NEVER_SENT = frozenset({"created_by", "parsed_arguments", "parsed", "sequence_number"})
+_OF_A_CALL = frozenset({"name", "arguments", "input", "call_id", "item_id", "output_index"})
+_BARE = frozenset({"type", "name"})
+# Calls of the vendor's tools that the caller's machine answers; the API waits for their outputs.
+_AWAITED = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
+
+
+def text_of_item(item: Mapping[str, Any]) -> str:
+    """The text of a message item."""
+    return "".join(str(part.get("text") or "") for part in _parts(item) if part.get("type") == "output_text")
+
+
+def _parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = item.get("content")
+    return [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+
+
+# ---------------------------------------------------------------------------------------------- what is kept
+
+
+def outline(items: Sequence[Mapping[str, Any]], *, stored: bool) -> list[Item]:
+    """The outline of a reply's items; empty where text and calls alone say the same.
+
+    Args:
+        items: The output items, complete and in order.
+        stored: Whether the server keeps them: then it knows them by their ids, else ids mean nothing to it.
+    """
+    kept = [entry for entry in (_entry(item, stored) for item in items) if entry is not None]
+    return [] if _is_plain(kept) else kept
+
+
+def _entry(item: Mapping[str, Any], stored: bool) -> Item | None:
+    kind = item.get("type")
+    hidden = _NEVER_SENT | ({"status"} if kind in _MODEL_MADE else set()) | (_OF_A_CALL if kind in CALL_TYPES else set())
+    entry = {key: value for key, value in item.items() if value is not None and key not in hidden}
+    if kind in _MODEL_MADE and not stored:
+        entry.pop("id", None)
+    if kind == "message":
+        return {**entry, "content": [_measured(part) for part in _parts(item)]}
+    if kind == "reasoning":
+        return _reasoning(entry)
+    return {**entry, "name": item.get("name")} if kind in CALL_TYPES else entry
+
+
+def _measured(part: Mapping[str, Any]) -> Item:
+    """A part with the length of its text in place of the text. Log probabilities do not go back."""
+    if part.get("type") != "output_text":
+        return dict(part)
+    kept = {key: value for key, value in part.items() if key not in ("text", "logprobs", "parsed") and value}
+    return {**kept, "length": len(str(part.get("text") or ""))}
+
+
+def _reasoning(entry: Item) -> Item | None:
+    """A reasoning item, unless nobody could know any more what it says: it is not stored, and came without its content."""
+    if not entry.get("content"):
+        entry.pop("content", None)
+    if not ("id" in entry or "encrypted_content" in entry or "content" in entry):
+        return None
+    return {**entry, "summary": entry.get("summary") or []}
+
+
+def _is_plain(entries: Sequence[Item]) -> bool:
+    """Whether the entries are at most one message, of text and nothing else, and then calls of functions: ids apart."""
+    kinds = [entry.get("type") for entry in entries]
+    if set(kinds[1:]) - {FUNCTION_CALL} or set(kinds[:1]) - {"message", FUNCTION_CALL}:
+        return False
+    if kinds[:1] == ["message"] and (
+        entries[0].keys() - {"type", "id", "role", "content"} or any(part.keys() != {"type", "length"} for part in entries[0]["content"])
+    ):
+        return False
+    return not any(entry.keys() - _BARE - {"id"} for entry in entries if entry.get("type") == FUNCTION_CALL)
+
+
+# ---------------------------------------------------------------------------------------------- how it goes back
+
+
+def restored(entries: Any, text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str]) -> list[Item] | None:
+    """The items of a reply as they were; None where the message no longer says what they said.
+
+    Args:
+        entries: The outline.
+        text: The message's text.
+        calls: The message's calls.
+        ids: The id that each of them is sent with.
+    """
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        return None
+    named = [entry.get("name") for entry in entries if entry.get("type") in CALL_TYPES]
+    if named != [call.name for call in calls] or any(call.args is None or legal_name(call.name) != call.name for call in calls):
+        return None
+    rest = iter(zip(calls, ids, strict=True))
+    items: list[Item] = []
+    start = 0
+    for entry in entries:
+        if entry.get("type") in CALL_TYPES:
+            items.append(_with_call(entry, *next(rest)))
+        elif entry.get("type") == "message":
+            item, start = _with_text(entry, text, start)
+            items.append(item)
+        else:
+            items.append(dict(entry))
+    return items if start == len(text) else None
+
+
+def _with_call(entry: Mapping[str, Any], call: ToolCallRecord, identifier: str) -> Item:
+    if entry["type"] == CUSTOM_CALL:
+        return {**entry, "call_id": identifier, "input": str((call.args or {}).get(CUSTOM_ARGUMENT, ""))}
+    return {**entry, "call_id": identifier, "arguments": call.arguments}
+
+
+def _with_text(entry: Mapping[str, Any], text: str, start: int) -> tuple[Item, int]:
+    parts: list[Item] = []
+    for part in _parts(entry):
+        if "length" not in part:
+            parts.append(dict(part))
+            continue
+        end = start + int(part["length"])
+        kept = {key: value for key, value in part.items() if key != "length"}
+        parts.append({"annotations": [], **kept, "text": text[start:end]})
+        start = end
+    return {**entry, "content": parts}, start
+
+
+def awaited_ids(items: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The ids of calls of the vendor's tools that must be answered in the input, by items of the caller's own."""
+    waiting = (item for item in items if item.get("type") in _AWAITED or _is_client_search(item))
+    return frozenset(str(item["call_id"]) for item in waiting if item.get("call_id"))
+
+
+def _is_client_search(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "tool_search_call" and item.get("execution") == "client"

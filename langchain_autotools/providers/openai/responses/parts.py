@@ -1,0 +1,97 @@
+"""Content blocks of any vendor as input parts of the Responses API.
+
+Wire facts: parts are input_text, input_image, input_file and input_audio; a tool's output takes text, images and files; files go
+as data, as the id of an upload or as a URL (platform.openai.com/docs/api-reference/responses/create).
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ..blocks import Part, part_of, source_of, unsupported
+
+__all__ = ["ITEM_TYPES", "input_part", "item_of", "wire_part"]
+
+_WIRE_PARTS = frozenset({"input_text", "input_image", "input_file", "input_audio"})
+_DOCUMENTS = frozenset({"file", "document", "media"})
+_WHY = "the Responses API has no such content"
+
+ITEM_TYPES = frozenset(
+    {
+        *("mcp_approval_response", "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
+        *("tool_search_output", "item_reference", "additional_tools", "configuration_update", "compaction", "compaction_trigger"),
+    }
+)
+"""Types of content blocks that are items of their own: the caller's answers to the vendor's tools, and references."""
+
+
+def item_of(block: Any) -> dict[str, Any] | None:
+    """The input item that a content block is; None for a block that is a part of a message."""
+    if not isinstance(block, Mapping):
+        return None
+    if block.get("type") == "non_standard":
+        return item_of(block.get("value"))
+    return _without_index(block) if block.get("type") in ITEM_TYPES else None
+
+
+def _without_index(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in block.items() if key != "index"}
+
+
+def input_part(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
+    """One content block as an input part.
+
+    Args:
+        block: The block, of any vendor.
+        keys: Keys of a block that the server takes on a part besides the vendor's own.
+
+    Raises:
+        UnsupportedFeatureError: The API cannot carry the block.
+    """
+    if isinstance(block, Mapping):
+        if block.get("type") == "non_standard" and isinstance(block.get("value"), Mapping):
+            return input_part(block["value"], keys)
+        if block.get("type") in _WIRE_PARTS:
+            return _without_index(block)
+        special = _linked(block)
+        if special is not None:
+            return special
+    return wire_part(part_of(block, keys))
+
+
+def _linked(block: Mapping[str, Any]) -> Part | None:
+    """A file by its URL and an image by the id of its upload, which chat completions cannot say."""
+    kind = block.get("type")
+    if kind in _DOCUMENTS and not isinstance(block.get("file"), Mapping):
+        source = source_of(block)
+        if source.url and not str(source.mime_type).startswith(("image/", "audio/")):
+            return {"type": "input_file", "file_url": source.url}
+    if kind == "image":
+        source = source_of(block)
+        if source.file_id and not source.url:
+            return {"type": "input_image", "detail": "auto", "file_id": source.file_id}
+    return None
+
+
+def _image(part: Part) -> Part:
+    return {"type": "input_image", "detail": part["image_url"].get("detail") or "auto", "image_url": part["image_url"]["url"]}
+
+
+_CONVERTERS: dict[str, Callable[[Part], Part]] = {
+    "text": lambda part: {"type": "input_text", "text": part["text"]},
+    "image_url": _image,
+    "input_audio": lambda part: {"type": "input_audio", "input_audio": part["input_audio"]},
+    "file": lambda part: {"type": "input_file", **part["file"]},
+}
+
+
+def wire_part(part: Part) -> Part:
+    """A part of chat completions as an input part.
+
+    Raises:
+        UnsupportedFeatureError: The API has no such part.
+    """
+    convert = _CONVERTERS.get(part["type"])
+    if convert is None:
+        raise unsupported(part["type"], _WHY)
+    kept = {key: value for key, value in part.items() if key not in ("type", "text", "image_url", "input_audio", "file")}
+    return {**convert(part), **kept}

@@ -1,0 +1,158 @@
+"""The output items of one streamed reply while they grow: which event belongs to which item, and what was already handed on.
+
+Servers name an item by its place (`output_index`), by its id, by both or, for some events, by neither; ids may differ between
+two events of one item, and an item may come only at its end or only in the reply as a whole (quirks P-01, P-03, P-04; llama.cpp
+sends no output_index). The item as it stands in `output_item.done` is the truth, deltas are for display (P-02).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .items import CALL_TYPES, Item, text_of_item
+
+__all__ = ["Slot", "Slots", "thoughts_of"]
+
+
+class Slot:
+    """One output item.
+
+    Attributes:
+        number: Its place among the items, in the order in which they came.
+        index: Its `output_index`, where the server says one.
+        item: The item as far as it is known.
+        done: Whether `item` is complete.
+        said: How many characters of its text were handed on.
+        thought: How many characters of its reasoning were handed on.
+        thinks_in: Which of its two texts is handed on as its reasoning, "summary" or "content"; the first that comes.
+        refused: How many characters of its refusal were handed on.
+        pieces: Fragments of a call's arguments.
+    """
+
+    __slots__ = ("done", "index", "item", "number", "pieces", "refused", "said", "thinks_in", "thought")
+
+    def __init__(self, number: int, index: int | None, item: Item) -> None:
+        self.number = number
+        self.index = index
+        self.item = item
+        self.done = False
+        self.said = 0
+        self.thought = 0
+        self.thinks_in: str | None = None
+        self.refused = 0
+        self.pieces: list[str] = []
+
+    @property
+    def kind(self) -> Any:
+        """The item's type."""
+        return self.item.get("type")
+
+    def unsaid(self) -> str:
+        """The rest of a complete item's text."""
+        return text_of_item(self.item)[self.said :]
+
+    def unrefused(self) -> str:
+        """The rest of a complete item's refusal."""
+        content = self.item.get("content")
+        parts = content if isinstance(content, list) else []
+        refusal = "".join(str(part.get("refusal") or "") for part in parts if isinstance(part, Mapping) and part.get("type") == "refusal")
+        return refusal[self.refused :]
+
+    def unthought(self) -> list[str]:
+        """The rest of a complete item's reasoning: its parts where nothing of it was handed on, else what remains, as one."""
+        parts = thoughts_of(self.item, self.thinks_in)
+        if not self.thought:
+            return [part for part in parts if part]
+        rest = "".join(parts)[self.thought :]
+        return [rest] if rest else []
+
+    def as_item(self) -> Item:
+        """The item; of one whose end never came, with the arguments that did."""
+        if self.done or self.kind not in CALL_TYPES:
+            return self.item
+        key = "arguments" if self.kind == "function_call" else "input"
+        return {**self.item, key: self.item.get(key) or "".join(self.pieces)}
+
+
+def thoughts_of(item: Mapping[str, Any], kind: str | None) -> list[str]:
+    """The parts of a reasoning item's text: of its summary, else of its content."""
+    for key in (kind,) if kind else ("summary", "content"):
+        parts = item.get(str(key))
+        texts = [str(part.get("text") or "") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+        if any(texts):
+            return texts
+    return []
+
+
+class Slots:
+    """The items of one reply."""
+
+    def __init__(self) -> None:
+        self._slots: list[Slot] = []
+        self._by_index: dict[Any, Slot] = {}
+        self._by_id: dict[Any, Slot] = {}
+
+    def of(self, event: Mapping[str, Any], kind: str) -> Slot:
+        """The slot that an event means; `kind` is the type of item that it is about."""
+        found = self._named(event.get("output_index"), event.get("item_id"))
+        if found is None and event.get("item_id") is None and event.get("output_index") is None:
+            found = next((slot for slot in reversed(self._slots) if slot.kind == kind and not slot.done), None)
+        return found if found is not None else self._new(event.get("output_index"), {"type": kind, "id": event.get("item_id")})
+
+    def open(self, event: Mapping[str, Any], item: Item) -> Slot:
+        """The slot of an item that begins."""
+        found = self._named(event.get("output_index"), item.get("id"))
+        if found is None:
+            return self._new(event.get("output_index"), item)
+        found.item = {**found.item, **item}
+        return found
+
+    def close(self, event: Mapping[str, Any], item: Item) -> Slot:
+        """The slot of an item that is complete."""
+        slot = self._named(event.get("output_index"), item.get("id")) or self._same_call(item) or self._new(event.get("output_index"), item)
+        return self._complete(slot, item)
+
+    def complete_from(self, output: Sequence[Item]) -> list[Slot]:
+        """Complete the items from the reply as a whole; returns the slots of those that had not been complete."""
+        if len(output) <= len(self._slots) and all(slot.done for slot in self._slots):
+            return []
+        completed = []
+        for position, item in enumerate(output):
+            slot = self._by_id.get(item.get("id")) if item.get("id") else None
+            slot = slot or self._same_call(item) or self._at(position, item) or self._new(position, item)
+            if not slot.done:
+                completed.append(self._complete(slot, item))
+        return completed
+
+    def ordered(self) -> list[Slot]:
+        """All slots in the order of the reply."""
+        if any(slot.index is None for slot in self._slots):
+            return self._slots
+        return sorted(self._slots, key=lambda slot: slot.index or 0)
+
+    def _named(self, index: Any, identifier: Any) -> Slot | None:
+        found = self._by_index.get(index) if index is not None else None
+        return found if found is not None or not identifier else self._by_id.get(identifier)
+
+    def _same_call(self, item: Mapping[str, Any]) -> Slot | None:
+        """The open slot of the same call, where a server gives its item another id in the end."""
+        wanted = item.get("call_id")
+        return next((slot for slot in self._slots if wanted and not slot.done and slot.item.get("call_id") == wanted), None)
+
+    def _at(self, position: int, item: Mapping[str, Any]) -> Slot | None:
+        ordered = self.ordered()
+        return ordered[position] if position < len(ordered) and ordered[position].kind == item.get("type") else None
+
+    def _new(self, index: Any, item: Item) -> Slot:
+        slot = Slot(len(self._slots), index if isinstance(index, int) else None, item)
+        self._slots.append(slot)
+        if index is not None:
+            self._by_index[index] = slot
+        if item.get("id"):
+            self._by_id[item["id"]] = slot
+        return slot
+
+    def _complete(self, slot: Slot, item: Item) -> Slot:
+        slot.item, slot.done = item, True
+        if item.get("id"):
+            self._by_id[item["id"]] = slot
+        return slot

@@ -1,0 +1,249 @@
+"""Law 8, nothing is lost: what a failed run had completed is in the chunks and in the error, each message once."""
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Sequence
+from contextlib import aclosing, closing
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage, ToolMessage
+
+from langchain_autotools import new_messages
+from tests.laws.checks import check_answered, check_goes_on, check_plain, check_told
+from tests.laws.outcomes import Breaks, failures
+from tests.laws.stories import Said, Script, replies, stories
+from tests.laws.ways import LISTENERS, QUESTION, WAYS, chat, law, run, serving, waited
+from tests.laws.workshop import Workshop
+from tests.support.http_server import Gate
+from tests.support.script import Call, Turn
+
+listeners = st.sampled_from(sorted(LISTENERS))
+ways = st.sampled_from(WAYS)
+
+
+@law(15)
+def test_law_8_a_failed_turn_takes_nothing_with_it(data: st.DataObject) -> None:
+    """All turns before the one that fails are there, with their results: in the chunks if streamed, else in the error."""
+    begun: list[Said] = data.draw(stories(turns=3))[:-1]
+    torn = st.builds(Breaks, replies(), st.floats(0, 0.9), st.just(True))
+    way = data.draw(ways)
+    with serving(Script([*begun, data.draw(st.one_of(failures, torn))])) as server:
+        ran = run(way, chat(server, tools=Workshop().tools()), [QUESTION], listeners=data.draw(listeners))
+        assert ran.error is not None
+        check_plain(ran)
+        check_told(ran.new, begun)
+        assert ran.delivered == (len(ran.new) if "stream" in way else 0)
+        for other in wrapped(ran.error):
+            assert new_messages(other) == new_messages(ran.error)
+        check_goes_on(server, ran.new)
+
+
+def wrapped(error: BaseException) -> list[BaseException]:
+    """The error as callers meet it: as a cause, as a context, in a group of groups, hidden behind `from None`."""
+    caught: list[BaseException] = []
+    try:
+        raise RuntimeError("mine") from error
+    except RuntimeError as outer:
+        caught.append(outer)
+    try:
+        try:
+            raise error
+        except BaseException:
+            raise LookupError("while handling it") from None
+    except LookupError as outer:
+        caught.append(outer)
+    caught.append(BaseExceptionGroup("several", [ValueError("another"), BaseExceptionGroup("inner", [error])]))
+    return caught
+
+
+class Stop(BaseException):
+    """Ends a program, as KeyboardInterrupt does."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_law_8_a_tool_that_ends_the_run_loses_no_other_result(way: str, position: int) -> None:
+    """What no tool may catch ends the run; the error brings the turn, with every call answered, results that were there included."""
+
+    def fine(number: int) -> str:
+        """Work."""
+        return f"fine {number}"
+
+    def stop(number: int) -> str:
+        """End everything."""
+        raise Stop
+
+    names = ["fine", "fine", "fine"]
+    names[position] = "stop"
+    calls = [Call(name, {"number": number}) for number, name in enumerate(names)]
+    with serving(Script([Turn("Look.", calls), Turn("Fine.")])) as server:
+        model = chat(server, tools=[fine, stop], parallel=False)
+        delivered: list[BaseMessage] = []
+        with pytest.raises(Stop) as raised:
+            collect(way, model, delivered)
+        messages = [*delivered, *new_messages(raised.value)]
+        check_answered(messages)
+        results = [message for message in messages if isinstance(message, ToolMessage)]
+        assert [result.status for result in results] == ["success"] * position + ["error"] * (3 - position)
+        check_goes_on(server, messages, tools=[fine])
+
+
+def collect(way: str, model: Any, delivered: list[BaseMessage]) -> None:
+    """Run a model; keep what chunks bring."""
+    if way == "stream":
+        for chunk in model.stream([QUESTION]):
+            delivered += new_messages(chunk)
+    elif way == "invoke":
+        model.invoke([QUESTION])
+    elif way == "ainvoke":
+        waited(model.ainvoke([QUESTION]))
+    else:
+
+        async def take() -> None:
+            async for chunk in model.astream([QUESTION]):
+                delivered.extend(new_messages(chunk))
+
+        waited(take())
+
+
+@law(15)
+def test_law_8_a_stream_that_is_left_keeps_what_it_delivered(data: st.DataObject) -> None:
+    """A caller who closes the stream after any chunk has whole messages; with them any conversation goes on."""
+    story = data.draw(stories(least=1))
+    count = data.draw(st.integers(0, 40))
+    way, heard = data.draw(st.sampled_from(["stream", "astream"])), data.draw(listeners)
+    shop = Workshop()
+    with serving(Script(story)) as server:
+        model = chat(server, tools=shop.tools())
+        delivered = left_after(count, way, model, LISTENERS[heard]())
+        check_begins(delivered, story)
+        check_goes_on(server, delivered, tools=shop.tools())
+
+
+def left_after(count: int, way: str, model: Any, callbacks: list[Any]) -> list[BaseMessage]:
+    """The new messages of the first chunks of a stream that is closed then."""
+    delivered: list[BaseMessage] = []
+    config = {"callbacks": callbacks}
+
+    async def take() -> None:
+        async with aclosing(model.astream([QUESTION], config)) as chunks:
+            for _ in range(count):
+                chunk = await anext(chunks, None)
+                delivered.extend(new_messages(chunk) if chunk is not None else [])
+
+    if way == "astream":
+        waited(take())
+        return delivered
+    with closing(model.stream([QUESTION], config)) as chunks:
+        for chunk in itertools.islice(chunks, count):
+            delivered += new_messages(chunk)
+    return delivered
+
+
+def check_begins(messages: Sequence[BaseMessage], story: Sequence[Said]) -> None:
+    """The messages are those that the script begins with."""
+    kinds = [kind for said in story for kind in ("ai", *["tool"] * len(said.calls))]
+    assert [message.type for message in messages] == kinds[: len(messages)]
+    texts = [said.text for said in story]
+    assert [message.text for message in messages if message.type == "ai"] == texts[: sum(message.type == "ai" for message in messages)]
+
+
+@pytest.mark.parametrize("place", ["first reply", "tool", "second reply"])
+@pytest.mark.parametrize("way", ["ainvoke", "astream"])
+def test_law_8_a_cancelled_task_brings_what_was_complete(way: str, place: str) -> None:
+    """Cancelled while it waits for the server or for a tool: the error brings what no chunk has, and history goes on from it."""
+    gates = {"first reply": Gate(), "second reply": Gate()}
+    inside = asyncio.Event()
+
+    def quick() -> str:
+        """Be quick."""
+        return "quick"
+
+    async def work() -> str:
+        """Work, until cancelled if the test says so."""
+        if place == "tool":
+            inside.set()
+            await asyncio.Event().wait()
+        return "worked"
+
+    holds = {name: ({2: gate} if name == place else {}) for name, gate in gates.items()}
+    script = [
+        Turn("Let me look.", [Call("quick"), Call("work")], holds=holds["first reply"]),
+        Turn("It is warm.", characters=3, holds=holds["second reply"]),
+    ]
+
+    async def cancelled(model: Any, delivered: list[BaseMessage]) -> BaseException:
+        task = asyncio.create_task(consumed(way, model, delivered))
+        await (inside.wait() if place == "tool" else asyncio.to_thread(gates[place].reached.wait, 20))
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError as error:
+            return error
+        raise AssertionError("the run was not cancelled")
+
+    with serving(Script(script)) as server:
+        model = chat(server, tools=[quick, work], streaming=True)
+        delivered: list[BaseMessage] = []
+        error = waited(cancelled(model, delivered))
+        messages = [*delivered, *new_messages(error)]
+        check_answered(messages)
+        kinds = {"first reply": [], "tool": ["ai", "tool", "tool"], "second reply": ["ai", "tool", "tool"]}[place]
+        assert [message.type for message in messages] == kinds
+        if place == "second reply":
+            assert [message.text for message in messages] == ["Let me look.", "quick", "worked"]
+        if place != "tool":
+            assert server.exchanges[-1].disconnected.wait(20)
+        check_goes_on(server, messages)
+
+
+async def consumed(way: str, model: Any, delivered: list[BaseMessage]) -> None:
+    """Run a model; keep what chunks bring."""
+    if way == "ainvoke":
+        await model.ainvoke([QUESTION])
+        return
+    async for chunk in model.astream([QUESTION]):
+        delivered.extend(new_messages(chunk))
+
+
+def test_law_8_a_listener_that_raises_loses_nothing() -> None:
+    """What `on_executed` raises ends the run; the turn and its results are in the error."""
+    calls = [Call("fine", {"number": number}) for number in range(3)]
+
+    def fine(number: int) -> str:
+        """Work."""
+        return f"fine {number}"
+
+    heard = threading.Event()
+
+    def on_executed(_: Any) -> None:
+        heard.set()
+        raise RuntimeError("the listener broke")
+
+    for way in WAYS:
+        with serving(Script([Turn("Look.", calls), Turn("Fine.")])) as server:
+            delivered: list[BaseMessage] = []
+            try:
+                collect(way, chat(server, tools=[fine], on_executed=on_executed), delivered)
+            except RuntimeError as error:
+                delivered += new_messages(error)
+            assert heard.is_set()
+            assert [message.type for message in delivered[:4]] == ["ai", "tool", "tool", "tool"]
+            check_answered(delivered)
+            check_goes_on(server, delivered)
+
+
+@law(10)
+def test_law_8_a_second_run_starts_from_what_was_kept(data: st.DataObject) -> None:
+    """After a failure the run that goes on from the kept messages ends as the first would have."""
+    story = data.draw(stories(turns=3, least=2))
+    broken = data.draw(st.integers(1, len(story) - 1))
+    with serving(Script([*story[:broken], data.draw(failures), *story[broken:]])) as server:
+        model = chat(server, tools=Workshop().tools())
+        first = run(data.draw(ways), model, [QUESTION], listeners=data.draw(listeners))
+        second = run(data.draw(ways), model, [QUESTION, *first.new], listeners=data.draw(listeners))
+        assert second.error is None, second.error
+        check_told([*first.new, *second.new], story)

@@ -1,0 +1,118 @@
+"""A run of a thousand turns: what is done for one turn does not grow with the history, except what goes over the wire."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+import langchain_autotools
+from langchain_autotools import new_messages
+from tests.laws.ways import chat, serving
+from tests.support.http_server import Exchange
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Call, Turn
+
+TEN = 10
+ENCODE = "/providers/openai/encode.py:MessageEncoder.encode"
+PACKAGE = str(Path(langchain_autotools.__file__).parent)
+
+
+PER_MESSAGE = {
+    "/history/pairing.py:_sound_calls",
+    "/history/pairing.py:_sound_calls.<locals>.<listcomp>",
+    "/history/pairing.py:_sound_ids",
+    "/messages.py:call_ids",
+    "/messages.py:call_ids.<locals>.<listcomp>",
+    "/messages.py:_ordered",
+    "/providers/_memo.py:MessageMemo.get",
+}
+"""What looks at each message of the history before it is sent, once: whether it is sound, which ids it uses, what its bytes are."""
+
+
+@contextmanager
+def counting(calls: Counter[str]) -> Iterator[None]:
+    """Counts the calls of the package's functions, by place and name, in this thread."""
+    names: dict[CodeType, str | None] = {}
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        if event != "call":
+            return
+        code = frame.f_code
+        if code not in names:
+            path = code.co_filename
+            names[code] = f"{path.removeprefix(PACKAGE)}:{code.co_qualname}" if path.startswith(PACKAGE) else None
+        name = names[code]
+        if name is not None:
+            calls[name] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+@pytest.mark.parametrize("turns", [200, pytest.param(1000, marks=pytest.mark.exhaustive)])
+def test_a_long_run_does_the_same_work_in_every_turn(turns: int) -> None:
+    """Late turns call as many of the package's functions as early ones; only what looks at each message, once, grows with them."""
+
+    def count(number: int) -> int:
+        """Count."""
+        return number
+
+    def reply(exchange: Exchange) -> Turn:
+        number = exchange.number
+        return Turn("Done.") if number == turns else Turn(f"Turn {number}.", [Call("count", {"number": number})], characters=20)
+
+    late = turns - 2 * TEN
+    work: list[Counter[str]] = []
+    with OpenAIServer(reply, rules=None) as server:
+        results = (chunk for chunk in chat(server, tools=[count], max_turns=None).stream("Count.") if is_result(chunk))
+        for number, _ in enumerate(results, 1):
+            if number in (5 * TEN, late - TEN):  # `number` does not count the turns of the first look
+                work.append(looked_at(results))
+        assert len(server.exchanges) == turns + 1
+    first, last = work
+    grown = {name: (first[name], last[name]) for name in first | last if last[name] > first[name]}
+    assert {name: counts for name, counts in grown.items() if name not in PER_MESSAGE} == {}
+    assert max(last.values()) <= TEN * 2 * turns
+    assert {part[ENCODE] for part in work} == {2 * TEN}
+
+
+def looked_at(results: Iterator[Any]) -> Counter[str]:
+    """The work of the next ten turns."""
+    calls: Counter[str] = Counter()
+    with counting(calls):
+        for _ in range(TEN):
+            next(results)
+    return calls
+
+
+def is_result(chunk: Any) -> bool:
+    """Whether a chunk brings a tool's result: the end of a turn."""
+    return any(message.type == "tool" for message in new_messages(chunk))
+
+
+def test_every_request_of_a_long_run_is_accepted() -> None:
+    """A hundred turns with three calls each: the strict server takes every request."""
+
+    def count(number: int) -> int:
+        """Count."""
+        return number
+
+    def three(exchange: Exchange) -> Turn:
+        calls = [Call("count", {"number": 3 * exchange.number + part}) for part in range(3)]
+        return Turn("Done.") if exchange.number == 100 else Turn("", calls, style="no_ids")
+
+    with serving(three) as server:
+        run = chat(server, tools=[count], max_turns=None).invoke("Count.")
+        assert run.text == "Done."
+        assert len(new_messages(run)) == 401
+        ids = [message["tool_call_id"] for message in server.messages[-1] if message["role"] == "tool"]
+        assert len(set(ids)) == len(ids) == 300
