@@ -78,7 +78,7 @@ def summed(chunks: list[Any]) -> AIMessage:
 
 def signature_of(block: dict[str, Any]) -> Any:
     """The signature of a content block."""
-    return block.get("signature") or (block.get("extras") or {}).get("signature")
+    return block.get("signature") or (block.get("extras") or {}).get("signature") or (block.get("part") or {}).get("thoughtSignature")
 
 
 def found(message: AIMessage) -> dict[str, Any]:
