@@ -12,6 +12,7 @@ __all__ = ["BlockWriter", "with_output_version"]
 
 _CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
 _REASONING = "reasoning_content"
+_NOTHING = AIMessageChunk(content=[])
 
 
 class BlockWriter:
@@ -26,7 +27,8 @@ class BlockWriter:
         extra = dict(chunk.additional_kwargs)
         blocks = [self._numbered(block) for block in self._blocks(chunk, extra)]
         metadata = {**chunk.response_metadata, "output_version": "v1"}
-        return chunk.model_copy(update={"content": blocks, "additional_kwargs": extra, "response_metadata": metadata})
+        said = chunk.model_copy(update={"content": blocks, "additional_kwargs": extra, "response_metadata": metadata})
+        return said if chunk.chunk_position is None else said + _NOTHING  # core makes whole calls of the last chunk's fragments
 
     def _blocks(self, chunk: AIMessageChunk, extra: dict[str, Any]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []

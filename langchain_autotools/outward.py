@@ -37,9 +37,10 @@ class RunOutput:
         separator: What stands between the texts of two turns.
         carry_messages: Whether the chunks carry the new messages as data.
         blocks: Whether content is a list of v1 content blocks.
+        listed: Whether the turns' content is always a list of the vendor's blocks.
     """
 
-    def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool) -> None:
+    def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False) -> None:
         self._position = position
         self._separator = separator
         self._carry = carry_messages
@@ -50,7 +51,7 @@ class RunOutput:
         self._message: AIMessage | None = None
         self._indices: dict[object, int] = {}
         self._next_index = 0
-        self._listed = False
+        self._listed = listed
         self._handed_out: list[BaseMessage] = []
         self._delivered = 0
 
@@ -146,7 +147,7 @@ class RunOutput:
     def _bring(self, message: BaseMessage) -> AIMessageChunk:
         self._handed_out.append(message)
         metadata: dict[str, Any] = {KEY: {"messages": carry([message])}} if self._carry else {}
-        chunk = AIMessageChunk(content=[] if self._blocks else "", response_metadata={**metadata, **self._version()})
+        chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
         if not self._carry:
             remember(chunk, [message])
         return chunk

@@ -5,7 +5,7 @@ The synchronous and asynchronous methods differ only by their `await`s; what a t
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -23,6 +23,9 @@ __all__ = ["RawChatModel"]
 
 class RawChatModel(BaseChatModel):
     """A chat model made of `raw_stream`: one request at a time, tools declared and never executed."""
+
+    lists_content: ClassVar[bool] = False
+    """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Make one request and yield its reply, chunk by chunk as it is on the wire: ids, fragments and all.

@@ -44,6 +44,7 @@ class RunSettings:
         separator: What stands between the texts of two turns.
         carry_messages: Whether chunks carry the new messages as data.
         output_version: The model's output version.
+        lists_content: Whether the content of its replies is always a list of blocks.
         on_executing: Called before each call runs.
         on_executed: Called after each call ran.
     """
@@ -58,6 +59,7 @@ class RunSettings:
     separator: str = "\n"
     carry_messages: bool = True
     output_version: str | None = None
+    lists_content: bool = False
     on_executing: Any = None
     on_executed: Any = None
 
@@ -75,6 +77,7 @@ class Run:
             separator=settings.separator,
             carry_messages=settings.carry_messages,
             blocks=settings.output_version == "v1",
+            listed=settings.lists_content,
         )
         self._loop = tool_loop(history, settings.plan, time.monotonic)
         self._inner: list[AIMessage] = []

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from .errors import ConfigurationError
 from .executor import ToolExecutor, from_references, to_references
@@ -29,6 +29,7 @@ class Configured(Protocol):
     context_window: int | None
     output_version: str | None
     profile: Any
+    lists_content: ClassVar[bool]
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         """A tool's declaration in the wire's form."""
@@ -122,6 +123,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         separator=setting("message_separator"),
         carry_messages=setting("carry_messages"),
         output_version=model.output_version,
+        lists_content=model.lists_content,
         on_executing=setting("on_executing"),
         on_executed=setting("on_executed"),
     )

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
@@ -54,6 +54,8 @@ class ChatAnthropic(AnthropicParameters):
     Raises:
         ConfigurationError: An argument is unknown or cannot work.
     """
+
+    lists_content: ClassVar[bool] = True
 
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _mappers: Clients = PrivateAttr(default_factory=Clients)

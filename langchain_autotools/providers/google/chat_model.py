@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
@@ -32,7 +32,7 @@ from .mapper import GenerateContentMapper
 from .parameters import GoogleParameters
 from .profiles import is_older, plain_name, profile_of
 from .request import default_params, may_hold_blocks, request_options, request_params
-from .structured import reply_schema
+from .structured import reply_schema, told_schema
 from .tools import flat_tools, format_tool, format_tool_choice
 
 __all__ = ["ChatGoogleGenerativeAI"]
@@ -55,6 +55,8 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     Raises:
         ConfigurationError: An argument is unknown or cannot work.
     """
+
+    lists_content: ClassVar[bool] = True
 
     _made: Clients = PrivateAttr(default_factory=Clients)
 
@@ -192,18 +194,16 @@ class ChatGoogleGenerativeAI(GoogleParameters):
             return self._calling(schema, include_raw, kwargs)
         asked: dict[str, Any] = {"response_mime_type": "application/json"}
         if schema is not None:
-            json_schema = reply_schema(schema)
-            said = {"kwargs": {"method": method}, "schema": json_schema}
-            asked |= {"response_json_schema": json_schema, "ls_structured_output_format": said}
+            said = {"kwargs": {"method": method}, "schema": told_schema(schema)}
+            asked |= {"response_json_schema": reply_schema(schema), "ls_structured_output_format": said}
         kwargs = {**asked, **kwargs}
         model = self.bind_tools(tools, **kwargs) if tools else self.bind(**kwargs)
         return structured(model, json_parser(schema), include_raw=include_raw)
 
     def _calling(self, schema: Any, include_raw: bool, kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, Any]:
         """The schema as a tool that the model must call."""
-        declared = format_tool(schema)
-        name = str(declared["name"])
-        said = {"kwargs": {"method": "function_calling"}, "schema": declared}
+        name = str(format_tool(schema)["name"])
+        said = {"kwargs": {"method": "function_calling"}, "schema": told_schema(schema)}
         kwargs = {"tool_choice": name, "ls_structured_output_format": said, **kwargs}
         return structured(self.bind_tools([schema], **kwargs), call_parser(schema, name), include_raw=include_raw)
 

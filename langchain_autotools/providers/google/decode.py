@@ -121,15 +121,12 @@ class GenerateContentDecoder:
         if "functionCall" in part:
             return self._call(part)
         read = next((read for key, read in self._READERS.items() if key in part), None)
-        block = read(part) if read is not None else None
-        if block is None:
-            block = {"type": "text", "text": ""} if not part.keys() - {"thoughtSignature"} else {"type": "part", "part": dict(part)}
-        return self._block(block, part)
+        return self._block((read(part) if read is not None else None) or _verbatim(part), part)
 
     def _text(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
         text = part["text"] or ""
         if len(part) > 1 and part.keys() - {"text", "thought"}:
-            return self._block({"type": "text", "text": text}, part)
+            return self._block({"type": "text", "text": text} if text else _verbatim(part), part)
         if not text:
             return None
         if self._kind != "text":
@@ -288,6 +285,11 @@ class GenerateContentDecoder:
         }
         metadata = {key: value for key, value in known.items() if value is not None}
         return {**metadata, KEY: own} if own else metadata
+
+
+def _verbatim(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A part that says nothing to a user, or nothing that is known here, kept to be sent back: a signature without text, say."""
+    return {"type": "part", "part": dict(part)}
 
 
 def _with(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_function
+from langchain_core.utils.function_calling import convert_to_openai_function, convert_to_openai_tool
 
 from ...errors import ConfigurationError
 from .._structured import is_pydantic
 from .schemas import dialect
 
-__all__ = ["reply_schema", "response_format_config"]
+__all__ = ["reply_schema", "response_format_config", "told_schema"]
 
 _JSON = {"responseMimeType": "application/json"}
 
@@ -24,6 +24,14 @@ def response_format_config(form: Any) -> dict[str, Any]:
         inner = form.get("json_schema") or form
         return {**_JSON, **({"responseJsonSchema": dialect(inner["schema"])} if inner.get("schema") else {})}
     return {**_JSON, "responseJsonSchema": reply_schema(form)}
+
+
+def told_schema(schema: Any) -> Mapping[str, Any]:
+    """A schema as traces tell it: with its name, where it has one."""
+    try:
+        return convert_to_openai_tool(schema)
+    except (ValueError, TypeError):
+        return reply_schema(schema)
 
 
 def reply_schema(schema: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Wire facts: the counts of each event are those of the reply so far (quirks G-15); `candidatesTokenCount` does not include thinking, and
 `promptTokenCount` includes what came from a cache but not what the server's own tools added. Modalities are words, or numbers
-where a client asked for those.
+where a client asked for those; those of text are left out, because LangChain's details are not to sum to more than the total.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, Us
 __all__ = ["usage_metadata"]
 
 _MODALITIES = {1: "text", 2: "image", 3: "video", 4: "audio", 5: "document"}
+_TEXT = "text"
 
 
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
@@ -45,6 +46,6 @@ def _by_modality(usage: Mapping[str, Any], *names: str) -> dict[str, int]:
     for detail in (detail for name in names for detail in usage.get(name) or ()):
         modality = detail.get("modality") if isinstance(detail, Mapping) else None
         name = _MODALITIES.get(modality) if isinstance(modality, int) else str(modality or "").lower()
-        if name:
+        if name and name != _TEXT:
             found[name] = found.get(name, 0) + int(detail.get("tokenCount") or 0)
     return found
