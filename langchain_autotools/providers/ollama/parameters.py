@@ -28,7 +28,7 @@ class OllamaParameters(ProviderChatModel):
 
     model: str = Field(alias="model_name")
     """The model's name."""
-    base_url: str | None = None
+    base_url: str | None = Field(default=None, repr=False)  # it may hold a password
     """Where the server is: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
     None: this machine, port 11434."""
     api_key: SecretStr | None = None

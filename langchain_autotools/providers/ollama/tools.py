@@ -30,15 +30,21 @@ def format_tool(tool: Any) -> dict[str, Any]:
         ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema refers to itself.
     """
     try:
-        declared = convert_to_openai_tool(tool)
+        function = None if _is_foreign(tool) else convert_to_openai_tool(tool).get("function")
     except Exception as error:
         raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
-    function = declared.get("function")
     if not isinstance(function, Mapping) or not function.get("name"):
         raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: Ollama has no tools of its own, only functions with a name")
     described = {"description": function["description"]} if function.get("description") else {}
     parameters = tool_parameters(function["name"], function.get("parameters") or {})
     return {"type": "function", "function": {"name": function["name"], **described, "parameters": parameters}}
+
+
+def _is_foreign(tool: Any) -> bool:
+    """Whether a tool is one that another vendor executes itself: it has a type of its own, and nothing that a function has."""
+    if not isinstance(tool, Mapping) or tool.get("type") in (None, "function", "object"):
+        return False
+    return not {"function", "parameters", "input_schema", "properties"} & tool.keys()
 
 
 def _label(tool: Any) -> str:
