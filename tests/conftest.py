@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.contract.supports import OPTION, Supports
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 # Variables that would change what a model sends, where it sends it, or who listens.
@@ -23,6 +25,17 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # A shell starts background jobs with interrupts ignored, and children inherit that: programs under test must hear them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The page of what each class supports is made from a run of the contract tests."""
+    parser.addoption(OPTION, choices=("check", "write"), help="compare docs/supports.md with the contract tests' results, or write it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the results where they come together: not in a worker of xdist."""
+    if (mode := config.getoption(OPTION)) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Supports(mode))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -180,7 +180,7 @@ async def test_closing_a_stream_ends_the_connection(start: Start) -> None:
 
 
 async def test_closing_an_asynchronous_stream_ends_the_connection(start: Start) -> None:
-    """The same for `aclose`, and for a task that is cancelled while it waits for the next chunk."""
+    """So it does when an asynchronous stream is closed, or its task is cancelled while it waits for the next chunk."""
     for cancel in (False, True):
         gate = Gate()
         talk = start([Turn("abcdefgh", characters=4, holds={2: gate})], tools=[get_temperature])

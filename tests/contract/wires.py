@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
@@ -30,6 +30,8 @@ class Wire:
         messages: The bytes of a request that hold its messages, as they were sent.
         results: Id and text of the tool results at the end of a request.
         question: The text of the last user message of a request.
+        thought: Whether a request holds what this server's model thought, in the way in which the vendor wants it back.
+        cannot: What the vendor cannot do: the name of a contract test, and the vendor's reason.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Wire:
     messages: Callable[[Exchange], bytes]
     results: Callable[[Exchange], Results]
     question: Callable[[Exchange], str]
+    thought: Callable[[Exchange, str], bool] = lambda exchange, text: text in exchange.body.decode()
+    cannot: Mapping[str, str] = field(default_factory=dict)
 
 
 def raw_value(body: bytes, key: str) -> bytes:

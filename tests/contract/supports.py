@@ -1,0 +1,99 @@
+"""What each wire supports, as the contract tests found it: keeps their outcomes and makes docs/supports.md of them.
+
+    python -m pytest tests/contract --supports write      # writes the page
+    python -m pytest --supports check                     # fails where the page says anything else
+
+Nothing is written by hand: a behaviour is a contract test, its words are the test's docstring, and a reason is that of the row in
+wires.py which says what its vendor cannot do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "supports.md"
+OPTION = "--supports"
+_HEAD = """# What each class supports
+
+Every line is a behaviour that the contract tests (`tests/contract`) hold each class to, over real HTTP, against a strict server of its
+wire, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their results
+(`python -m pytest tests/contract --supports write`); CI compares."""
+
+
+def facts(function: object, module: object) -> dict[str, str]:
+    """What a test shows, and the heading that it stands under."""
+    heading = str(module.__doc__).split("\n")[0].split(":")[0].split(";")[0].rstrip(".")
+    return {"behaviour": behaviour_of(function.__doc__), "heading": heading}
+
+
+def behaviour_of(docstring: str | None) -> str:
+    """A test's docstring as the words of a line."""
+    return str(docstring).strip().split("\n")[0].rstrip(".").replace("|", "\\|")
+
+
+class Supports:
+    """A plugin of pytest: keeps the outcomes of contract tests, and writes or compares the page when the tests have ended."""
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+        self._order: dict[tuple[str, int], tuple[str, str]] = {}
+        self._outcomes: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._classes: dict[str, str] = {}
+        self._stale = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what came of a test; setup and teardown count where they did not pass."""
+        said = {str(name): str(value) for name, value in report.user_properties}
+        if "wire" not in said or (report.when != "call" and report.outcome == "passed"):
+            return
+        path, line, _ = report.location
+        self._order[path, line or 0] = said["heading"], said["behaviour"]
+        reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
+        self._outcomes[said["wire"], said["behaviour"]].add(reason.removeprefix("Skipped: ") or report.outcome)
+        self._classes.setdefault(said["wire"], said["class"])
+
+    def page(self, wires: list[str]) -> str:
+        """The page that these results make."""
+        lines = [_HEAD]
+        reasons: dict[str, int] = {}
+        heading = ""
+        for _, (under, behaviour) in sorted(self._order.items()):
+            if under != heading:
+                heading = under
+                lines += [f"\n## {heading}\n", "| | " + " | ".join(f"`{self._classes[wire]}`<br>{wire}" for wire in wires) + " |"]
+                lines.append("|---|" + "---|" * len(wires))
+            cells = [_cell(self._outcomes[wire, behaviour], reasons) for wire in wires]
+            lines.append(f"| {behaviour} | " + " | ".join(cells) + " |")
+        notes = [f"{number}. {reason}" for reason, number in reasons.items()]
+        return "\n".join([*lines, *(["\n## Why not\n", *notes] if notes else [])]) + "\n"
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the page, or fail the session where the committed one is stale."""
+        from tests.contract.wires import WIRES
+
+        if any("failed" in outcomes for outcomes in self._outcomes.values()):
+            self._stale = "contract tests failed: docs/supports.md was neither written nor compared"
+            return
+        made = self.page([wire.name for wire in WIRES])
+        if self._mode == "write":
+            PAGE.write_text(made, encoding="utf-8")
+        elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != made:
+            self._stale = "docs/supports.md is stale: python -m pytest tests/contract --supports write"
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say that the page is stale."""
+        if self._stale:
+            terminalreporter.write_line(self._stale, red=True)
+
+
+def _cell(outcomes: set[str], reasons: dict[str, int]) -> str:
+    """What a table says of a behaviour: yes, no, or partly, with the numbers of the reasons."""
+    told = sorted(outcomes - {"passed"})
+    numbers = [reasons.setdefault(reason, len(reasons) + 1) for reason in told]
+    if not outcomes:
+        return "not tested"
+    return ("yes" if not told else "partly" if "passed" in outcomes else "no") + "".join(f" ({number})" for number in numbers)

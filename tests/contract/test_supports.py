@@ -1,0 +1,40 @@
+"""The page of what each class supports names every contract test and every wire; its results are compared by `--supports check`."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.contract.supports import OPTION, PAGE, Supports, behaviour_of
+from tests.contract.wires import WIRES
+
+
+def test_every_behaviour_and_wire_is_on_the_page(pytestconfig: pytest.Config) -> None:
+    """A contract test or a wire that was added is missing on the page until it is made anew."""
+    if pytestconfig.getoption(OPTION) == "write":
+        pytest.skip("the page is written when the tests have ended")
+    said = PAGE.read_text(encoding="utf-8")
+    tests = [
+        node
+        for path in sorted(Path(__file__).parent.glob("test_*.py"))
+        if path != Path(__file__)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    ]
+    behaviours = [behaviour_of(ast.get_docstring(node)) for node in tests]
+    assert [text for text in behaviours if f"| {text} |" not in said] == []
+    assert said.count("yes") + said.count("no (") + said.count("partly (") >= len(behaviours) * len(WIRES)
+    assert all(f"<br>{wire.name} |" in said for wire in WIRES)
+
+
+def test_outcomes_become_words() -> None:
+    """What passed in every way is supported; a reason that the row gives says why something is not."""
+    supports = Supports("check")
+    outcomes = {"a": {"passed"}, "b": {"passed", "the vendor has no such thing"}, "c": {"the vendor has no such thing"}, "d": set()}
+    for name, found in outcomes.items():
+        supports._order["tests/contract/test_x.py", 1] = "What is done", "A thing is done"
+        supports._classes[name] = f"Chat{name.upper()}"
+        supports._outcomes[name, "A thing is done"] = found
+    page = supports.page(list(outcomes))
+    assert "| A thing is done | yes | partly (1) | no (1) | not tested |" in page
+    assert page.endswith("## Why not\n\n1. the vendor has no such thing\n")
