@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from .openai.dialect import Dialect
+from .openai.dialect import OPAQUE_KEYS, Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
 from .openai.profiles import profile, profiles
@@ -52,7 +52,7 @@ class ChatCohere(PresetChatModel):
     """The model's name."""
 
     preset: ClassVar[Preset] = Preset(
-        dialect=Dialect(provider="cohere"),
+        dialect=Dialect(provider="cohere", refuses=frozenset(OPAQUE_KEYS)),
         base_url="https://api.cohere.ai/compatibility/v1",
         environment=Environment(key=("COHERE_API_KEY", "CO_API_KEY")),
         arguments={"cohere_api_key": "openai_api_key", "timeout_seconds": "request_timeout"},

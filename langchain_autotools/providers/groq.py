@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessageChunk
 
 from ..errors import ConfigurationError
 from ._raw_chunk import raw_chunk
-from .openai.dialect import Dialect
+from .openai.dialect import OPAQUE_KEYS, Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
 from .openai.profiles import profile, profiles
@@ -23,7 +23,6 @@ __all__ = ["ChatGroq"]
 
 _PROVIDER = "groq"
 _UNKNOWN = "Groq refuses it"
-_REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details", "extra_content"})
 _FAILED = "tool_use_failed"
 _UNREADABLE = "unreadable_call"
 _NAMED = re.compile(r"<function[=/( ]*(?P<name>[\w.-]+)|\"name\"\s*:\s*\"(?P<quoted>[^\"]+)\"")
@@ -83,7 +82,7 @@ class ChatGroq(PresetChatModel):
     """How reasoning is sent: `parsed` (apart), `raw` (in the text), `hidden`."""
 
     preset: ClassVar[Preset] = Preset(
-        dialect=Dialect(provider=_PROVIDER, reasoning="reasoning", refuses=_REASONING, names=False),
+        dialect=Dialect(provider=_PROVIDER, reasoning="reasoning", refuses=frozenset(OPAQUE_KEYS), names=False),
         base_url="https://api.groq.com/openai/v1",
         environment=Environment(key=("GROQ_API_KEY",), base_url=("GROQ_API_BASE",), proxy=("GROQ_PROXY",)),
         arguments={"groq_api_key": "openai_api_key", "groq_api_base": "openai_api_base", "groq_proxy": "openai_proxy"},

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import Field
 
 from ..history.merging import merge_runs
-from .openai.dialect import Dialect, IdShape
+from .openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
 from .openai.profiles import profile, profiles
@@ -19,7 +19,6 @@ from .openai.profiles import profile, profiles
 __all__ = ["ChatMistralAI"]
 
 _UNKNOWN = "Mistral's API does not know it"
-_REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details", "extra_content"})
 
 
 def _history(messages: list[BaseMessage]) -> list[BaseMessage]:
@@ -58,7 +57,7 @@ class ChatMistralAI(PresetChatModel):
         dialect=Dialect(
             provider="mistralai",
             ids=IdShape(legal="[a-zA-Z0-9]{9}", prefix="", digits=9, always=True),
-            refuses=_REASONING,
+            refuses=frozenset(OPAQUE_KEYS),
             names=False,
             bridge="OK.",
             assistant_keys=("prefix",),

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
-from tests.contract.wires import WIRES, Wire
+from tests.contract.wires import PRESETS, TOUCHED_BY_A_DIALECT, WIRES, Wire
 from tests.support.scripted_server import Script, ScriptedServer
 
 
-@pytest.fixture(params=WIRES, ids=[wire.name for wire in WIRES])
-def wire(request: pytest.FixtureRequest) -> Wire:
-    """Each row of the table."""
-    return request.param  # type: ignore[no-any-return]
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test over the rows of the table that concern it."""
+    if "wire" in metafunc.fixturenames:
+        rows = [*WIRES, *(PRESETS if metafunc.function.__name__ in TOUCHED_BY_A_DIALECT else ())]
+        metafunc.parametrize("wire", rows, ids=[row.name for row in rows])
 
 
 @pytest.fixture

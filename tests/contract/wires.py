@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_autotools import ChatAnthropic, ChatOpenAI
@@ -13,6 +14,8 @@ from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
 from tests.support.scripted_server import Script, ScriptedServer
+from tests.support.vendor_server import VendorServer
+from tests.support.vendors import VENDORS, Vendor
 
 Results = list[tuple[str, str]]
 
@@ -134,3 +137,38 @@ WIRES = (
         question=_anthropic_question,
     ),
 )
+
+
+def _preset_model(vendor: Vendor, server: VendorServer, **more: Any) -> Any:
+    return vendor.chat_model(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "timeout": 60, **more})
+
+
+PRESETS = tuple(
+    Wire(
+        name=vendor.name,
+        serve=partial(VendorServer, vendor),
+        model=partial(_preset_model, vendor),
+        messages=lambda exchange: raw_value(exchange.body, "messages"),
+        results=_openai_results,
+        question=_openai_question,
+    )
+    for vendor in VENDORS
+)
+"""The vendors that speak chat completions in a dialect of their own."""
+
+TOUCHED_BY_A_DIALECT = frozenset(
+    {
+        "test_a_simple_tool",
+        "test_parallel_tools_run_at_once_and_answer_in_order",
+        "test_a_tool_without_arguments",
+        "test_a_tool_that_returns_an_image",
+        "test_a_bound_tool_is_left_to_the_caller",
+        "test_every_way_gives_the_same",
+        "test_the_run_message_and_its_parts_are_the_same_input",
+        "test_each_request_begins_with_the_one_before",
+    }
+)
+"""The tests of the contract that run over presets too. A preset is `ChatOpenAI` with other data: it shares client, stream, mapper
+and loop with the row `openai-chat`, which all tests cover. What its data can change is how calls are cut and read, their ids, what
+goes back with a history and what may follow what; these tests see all of it. The rest (cancellation, a hundred runs at once, text
+that leaves at once ...) cannot differ, and would only cost time."""

@@ -22,7 +22,7 @@ from ...messages import KEY, calls_of
 from .._json import dumps, to_bytes
 from .blocks import Part, part_of, text_part
 from .calls import Ids, encode_call, legal_name, wire_ids
-from .dialect import OPENAI, Dialect
+from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 
 __all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "said", "unanswered"]
 
@@ -33,7 +33,6 @@ REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking"
 THINKING_PART = "thinking_part"
 """Our key for reasoning that arrived as a part of the content."""
 
-_OPAQUE_KEYS = (*REASONING_KEYS, "reasoning_details", "extra_content")
 _CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "custom_tool_call"})
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _SERVER_SIDE = frozenset({"server_tool_result", "server_tool_call_chunk", "executable_code", "code_execution_result", "container_upload"})
@@ -98,7 +97,7 @@ class MessageEncoder:
         self._fit = dialect.ids.fit
         self._null_content = null_content
         refused = omit | dialect.refuses
-        self._opaque_keys = [key for key in _OPAQUE_KEYS if key not in refused]
+        self._opaque_keys = [key for key in OPAQUE_KEYS if key not in refused]
         self._demanded = sorted((demand | dialect.demands) - omit)
         self._thinking = THINKING_PART not in refused
         self._part_keys = part_keys

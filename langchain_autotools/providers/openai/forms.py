@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 from .._origin import origin_of, public_url
 from .chat_completions import ChatCompletionsMapper
-from .dialect import OPENAI, Dialect
+from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 
 __all__ = ["Form", "FormKey", "RequestForms", "origin_of", "public_url"]
 
-_OPAQUE_KEYS = ("reasoning_content", "reasoning_details", "reasoning_text", "reasoning", "thinking", "extra_content")
 _IS_MISSED = re.compile(r"\b(must be (passed|returned|provided|sent)|missing|is required)\b", re.IGNORECASE)
 _ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empty|required|missing)\b", re.IGNORECASE | re.DOTALL)
 
@@ -68,7 +67,7 @@ class RequestForms:
         if current is not used:
             return current  # another request has learned meanwhile
         said = f"{error} {error.body}"
-        found = [name for name in _OPAQUE_KEYS if re.search(rf"\b{name}\b", said)]
+        found = [name for name in OPAQUE_KEYS if re.search(rf"\b{name}\b", said)]
         if found and _IS_MISSED.search(said):
             missed = frozenset(found[:1])
             return None if missed <= used.demand else _form(key, used.null_content, used.omit - missed, used.demand | missed)
