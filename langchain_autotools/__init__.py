@@ -14,19 +14,35 @@ if TYPE_CHECKING:
     from .messages import calls_of, final_message, new_messages, run_usage, text_of
     from .mixin import ToolsAndMessagesMixin
     from .providers.anthropic import ChatAnthropic
+    from .providers.cohere import ChatCohere
+    from .providers.deepseek import ChatDeepSeek
+    from .providers.fireworks import ChatFireworks
     from .providers.google import ChatGoogleGenerativeAI
+    from .providers.groq import ChatGroq
     from .providers.local import ChatLocal
+    from .providers.mistralai import ChatMistralAI
     from .providers.ollama import ChatOllama
     from .providers.openai import ChatOpenAI
+    from .providers.openrouter import ChatOpenRouter
+    from .providers.together import ChatTogether
+    from .providers.xai import ChatXAI
     from .retry import RetryPolicy
 
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
     "ChatAnthropic",
+    "ChatCohere",
+    "ChatDeepSeek",
+    "ChatFireworks",
     "ChatGoogleGenerativeAI",
+    "ChatGroq",
     "ChatLocal",
+    "ChatMistralAI",
     "ChatOllama",
     "ChatOpenAI",
+    "ChatOpenRouter",
+    "ChatTogether",
+    "ChatXAI",
     "ToolsAndMessagesMixin",
     # The messages of a run
     "calls_of",
@@ -60,10 +76,18 @@ _HOMES = {
     "messages": ("calls_of", "final_message", "new_messages", "run_usage", "text_of"),
     "mixin": ("ToolsAndMessagesMixin",),
     "providers.anthropic": ("ChatAnthropic",),
+    "providers.cohere": ("ChatCohere",),
+    "providers.deepseek": ("ChatDeepSeek",),
+    "providers.fireworks": ("ChatFireworks",),
     "providers.google": ("ChatGoogleGenerativeAI",),
+    "providers.groq": ("ChatGroq",),
     "providers.local": ("ChatLocal",),
+    "providers.mistralai": ("ChatMistralAI",),
     "providers.ollama": ("ChatOllama",),
     "providers.openai": ("ChatOpenAI",),
+    "providers.openrouter": ("ChatOpenRouter",),
+    "providers.together": ("ChatTogether",),
+    "providers.xai": ("ChatXAI",),
     "retry": ("RetryPolicy",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -21,6 +21,7 @@ from ..streaming.wire import SSEDecoder
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._reader import EventDecoder, ReplyReader, read_body
+from ._rescue import arescue, arescued, rescue, rescued
 
 __all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
 
@@ -54,6 +55,8 @@ class Exchange:
         silence: Seconds that may pass between two events of the reply; None for any time.
         secrets: Texts that must not stand in an error.
         again: Given the error that refused the request: the same request in another form, or None if no other is known.
+        instead: Given a translated error: the turn that it stands for, where it is the model's own mistake (a call that the
+            vendor could not read), or None. The model is told, as after any other call that cannot run.
     """
 
     body: bytes
@@ -65,6 +68,7 @@ class Exchange:
     silence: float | None = None
     secrets: tuple[str, ...] = ()
     again: "Callable[[Exception], Exchange | None]" = lambda error: None
+    instead: Callable[[Exception], AIMessageChunk | None] | None = None
 
 
 class ProviderChatModel(ToolsAndMessagesMixin):
@@ -146,10 +150,14 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     def _begin(self, exchange: Exchange) -> tuple[AIMessageChunk, Generator[AIMessageChunk, None, None]]:
         """One attempt: up to the first chunk that brings anything. What fails before may be tried again."""
         chunks = self._chunks(exchange)
+        if exchange.instead is not None:
+            chunks = rescued(chunks, exchange.instead)
         return next(chunks), chunks
 
     async def _abegin(self, exchange: Exchange) -> tuple[AIMessageChunk, AsyncGenerator[AIMessageChunk, None]]:
         chunks = self._achunks(exchange)
+        if exchange.instead is not None:
+            chunks = arescued(chunks, exchange.instead)
         return await anext(chunks), chunks
 
     def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
@@ -213,12 +221,12 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply."""
         exchange = self._exchange(messages, stop, kwargs, stream=False)
-        return self._retry_policy().call(lambda: self._whole(exchange))
+        return self._retry_policy().call(lambda: rescue(lambda: self._whole(exchange), exchange.instead))
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
         exchange = self._exchange(messages, stop, kwargs, stream=False)
-        return await self._retry_policy().acall(lambda: self._awhole(exchange))
+        return await self._retry_policy().acall(lambda: arescue(lambda: self._awhole(exchange), exchange.instead))
 
     def _whole(self, exchange: Exchange) -> AIMessageChunk:
         with self._reply(exchange) as response:

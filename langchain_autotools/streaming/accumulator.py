@@ -29,6 +29,7 @@ BLOCKING: Final = frozenset(
         *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
         *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
         *("malformed_response", "missing_thought_signature", "escalation", "pup_limited_disabled", "image_other", "no_image"),
+        "tool_use_failed",
     }
 )
 """Finish reasons, in lower case, after which no call of the turn may run (quirks T-03, T-04, E-08)."""
@@ -166,7 +167,7 @@ class TurnAccumulator:
             kept = bool(call.wire_id) and call.wire_id not in taken and call.wire_id not in self._used_ids
             identifier = call.wire_id if kept and call.wire_id else self._new_id(position)
             taken.add(identifier)
-            records.append(_record(call, identifier, blocked))
+            records.append(_record(call, identifier, blocked, self._metadata.get("finish_message")))
         chunks = [
             tool_call_chunk(
                 name=record["name"],
@@ -186,9 +187,12 @@ def _without_calls(content: str | list[Any]) -> str | list[Any]:
     return [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
 
 
-def _record(call: AssembledCall, identifier: str, blocked: str | None) -> dict[str, Any]:
-    """A call as the verdict has it."""
-    why = call.why or (f"the call was not run: the reply did not end normally ({blocked})" if blocked is not None else None)
+def _record(call: AssembledCall, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
+    """A call as the verdict has it; `message` is what the vendor says of the turn's end, which tells the model most."""
+    why = call.why
+    if blocked is not None:
+        said = message if isinstance(message, str) and message else f"the reply did not end normally ({blocked})"
+        why = f"the call was not run: {said}" if message else why or f"the call was not run: {said}"
     record: dict[str, Any] = {"id": identifier, "name": call.name, "arguments": call.arguments, "ok": why is None}
     if why is not None:
         record["why"] = why

@@ -10,15 +10,22 @@ import pytest
 
 from tests.contract.supports import facts
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
-from tests.contract.wires import WIRES, Wire
+from tests.contract.wires import PRESETS, TOUCHED_BY_A_DIALECT, WIRES, Wire
 from tests.support.scripted_server import Script, ScriptedServer
 
 
-@pytest.fixture(params=WIRES, ids=[wire.name for wire in WIRES])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test over the rows of the table that concern it."""
+    if "wire" in metafunc.fixturenames:
+        rows = [*WIRES, *(PRESETS if metafunc.function.__name__ in TOUCHED_BY_A_DIALECT else ())]
+        metafunc.parametrize("wire", rows, ids=[row.name for row in rows], indirect=True)
+
+
+@pytest.fixture
 def wire(request: pytest.FixtureRequest) -> Wire:
     """Each row of the table; skips what its vendor cannot do. The report says what the test shows (supports.py)."""
     row: Wire = request.param
-    known = {"wire": row.name, "class": str(row.model.__annotations__["return"]), **facts(request.function, request.module)}
+    known = {"wire": row.name, "class": row.class_name, **facts(request.function, request.module)}
     request.node.user_properties += known.items()
     if reason := row.cannot.get(request.function.__name__):
         pytest.skip(reason)

@@ -10,6 +10,7 @@ wires.py which says what its vendor cannot do.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ _HEAD = """# What each class supports
 Every line is a behaviour that the contract tests (`tests/contract`) hold each class to, over real HTTP, against a strict server of its
 wire, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their results
 (`python -m pytest tests/contract --supports write`); CI compares."""
+
+
+_PRESETS = "Vendors on the wire of `ChatOpenAI`: what their dialects could change; all else is `ChatOpenAI`'s"
 
 
 def facts(function: object, module: object) -> dict[str, str]:
@@ -55,29 +59,42 @@ class Supports:
         self._outcomes[said["wire"], said["behaviour"]].add(reason.removeprefix("Skipped: ") or report.outcome)
         self._classes.setdefault(said["wire"], said["class"])
 
-    def page(self, wires: list[str]) -> str:
-        """The page that these results make."""
+    def page(self, wires: list[str], presets: Sequence[str] = ()) -> str:
+        """The page that these results make.
+
+        Args:
+            wires: The rows that all contract tests run over.
+            presets: Those that some run over: vendors that speak a wire in a dialect of their own.
+        """
         lines = [_HEAD]
         reasons: dict[str, int] = {}
         heading = ""
         for _, (under, behaviour) in sorted(self._order.items()):
             if under != heading:
                 heading = under
-                lines += [f"\n## {heading}\n", "| | " + " | ".join(f"`{self._classes[wire]}`<br>{wire}" for wire in wires) + " |"]
-                lines.append("|---|" + "---|" * len(wires))
-            cells = [_cell(self._outcomes[wire, behaviour], reasons) for wire in wires]
-            lines.append(f"| {behaviour} | " + " | ".join(cells) + " |")
+                lines += self._top(heading, wires)
+            lines.append(self._line(behaviour, wires, reasons))
+        shown = [behaviour for _, (_, behaviour) in sorted(self._order.items()) if any(self._outcomes[one, behaviour] for one in presets)]
+        if shown:
+            lines += [*self._top(_PRESETS, presets), *(self._line(behaviour, presets, reasons) for behaviour in shown)]
         notes = [f"{number}. {reason}" for reason, number in reasons.items()]
         return "\n".join([*lines, *(["\n## Why not\n", *notes] if notes else [])]) + "\n"
 
+    def _top(self, heading: str, wires: Sequence[str]) -> list[str]:
+        named = [f"`{self._classes[wire]}`<br>{wire}" for wire in wires]
+        return [f"\n## {heading}\n", "| | " + " | ".join(named) + " |", "|---|" + "---|" * len(wires)]
+
+    def _line(self, behaviour: str, wires: Sequence[str], reasons: dict[str, int]) -> str:
+        return f"| {behaviour} | " + " | ".join(_cell(self._outcomes[wire, behaviour], reasons) for wire in wires) + " |"
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the page, or fail the session where the committed one is stale."""
-        from tests.contract.wires import WIRES
+        from tests.contract.wires import PRESETS, WIRES
 
         if any("failed" in outcomes for outcomes in self._outcomes.values()):
             self._stale = "contract tests failed: docs/supports.md was neither written nor compared"
             return
-        made = self.page([wire.name for wire in WIRES])
+        made = self.page([wire.name for wire in WIRES], [preset.name for preset in PRESETS])
         if self._mode == "write":
             PAGE.write_text(made, encoding="utf-8")
         elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != made:

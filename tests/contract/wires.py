@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
@@ -15,6 +16,8 @@ from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
 from tests.support.scripted_server import Script, ScriptedServer
+from tests.support.vendor_server import VendorServer
+from tests.support.vendors import VENDORS, Vendor
 
 Results = list[tuple[str, str]]
 
@@ -25,6 +28,7 @@ class Wire:
 
     Attributes:
         name: The row's name in test ids.
+        class_name: The provider class.
         serve: A strict loopback server of the wire that plays a script (tests/support/script.py).
         model: The provider class, pointed at such a server, with these further arguments.
         messages: The bytes of a request that hold its messages, as they were sent.
@@ -35,6 +39,7 @@ class Wire:
     """
 
     name: str
+    class_name: str
     serve: Callable[[Script], ScriptedServer]
     model: Callable[..., Any]
     messages: Callable[[Exchange], bytes]
@@ -144,6 +149,7 @@ def _google_question(exchange: Exchange) -> str:
 WIRES = (
     Wire(
         name="openai-chat",
+        class_name="ChatOpenAI",
         serve=OpenAIServer,
         model=_openai_model,
         messages=lambda exchange: raw_value(exchange.body, "messages"),
@@ -152,6 +158,7 @@ WIRES = (
     ),
     Wire(
         name="openai-responses",
+        class_name="ChatOpenAI",
         serve=ResponsesServer,
         model=_responses_model,
         messages=lambda exchange: raw_value(exchange.body, "input"),
@@ -160,6 +167,7 @@ WIRES = (
     ),
     Wire(
         name="anthropic",
+        class_name="ChatAnthropic",
         serve=AnthropicServer,
         model=_anthropic_model,
         messages=lambda exchange: raw_value(exchange.body, "messages"),
@@ -168,6 +176,7 @@ WIRES = (
     ),
     Wire(
         name="ollama",
+        class_name="ChatOllama",
         serve=OllamaServer,
         model=_ollama_model,
         messages=lambda exchange: raw_value(exchange.body, "messages"),
@@ -176,6 +185,7 @@ WIRES = (
     ),
     Wire(
         name="google",
+        class_name="ChatGoogleGenerativeAI",
         serve=GoogleServer,
         model=_google_model,
         messages=lambda exchange: raw_value(exchange.body, "contents"),
@@ -183,3 +193,39 @@ WIRES = (
         question=_google_question,
     ),
 )
+
+
+def _preset_model(vendor: Vendor, server: VendorServer, **more: Any) -> Any:
+    return vendor.chat_model(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "timeout": 60, **more})
+
+
+PRESETS = tuple(
+    Wire(
+        name=vendor.name,
+        class_name=vendor.chat_model.__name__,
+        serve=partial(VendorServer, vendor),
+        model=partial(_preset_model, vendor),
+        messages=lambda exchange: raw_value(exchange.body, "messages"),
+        results=_openai_results,
+        question=_openai_question,
+    )
+    for vendor in VENDORS
+)
+"""The vendors that speak chat completions in a dialect of their own."""
+
+TOUCHED_BY_A_DIALECT = frozenset(
+    {
+        "test_a_simple_tool",
+        "test_parallel_tools_run_at_once_and_answer_in_order",
+        "test_a_tool_without_arguments",
+        "test_a_tool_that_returns_an_image",
+        "test_a_bound_tool_is_left_to_the_caller",
+        "test_every_way_gives_the_same",
+        "test_the_run_message_and_its_parts_are_the_same_input",
+        "test_each_request_begins_with_the_one_before",
+    }
+)
+"""The tests of the contract that run over presets too. A preset is `ChatOpenAI` with other data: it shares client, stream, mapper
+and loop with the row `openai-chat`, which all tests cover. What its data can change is how calls are cut and read, their ids, what
+goes back with a history and what may follow what; these tests see all of it. The rest (cancellation, a hundred runs at once, text
+that leaves at once ...) cannot differ, and would only cost time."""

@@ -18,9 +18,10 @@ from langchain_autotools.messages import calls_of
 
 @dataclass(frozen=True)
 class Recording:
-    """One exchange: the reply's bytes, and what an independent decoder reads from them."""
+    """One exchange: the vendor, the reply's bytes, and what an independent decoder reads from them."""
 
     id: str
+    server: str
     tags: frozenset[str]
     status: int
     content_type: str
@@ -81,6 +82,7 @@ def _read(record: dict[str, Any]) -> Recording:
     response = record["response"]
     return Recording(
         id=record["id"],
+        server=record["server"],
         tags=frozenset(record["tags"]),
         status=response["status"],
         content_type=response["content_type"],

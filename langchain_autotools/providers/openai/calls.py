@@ -4,15 +4,15 @@ Wire facts: ids of at most 40 characters, unique in their message; names of `[a-
 strict servers parse. What the model wrote goes back as it wrote it wherever that is legal, so that prompt caches hit.
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from ...messages import ToolCallRecord
 from .._json import dumps, read_object
+from .dialect import IdShape
 
-__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "derived_id", "encode_call", "legal_arguments", "legal_id", "legal_name", "wire_ids"]
+__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "encode_call", "legal_arguments", "legal_name", "wire_ids"]
 
 Ids = tuple[tuple[str, str], ...]
 """The calls of a message in order: the id that LangChain knows, and the id that the wire is sent."""
@@ -23,37 +23,27 @@ under this key with every call.)"""
 CUSTOM_ARGUMENT = "__arg1"
 """The argument that holds the input of a custom tool, as LangChain's single-input tools take it."""
 
-_LONGEST_ID = 40
 _LONGEST_NAME = 64
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _STRUCTURE = frozenset({"id", "type", "function", "index", "name", "arguments", CUSTOM})
 
 
-def legal_id(identifier: str) -> str:
-    """The id itself where the wire takes it, else one derived from it."""
-    return identifier if 0 < len(identifier) <= _LONGEST_ID else derived_id(identifier, "", 0)
-
-
-def derived_id(identifier: str, name: str, position: int) -> str:
-    """An id for a call whose own id cannot be sent; the same call always gets the same."""
-    seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
-    return f"call_{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:24]}"
-
-
-def wire_ids(calls: Sequence[ToolCallRecord], *, at_home: bool) -> list[str]:
+def wire_ids(calls: Sequence[ToolCallRecord], shape: IdShape, *, at_home: bool) -> list[str]:
     """The ids that a message's calls are sent with, each once.
 
     Args:
         calls: The calls of one message.
+        shape: Which ids the server takes.
         at_home: Whether they go back to the server that wrote them: then its own ids, whatever they look like.
     """
     ids: list[str] = []
     for position, call in enumerate(calls):
-        identifier = (call.wire_id or call.id) if at_home else legal_id(call.id)
+        own = (call.wire_id or call.id) if at_home else call.id
+        identifier = own if at_home and not shape.always else shape.fit(own)
         if not identifier or identifier in ids:
-            identifier = legal_id(call.id)
+            identifier = shape.fit(call.id)
         if identifier in ids or not call.id:
-            identifier = derived_id(call.id, call.name, position)
+            identifier = shape.derived(call.id, call.name, position)
         ids.append(identifier)
     return ids
 

@@ -3,14 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .._json import dumps_params, to_bytes
 from .._memo import MessageMemo
 from .calls import Ids
 from .decode import ChatCompletionsDecoder, decode_body
-from .encode import Encoded, MessageEncoder, answers, unanswered
+from .dialect import OPENAI, Dialect
+from .encode import Encoded, MessageEncoder, answers, encode_part, unanswered
 from .tools import format_tool, format_tool_choice
 from .usage import usage_metadata
 
@@ -23,9 +24,10 @@ class ChatCompletionsMapper:
     Args:
         origin: A digest of the endpoint and the model. Opaque state (reasoning, signatures, the server's own ids) goes back
             only to the origin it came from; "" keeps none.
-        provider: The name under which replies say where they are from (`response_metadata["model_provider"]`).
+        dialect: The vendor's way to speak this wire.
         null_content: Whether an assistant message with calls and no text says null (else the empty string): servers differ.
         omit: Keys of opaque state that this server refuses to be sent back.
+        demand: Keys of opaque state that it wants in every assistant message with calls.
         part_keys: Keys of content blocks that this server takes besides those of chat completions (`cache_control`, say).
     """
 
@@ -33,15 +35,22 @@ class ChatCompletionsMapper:
         self,
         *,
         origin: str = "",
-        provider: str = "openai",
+        dialect: Dialect = OPENAI,
         null_content: bool = True,
         omit: Collection[str] = (),
+        demand: Collection[str] = (),
         part_keys: Collection[str] = (),
     ) -> None:
         self.origin = origin
-        self.provider = provider
+        self._dialect = dialect
+        self._bridge = encode_part({"role": "assistant", "content": dialect.bridge}) if dialect.bridge else b""
         self._encoder = MessageEncoder(
-            origin, provider, null_content=null_content, omit=frozenset(omit), part_keys=tuple(dict.fromkeys(part_keys))
+            origin,
+            dialect,
+            null_content=null_content,
+            omit=frozenset(omit),
+            demand=frozenset(demand),
+            part_keys=tuple(dict.fromkeys(part_keys)),
         )
         self._memo: MessageMemo[Encoded] = MessageMemo()
 
@@ -69,9 +78,10 @@ class ChatCompletionsMapper:
         bodies: list[bytes] = []
         media: list[bytes] = []
         ids: Ids = ()
+        answered = False
         for message in messages:
-            if media and not answers(message):
-                bodies.append(_user(media))
+            if (answered or media) and not answers(message):
+                bodies += self._between(answered, media, message)
                 media = []
             if ids and isinstance(message, AIMessage):
                 ids = ()
@@ -83,7 +93,14 @@ class ChatCompletionsMapper:
                 ids = encoded.ids
             elif ids:
                 ids = unanswered(ids, message)
-        return [*bodies, _user(media)] if media else bodies
+            answered = isinstance(message, ToolMessage)
+        return [*bodies, *self._between(answered, media, None)]
+
+    def _between(self, answered: bool, media: Sequence[bytes], following: BaseMessage | None) -> list[bytes]:
+        """What stands between a turn's results and the next message: media of the results, after words that some vendors want."""
+        user = [_user(media)] if media else []
+        speaks = bool(media) or not (following is None or isinstance(following, AIMessage))
+        return [self._bridge, *user] if answered and speaks and self._bridge else user
 
     def _remembered(self, message: BaseMessage, ids: Ids) -> Encoded:
         encoded = self._encoder.encode(message, ids)
@@ -104,11 +121,11 @@ class ChatCompletionsMapper:
             StreamError: The reply is not one of chat completions.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, origin=self.origin, provider=self.provider, choices=choices)
+        return decode_body(body, self.stream_decoder(choices=choices))
 
     def stream_decoder(self, *, choices: int = 1) -> ChatCompletionsDecoder:
         """A decoder for one stream; `choices` as in `decode_body`."""
-        return ChatCompletionsDecoder(origin=self.origin, provider=self.provider, choices=choices)
+        return ChatCompletionsDecoder(origin=self.origin, dialect=self._dialect, choices=choices)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""

@@ -1,11 +1,10 @@
 """`ChatOpenAI`: OpenAI's chat completions and Responses API, and every server that speaks them, with tools that run."""
 
 import asyncio
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
@@ -21,6 +20,7 @@ from .._structured import call_parser, is_pydantic, json_parser, structured
 from .._tokens import estimate, messages_tokens
 from .._version import DISTRIBUTION, installed_version
 from .client import Clients, ClientSettings, apost, post
+from .dialect import OPENAI, Dialect
 from .errors import error_table, is_secret_header
 from .forms import FormKey, RequestForms, origin_of, public_url
 from .parameters import OpenAIParameters
@@ -51,6 +51,8 @@ class ChatOpenAI(OpenAIParameters):
         ConfigurationError: An argument is unknown or cannot work.
     """
 
+    _dialect: ClassVar[Dialect] = OPENAI
+    _ls_provider: ClassVar[str] = "openai"
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _forms: RequestForms = PrivateAttr(default_factory=RequestForms)
     _mappers: ResponsesMappers = PrivateAttr(default_factory=ResponsesMappers)
@@ -64,11 +66,15 @@ class ChatOpenAI(OpenAIParameters):
 
     # ------------------------------------------------------------------------------------------ requests
 
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        """What a request says besides its messages."""
+        return request_params(self, stop, kwargs, stream=stream)
+
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         if self.use_responses_api:
             return responses_exchange(self, self._mappers, messages, stop, kwargs, stream=stream, secrets=tuple(self._secrets()))
-        params = request_params(self, stop, kwargs, stream=stream)
-        key = FormKey(origin_of(self.openai_api_base, str(params["model"])), self.null_content, tuple(self.part_keys))
+        params = self._request_params(stop, kwargs, stream=stream)
+        key = FormKey(origin_of(self.openai_api_base, str(params["model"])), self.null_content, tuple(self.part_keys), self._dialect)
         form = self._forms.get(key)
         body = form.mapper.encode_request(messages, params)
         alternatives = params.get("n") or 1
@@ -209,12 +215,13 @@ class ChatOpenAI(OpenAIParameters):
         return {"model_name": self.model_name, **{name: value for name, value in about.items() if value}, **default_params(self)}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        params = request_params(self, stop, kwargs, stream=False)
-        said = LangSmithParams(ls_provider="openai", ls_model_name=str(params["model"]), ls_model_type="chat")
+        params = self._request_params(stop, kwargs, stream=False)
+        said = LangSmithParams(ls_provider=self._ls_provider, ls_model_name=str(params["model"]), ls_model_type="chat")
         if isinstance(params.get("temperature"), int | float):
             said["ls_temperature"] = params["temperature"]
-        if isinstance(params.get("max_completion_tokens"), int):
-            said["ls_max_tokens"] = params["max_completion_tokens"]
+        limit = params.get("max_completion_tokens") or params.get("max_tokens")
+        if isinstance(limit, int):
+            said["ls_max_tokens"] = limit
         if params.get("stop"):
             said["ls_stop"] = [params["stop"]] if isinstance(params["stop"], str) else list(params["stop"])
         return said
@@ -226,9 +233,10 @@ class ChatOpenAI(OpenAIParameters):
     def lc_secrets(self) -> dict[str, str]:
         """The fields that are secrets, by the environment variable to find each in."""
         headers = [name for name in self.default_headers or {} if is_secret_header(name)]
-        hidden = {f"default_headers.{name}": re.sub(r"\W", "_", f"OPENAI_HEADER_{name}").upper() for name in headers}
-        proxy = {"openai_proxy": "OPENAI_PROXY"} if "@" in (self.openai_proxy or "") else {}
-        return {"openai_api_key": "OPENAI_API_KEY", **hidden, **proxy}
+        vendor, environment = self._ls_provider.upper(), self._environment
+        hidden = {f"default_headers.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in headers}
+        proxy = {"openai_proxy": [*environment.proxy, f"{vendor}_PROXY"][0]} if "@" in (self.openai_proxy or "") else {}
+        return {"openai_api_key": [*environment.key, f"{vendor}_API_KEY"][0], **hidden, **proxy}
 
     # ------------------------------------------------------------------------------------------ tokens
 
@@ -273,9 +281,9 @@ class ChatOpenAI(OpenAIParameters):
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
-        key = os.environ.get("OPENAI_API_KEY")
+        key = self._environment.read("key")
         self.openai_api_key = SecretStr(key) if key else None
-        self.openai_proxy = self.openai_proxy or os.environ.get("OPENAI_PROXY")
+        self.openai_proxy = self.openai_proxy or self._environment.read("proxy")
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         """A copy that uses the same HTTP clients: they hold locks and connections, which cannot be copied."""

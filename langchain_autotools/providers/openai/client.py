@@ -37,6 +37,7 @@ class ClientSettings:
         proxy: The proxy's URL, for the clients that are made here.
         http_client: The user's own HTTP client, for synchronous requests.
         http_async_client: The user's own HTTP client, for asynchronous requests.
+        foreign: Whether the server is another vendor's: then nothing that the SDK finds in OpenAI's environment goes there.
     """
 
     api_key: ApiKey = None
@@ -46,6 +47,7 @@ class ClientSettings:
     proxy: str | None = None
     http_client: Any = None
     http_async_client: Any = None
+    foreign: bool = False
 
     def synchronous(self) -> "openai.OpenAI":
         """A client for threads.
@@ -77,7 +79,12 @@ class ClientSettings:
         return openai.AsyncOpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
 
     def _common(self) -> dict[str, Any]:
-        return {"base_url": self.base_url, "organization": self.organization, "default_headers": dict(self.headers), "max_retries": 0}
+        headers: dict[str, Any] = dict(self.headers)
+        if self.foreign:
+            import openai
+
+            headers = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit(), **headers}
+        return {"base_url": self.base_url, "organization": self.organization, "default_headers": headers, "max_retries": 0}
 
 
 def _is_asynchronous(key: Any) -> bool:

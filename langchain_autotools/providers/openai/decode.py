@@ -15,6 +15,7 @@ from ...messages import KEY
 from .._json import dumps
 from .._raw_chunk import raw_chunk
 from .calls import CUSTOM, CUSTOM_ARGUMENT
+from .dialect import OPENAI, Dialect
 from .encode import REASONING_KEYS, THINKING_PART
 from .parts import AudioParts, LogProbabilities, ReasoningDetails
 from .usage import usage_metadata
@@ -40,11 +41,10 @@ def _plain_text(event: Mapping[str, Any]) -> str | None:
     return text if text and text.__class__ is str else None
 
 
-def decode_body(body: Mapping[str, Any], *, origin: str, provider: str, choices: int) -> AIMessageChunk:
+def decode_body(body: Mapping[str, Any], decoder: "ChatCompletionsDecoder") -> AIMessageChunk:
     """A whole reply as one raw chunk, see `ChatCompletionsMapper.decode_body`."""
     if not isinstance(body, Mapping):
         raise StreamError(f"the reply is not a JSON object of chat completions but {str(body)[:200]!r}")
-    decoder = ChatCompletionsDecoder(origin=origin, provider=provider, choices=choices)
     first = decoder.feed(body)
     if not body.get("choices"):
         raise StreamError(f"the reply has no choices, only {sorted(map(str, body))}")
@@ -61,7 +61,7 @@ class ChatCompletionsDecoder:
 
     Args:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
-        provider: The `model_provider` of the reply.
+        dialect: The vendor's way to speak this wire.
         choices: How many alternatives were asked for.
 
     Attributes:
@@ -70,9 +70,10 @@ class ChatCompletionsDecoder:
 
     ended = False
 
-    def __init__(self, *, origin: str = "", provider: str = "openai", choices: int = 1) -> None:
+    def __init__(self, *, origin: str = "", dialect: Dialect = OPENAI, choices: int = 1) -> None:
         self._origin = origin
-        self._provider = provider
+        self._provider = dialect.provider
+        self._reasoning = dialect.reasoning
         self._first_only = choices > 1
         self._fast = False
         self._events = 0
@@ -174,7 +175,8 @@ class ChatCompletionsDecoder:
             elif key == "tool_calls":
                 self._tool_calls(value, number, extra, whole=whole)
             elif key in REASONING_KEYS:
-                extra[key] = extra.get(key, "") + _text_of(value)
+                name = "reasoning_content" if key == self._reasoning else key
+                extra[name] = extra.get(name, "") + _text_of(value)
             elif key == "refusal":
                 extra[key] = extra.get(key, "") + str(value)
             elif key == "function_call":

@@ -21,7 +21,8 @@ from ...errors import UnsupportedFeatureError
 from ...messages import KEY, calls_of
 from .._json import dumps, to_bytes
 from .blocks import Part, part_of, text_part
-from .calls import Ids, encode_call, legal_id, legal_name, wire_ids
+from .calls import Ids, encode_call, legal_name, wire_ids
+from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 
 __all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "said", "unanswered"]
 
@@ -32,7 +33,6 @@ REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking"
 THINKING_PART = "thinking_part"
 """Our key for reasoning that arrived as a part of the content."""
 
-_OPAQUE_KEYS = (*REASONING_KEYS, "reasoning_details", "extra_content")
 _CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "custom_tool_call"})
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _SERVER_SIDE = frozenset({"server_tool_result", "server_tool_call_chunk", "executable_code", "code_execution_result", "container_upload"})
@@ -75,18 +75,31 @@ class MessageEncoder:
 
     Args:
         origin: The endpoint and model that are asked. Opaque state goes back only to the origin it came from.
-        provider: The name that messages of this vendor carry as `model_provider`.
+        dialect: The vendor's way to speak this wire.
         null_content: Whether an assistant message with calls and no text says null (else the empty string).
-        omit: Opaque keys that this server refuses to be sent.
+        omit: Opaque keys that this server refuses to be sent, besides those that its dialect names.
+        demand: Opaque keys that it wants in every assistant message with calls, likewise.
         part_keys: Keys of content blocks that this server takes besides those of chat completions.
     """
 
-    def __init__(self, origin: str, provider: str, *, null_content: bool, omit: frozenset[str], part_keys: Sequence[str]) -> None:
+    def __init__(
+        self,
+        origin: str,
+        dialect: Dialect = OPENAI,
+        *,
+        null_content: bool,
+        omit: frozenset[str],
+        demand: frozenset[str] = frozenset(),
+        part_keys: Sequence[str],
+    ) -> None:
         self._origin = origin
-        self._provider = provider
+        self._dialect = dialect
+        self._fit = dialect.ids.fit
         self._null_content = null_content
-        self._opaque_keys = [key for key in _OPAQUE_KEYS if key not in omit]
-        self._thinking = THINKING_PART not in omit
+        refused = omit | dialect.refuses
+        self._opaque_keys = [key for key in OPAQUE_KEYS if key not in refused]
+        self._demanded = sorted((demand | dialect.demands) - omit)
+        self._thinking = THINKING_PART not in refused
         self._part_keys = part_keys
 
     def encode(self, message: BaseMessage, ids: Ids = ()) -> Encoded:
@@ -103,17 +116,19 @@ class MessageEncoder:
             case AIMessage():
                 return self._assistant(message)
             case ToolMessage():
-                return self._result(_wire_id(message.tool_call_id, ids), message.content, failed=message.status == "error")
+                return self._result(self._wire_id(message.tool_call_id, ids), message.content, failed=message.status == "error")
             case HumanMessage():
                 return self._user(message, ids)
             case SystemMessage():
                 role = message.additional_kwargs.get("__openai_role__", "system")
-                return Encoded(encode_part({"role": role, "content": self._content(message.content, text_only=True), **_name_of(message)}))
+                return Encoded(
+                    encode_part({"role": role, "content": self._content(message.content, text_only=True), **self._name_of(message)})
+                )
             case FunctionMessage():
                 content, _ = self._output(message.content)
                 return Encoded(encode_part({"role": "function", "name": legal_name(message.name or ""), "content": content}))
             case ChatMessage():
-                return Encoded(encode_part({"role": message.role, "content": self._content(message.content), **_name_of(message)}))
+                return Encoded(encode_part({"role": message.role, "content": self._content(message.content), **self._name_of(message)}))
         raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
 
     # ------------------------------------------------------------------------------------------ user and system
@@ -133,16 +148,16 @@ class MessageEncoder:
     def _user(self, message: HumanMessage, ids: Ids) -> Encoded:
         """A user message. Tool results among its blocks (Anthropic's form) become tool messages before it."""
         if isinstance(message.content, str):
-            return Encoded(encode_part({"role": "user", "content": message.content, **_name_of(message)}))
+            return Encoded(encode_part({"role": "user", "content": message.content, **self._name_of(message)}))
         others = [block for block in message.content if not _is_result(block)]
         encoded = []
         for block in (block for block in message.content if isinstance(block, dict) and _is_result(block)):
             identifier = str(block.get("tool_use_id") or "")
-            encoded.append(self._result(_wire_id(identifier, ids), block.get("content") or "", failed=bool(block.get("is_error"))))
+            encoded.append(self._result(self._wire_id(identifier, ids), block.get("content") or "", failed=bool(block.get("is_error"))))
             ids = _without(identifier, ids)
         bodies = [result.body for result in encoded]
         if others or not encoded:
-            bodies.append(encode_part({"role": "user", "content": self._content(others), **_name_of(message)}))
+            bodies.append(encode_part({"role": "user", "content": self._content(others), **self._name_of(message)}))
         return Encoded(b",".join(bodies), b",".join(result.media for result in encoded if result.media))
 
     # ------------------------------------------------------------------------------------------ results
@@ -168,14 +183,15 @@ class MessageEncoder:
         text, media = said(message.content)
         calls = calls_of(message)
         at_home = bool(self._origin) and _own(message).get("origin") == self._origin
-        ids = wire_ids(calls, at_home=at_home)
-        wire: dict[str, Any] = {"role": "assistant", **self._spoken(message, text, bool(calls), at_home), **_name_of(message)}
+        ids = wire_ids(calls, self._dialect.ids, at_home=at_home)
+        wire: dict[str, Any] = {"role": "assistant", **self._spoken(message, text, bool(calls), at_home), **self._name_of(message)}
         if calls:
             wire["tool_calls"] = [encode_call(call, one, at_home=at_home) for call, one in zip(calls, ids, strict=True)]
-        if calls and at_home:
-            wire.update(self._opaque(message))
+        if calls:
+            wire.update(dict.fromkeys(self._demanded, "") | (self._opaque(message) if at_home else {}))
+        wire.update({key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs})
         pairs = tuple((call.id, one) for call, one in zip(calls, ids, strict=True))
-        changed = any(legal_id(known) != one for known, one in pairs)
+        changed = any(self._fit(known) != one for known, one in pairs)
         return Encoded(encode_part(wire), _media(_FROM_MODEL, media), pairs if changed else ())
 
     def _spoken(self, message: AIMessage, text: str, calls: bool, at_home: bool) -> dict[str, Any]:
@@ -187,7 +203,7 @@ class MessageEncoder:
             return {"content": [thought, text_part(text)] if text else [thought]}
         audio = extra.get("audio") or _audio_of(message.content)
         if isinstance(audio, Mapping) and not text:
-            if audio.get("id") and message.response_metadata.get("model_provider") == self._provider:
+            if audio.get("id") and message.response_metadata.get("model_provider") == self._dialect.provider:
                 return {"content": None, "audio": {"id": audio["id"]}}
             text = str(audio.get("transcript") or "")
         text = text or str(extra.get("refusal") or "")
@@ -201,7 +217,16 @@ class MessageEncoder:
             # v1 content holds as blocks what arrived under this key, and under this key only.
             thought = _reasoning_in(message.content)
             state |= {"reasoning_content": thought} if thought else {}
+        if self._dialect.reasoning != "reasoning_content" and "reasoning_content" in state:
+            state[self._dialect.reasoning] = state.pop("reasoning_content")
         return state
+
+    def _name_of(self, message: BaseMessage) -> dict[str, str]:
+        name = (message.name or message.additional_kwargs.get("name")) if self._dialect.names else None
+        return {"name": _ILLEGAL_IN_NAME.sub("_", str(name))[:64]} if name else {}
+
+    def _wire_id(self, identifier: str, ids: Ids) -> str:
+        return next((wire for known, wire in ids if known == identifier), None) or self._fit(identifier)
 
 
 def _reasoning_in(content: str | list[str | dict[Any, Any]]) -> str:
@@ -223,15 +248,6 @@ def answers(message: BaseMessage) -> bool:
 def _own(message: AIMessage) -> Mapping[str, Any]:
     own = message.response_metadata.get(KEY)
     return own if isinstance(own, Mapping) else {}
-
-
-def _name_of(message: BaseMessage) -> dict[str, str]:
-    name = message.name or message.additional_kwargs.get("name")
-    return {"name": _ILLEGAL_IN_NAME.sub("_", str(name))[:64]} if name else {}
-
-
-def _wire_id(identifier: str, ids: Ids) -> str:
-    return next((wire for known, wire in ids if known == identifier), None) or legal_id(identifier)
 
 
 def _without(identifier: str, ids: Ids) -> Ids:

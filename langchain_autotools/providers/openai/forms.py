@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from .._origin import origin_of, public_url
 from .chat_completions import ChatCompletionsMapper
+from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 
 __all__ = ["Form", "FormKey", "RequestForms", "origin_of", "public_url"]
 
-_OPAQUE_KEYS = ("reasoning_content", "reasoning_details", "reasoning_text", "reasoning", "thinking", "extra_content")
+_IS_MISSED = re.compile(r"\b(must be (passed|returned|provided|sent)|missing|is required)\b", re.IGNORECASE)
 _ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empty|required|missing)\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -24,6 +25,7 @@ class FormKey(NamedTuple):
     origin: str
     null_content: bool
     part_keys: tuple[str, ...]
+    dialect: Dialect = OPENAI
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Form:
     mapper: ChatCompletionsMapper
     null_content: bool
     omit: frozenset[str]
+    demand: frozenset[str] = frozenset()
 
 
 class RequestForms:
@@ -44,7 +47,7 @@ class RequestForms:
     def get(self, key: FormKey) -> Form:
         """The form for a key."""
         form = self._forms.get(key)
-        return form if form is not None else self._forms.setdefault(key, _form(key, key.null_content, frozenset()))
+        return form if form is not None else self._forms.setdefault(key, _form(key, key.null_content))
 
     def keep(self, key: FormKey, form: Form) -> None:
         """Write requests in this form from now on."""
@@ -64,11 +67,15 @@ class RequestForms:
         if current is not used:
             return current  # another request has learned meanwhile
         said = f"{error} {error.body}"
-        named = frozenset(name for name in _OPAQUE_KEYS if re.search(rf"\b{name}\b", said)) - used.omit
-        if named:
-            return _form(key, used.null_content, used.omit | named)
+        found = [name for name in OPAQUE_KEYS if re.search(rf"\b{name}\b", said)]
+        if found and _IS_MISSED.search(said):
+            missed = frozenset(found[:1])
+            return None if missed <= used.demand else _form(key, used.null_content, used.omit - missed, used.demand | missed)
+        named = frozenset(found)
+        if named - used.omit:
+            return _form(key, used.null_content, used.omit | named, used.demand - named)
         if used.null_content == key.null_content and _ABOUT_CONTENT.search(said):
-            return _form(key, not key.null_content, used.omit)
+            return _form(key, not key.null_content, used.omit, used.demand)
         return None
 
     def __copy__(self) -> "RequestForms":
@@ -81,6 +88,8 @@ class RequestForms:
         return (RequestForms, ())
 
 
-def _form(key: FormKey, null_content: bool, omit: frozenset[str]) -> Form:
-    mapper = ChatCompletionsMapper(origin=key.origin, null_content=null_content, omit=omit, part_keys=key.part_keys)
-    return Form(mapper, null_content, omit)
+def _form(key: FormKey, null_content: bool, omit: frozenset[str] = frozenset(), demand: frozenset[str] = frozenset()) -> Form:
+    mapper = ChatCompletionsMapper(
+        origin=key.origin, dialect=key.dialect, null_content=null_content, omit=omit, demand=demand, part_keys=key.part_keys
+    )
+    return Form(mapper, null_content, omit, demand)

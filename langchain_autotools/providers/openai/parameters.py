@@ -5,15 +5,15 @@ Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they 
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from langchain_core.utils import from_env, secret_from_env
 from pydantic import Field, SecretStr, model_validator
 
 from .._chat_model import ProviderChatModel
 from .client import ApiKey
 
-__all__ = ["RESPONSES_NAMES", "WIRE_NAMES", "OpenAIParameters"]
+__all__ = ["RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters"]
 
 RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
 """Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
@@ -42,6 +42,24 @@ WIRE_NAMES = {
 }
 """Fields that are sent, by the parameter that they become. None is not sent."""
 
+
+@dataclass(frozen=True)
+class Environment:
+    """The environment variables of a vendor, by what they hold; the first that is set counts."""
+
+    key: tuple[str, ...] = ()
+    base_url: tuple[str, ...] = ()
+    organization: tuple[str, ...] = ()
+    proxy: tuple[str, ...] = ()
+
+    def read(self, what: str) -> str | None:
+        """The value of the first variable that is set; an empty one is not."""
+        return next((value for name in getattr(self, what) if (value := os.environ.get(name))), None)
+
+
+_OPENAI = Environment(
+    ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
+)
 _CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 _CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
 
@@ -52,13 +70,13 @@ class OpenAIParameters(ProviderChatModel):
     model_name: str = Field(default="gpt-3.5-turbo", alias="model")
     """The model's name."""
 
-    openai_api_key: ApiKey = Field(default_factory=secret_from_env("OPENAI_API_KEY", default=None), alias="api_key", repr=False)
+    openai_api_key: ApiKey = Field(default=None, alias="api_key", repr=False)
     """The key, or a function (synchronous or not) that returns it before each request. Environment: `OPENAI_API_KEY`."""
     openai_api_base: str | None = Field(default=None, alias="base_url")
     """Where requests go, `/v1` included. Environment: `OPENAI_API_BASE`, then `OPENAI_BASE_URL`. None: OpenAI itself."""
     openai_organization: str | None = Field(default=None, alias="organization")
     """The organization to charge. Environment: `OPENAI_ORG_ID`, then `OPENAI_ORGANIZATION`."""
-    openai_proxy: str | None = Field(default_factory=from_env("OPENAI_PROXY", default=None), repr=False)
+    openai_proxy: str | None = Field(default=None, repr=False)
     """The URL of a proxy. Environment: `OPENAI_PROXY`; the usual proxy variables work too."""
 
     temperature: float | None = None
@@ -146,6 +164,9 @@ class OpenAIParameters(ProviderChatModel):
     part_keys: Sequence[str] = ()
     """Keys of content blocks that the server takes besides the vendor's own (`cache_control`, say)."""
 
+    _environment: ClassVar[Environment] = _OPENAI
+    _wire_names: ClassVar[Mapping[str, str]] = WIRE_NAMES
+
     _refused: ClassVar[Mapping[str, str]] = {
         "client": _CLIENTS,
         "async_client": _CLIENTS,
@@ -157,10 +178,13 @@ class OpenAIParameters(ProviderChatModel):
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:
-        if self.openai_api_key is None and (key := os.environ.get("OPENAI_API_KEY")):
+        environment = self._environment
+        if self.openai_api_key is None and (key := environment.read("key")):
             self.openai_api_key = SecretStr(key)
-        self.openai_api_base = self.openai_api_base or _first_of("OPENAI_API_BASE", "OPENAI_BASE_URL")
-        self.openai_organization = self.openai_organization or _first_of("OPENAI_ORG_ID", "OPENAI_ORGANIZATION")
+        self.openai_api_base = self.openai_api_base or environment.read("base_url")
+        self.openai_organization = self.openai_organization or environment.read("organization")
+        if self.openai_proxy is None and not (self.http_client or self.http_async_client):
+            self.openai_proxy = environment.read("proxy")
         if self.stream_usage is None and not (self.openai_api_base or self.openai_proxy or self.http_client or self.http_async_client):
             self.stream_usage = True
         return self
@@ -195,7 +219,3 @@ class OpenAIParameters(ProviderChatModel):
     def model(self) -> str:
         """The model's name."""
         return self.model_name
-
-
-def _first_of(*names: str) -> str | None:
-    return next((value for name in names if (value := os.environ.get(name))), None)

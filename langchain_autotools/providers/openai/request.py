@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._timeouts import read_timeout, request_timeout
-from .parameters import WIRE_NAMES, OpenAIParameters
+from .parameters import OpenAIParameters
 from .profiles import profile_of
 from .structured import response_format
 
@@ -17,7 +17,7 @@ _SYNONYMS = {"max_tokens": "max_completion_tokens", "model_name": "model", "stop
 
 def default_params(model: OpenAIParameters) -> dict[str, Any]:
     """The parameters that the constructor sets, in the wire's names."""
-    fields = {wire: getattr(model, name) for name, wire in WIRE_NAMES.items()}
+    fields = {wire: getattr(model, name) for name, wire in model._wire_names.items()}
     said = {name: value for name, value in fields.items() if value is not None and value != []}
     return {"model": model.model_name, **said, **_renamed(model.model_kwargs)}
 

@@ -104,6 +104,23 @@ def test_what_another_request_learned_is_used() -> None:
     assert forms.other(key, found, Refused()) is None
 
 
+class Missed(Exception):
+    """A refusal because something did not come back."""
+
+    status_code = 400
+    body = "The `reasoning_content` in the thinking mode must be passed back to the API."
+
+
+def test_what_a_server_misses_is_sent_from_then_on() -> None:
+    """A refusal that asks for state is not taken for one that refuses it, and is believed once."""
+    forms, key = RequestForms(), FormKey("o", True, ())
+    found = forms.other(key, forms.get(key), Missed())
+    assert found is not None
+    assert (found.demand, found.omit) == ({"reasoning_content"}, frozenset())
+    forms.keep(key, found)
+    assert forms.other(key, found, Missed()) is None
+
+
 def test_an_origin_is_the_endpoint_and_the_model() -> None:
     """Credentials, query and a trailing slash make no difference; another host, path or model does."""
     same = {origin_of(url, "m") for url in ("https://a/v1", "https://a/v1/", "https://u:p@a/v1?key=1")}

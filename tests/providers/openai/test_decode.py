@@ -12,7 +12,7 @@ from langchain_autotools.errors import StreamError
 from langchain_autotools.messages import KEY
 from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
 
-MAPPER = ChatCompletionsMapper(origin="home", provider="openai")
+MAPPER = ChatCompletionsMapper(origin="home")
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 

@@ -16,7 +16,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 from ....errors import UnsupportedFeatureError
 from ....messages import KEY, ToolCallRecord, calls_of, text_of
 from ..blocks import Part
-from ..calls import CUSTOM, CUSTOM_ARGUMENT, derived_id, legal_arguments, legal_name
+from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_arguments, legal_name
+from ..dialect import OPENAI
 from ..encode import encode_part, said
 from .items import CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored
 from .parts import input_part, item_of, wire_part
@@ -66,7 +67,7 @@ def _media(caption: str, parts: Sequence[Part]) -> bytes:
 
 
 def _legal(identifier: str) -> str:
-    return identifier if 0 < len(identifier) <= _LONGEST_ID else derived_id(identifier, "", 0)
+    return identifier if 0 < len(identifier) <= _LONGEST_ID else OPENAI.ids.derived(identifier, "", 0)
 
 
 class ItemEncoder:
@@ -245,11 +246,11 @@ def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[st
     """The ids that a message's calls are sent with, each used once in the whole input."""
     ids: list[str] = []
     for position, call in enumerate(calls):
-        identifier = _legal(call.id) if call.id else derived_id("", call.name, position)
+        identifier = _legal(call.id) if call.id else OPENAI.ids.derived("", call.name, position)
         attempt = 0
         while identifier in taken or identifier in ids:
             attempt += 1
-            identifier = derived_id(call.id, call.name, position + 1000 * attempt)
+            identifier = OPENAI.ids.derived(call.id, call.name, position + 1000 * attempt)
         ids.append(identifier)
     return ids
 

@@ -1,0 +1,64 @@
+"""What a vendor's chat completions ask for, or send, otherwise than OpenAI's own: plain data, read by encoder and decoder."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+__all__ = ["OPAQUE_KEYS", "OPENAI", "Dialect", "IdShape"]
+
+OPAQUE_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details", "extra_content")
+"""The keys of messages under which servers send state that some want back, and others refuse (quirks R-01 to R-05)."""
+
+
+@dataclass(frozen=True)
+class IdShape:
+    """Which ids of calls a server takes, and what one looks like that is made where another cannot be sent.
+
+    Attributes:
+        legal: A regular expression that matches every legal id.
+        prefix: What a made id begins with.
+        digits: How many digits follow.
+        always: Whether this holds of ids too that the server itself is said to have sent.
+    """
+
+    legal: str = r"(?s:.{1,40})"
+    prefix: str = "call_"
+    digits: int = 24
+    always: bool = False
+
+    def fit(self, identifier: str) -> str:
+        """The id itself where the wire takes it, else one made from it."""
+        return identifier if re.fullmatch(self.legal, identifier) else self.derived(identifier)
+
+    def derived(self, identifier: str, name: str = "", position: int = 0) -> str:
+        """An id for a call whose own cannot be sent; the same call always gets the same."""
+        seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
+        return f"{self.prefix}{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[: self.digits]}"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One vendor's way to speak chat completions.
+
+    Attributes:
+        provider: The name under which replies say where they are from (`response_metadata["model_provider"]`).
+        ids: Which ids of calls the server takes.
+        reasoning: The wire's key for what LangChain's users find as `additional_kwargs["reasoning_content"]`.
+        refuses: Keys of opaque state that the server refuses to be sent back.
+        demands: Keys of opaque state that every assistant message with calls must have, empty where none is known.
+        names: Whether messages may say the name of their author.
+        bridge: What the assistant is made to say between a tool's result and a message that may not follow one. "": all may.
+        assistant_keys: Keys of an AI message's `additional_kwargs` that the server takes (`prefix`, say).
+    """
+
+    provider: str = "openai"
+    ids: IdShape = IdShape()
+    reasoning: str = "reasoning_content"
+    refuses: frozenset[str] = frozenset()
+    demands: frozenset[str] = frozenset()
+    names: bool = True
+    bridge: str = ""
+    assistant_keys: tuple[str, ...] = ()
+
+
+OPENAI = Dialect()

@@ -1,0 +1,203 @@
+"""Vendors that speak chat completions in a dialect of their own: a preset is data and at most three functions.
+
+A chat model of a preset is `ChatOpenAI` with the vendor's address, environment, names and dialect. Nothing of OpenAI's
+environment (key, organization, address, proxy) is read for it or sent to it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Self, cast
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import LanguageModelInput, ModelProfile
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
+from pydantic import Field, model_validator
+
+from ...errors import ConfigurationError
+from .._chat_model import Exchange
+from .chat_model import ChatOpenAI
+from .client import ClientSettings
+from .dialect import Dialect
+from .parameters import WIRE_NAMES, Environment
+
+__all__ = ["Preset", "PresetChatModel"]
+
+_METHODS = ("json_schema", "function_calling", "json_mode")
+_RESPONSES = "use_responses_api use_previous_response_id reasoning include truncation context_management"
+_OPENAIS = {
+    **dict.fromkeys(_RESPONSES.split(), "it belongs to OpenAI's Responses API; for a server that has it, use ChatOpenAI(base_url=...)"),
+    **dict.fromkeys(("openai_organization", "organization"), "it means something to OpenAI only"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """A vendor's way to be asked.
+
+    Attributes:
+        dialect: What it says and takes otherwise than OpenAI; its `provider` is the vendor's name in replies.
+        base_url: Where requests go. Its path is also that of a given address that has none.
+        environment: The environment variables of its key, address and proxy.
+        ls_provider: Its name in traces; default: that of the dialect.
+        llm_type: The kind of model in traces; default: `<provider>-chat`.
+        arguments: Constructor names of LangChain's partner package, by `ChatOpenAI`'s name for the same.
+        fields: Fields that the class adds, by the request parameter that each becomes.
+        renamed: The vendor's names of request parameters, by OpenAI's.
+        unsent: Request parameters that the vendor does not know, and that may be left out without changing what was asked.
+        refused: Arguments and request parameters that it cannot honour, with what to do instead.
+        methods: The methods of structured output that it has; the first is the default.
+        stream_usage: Whether a stream's token counts must be asked for (and may be).
+        profiles: What is known of its models, by name.
+        request: Changes the parameters of a request, already in the vendor's names.
+        history: Changes a history into one that the vendor takes; it must do the same every time.
+        mistake: Given an error and the model's name: the turn it stands for, where the model was at fault; else None.
+    """
+
+    dialect: Dialect
+    base_url: str
+    environment: Environment = field(default_factory=Environment)
+    ls_provider: str = ""
+    llm_type: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    unsent: frozenset[str] = frozenset()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    methods: Sequence[str] = _METHODS
+    stream_usage: bool = True
+    profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    request: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    history: Callable[[list[BaseMessage]], list[BaseMessage]] | None = None
+    mistake: Callable[[Exception, str], AIMessageChunk | None] | None = None
+
+
+class PresetChatModel(ChatOpenAI):
+    """A chat model of a vendor that speaks chat completions, see `Preset`.
+
+    ```python
+    class ChatAcme(PresetChatModel):
+        preset: ClassVar = Preset(
+            dialect=Dialect(provider="acme"),
+            base_url="https://api.acme.example/v1",
+            environment=Environment(key=("ACME_API_KEY",)),
+        )
+    ```
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
+    """
+
+    model_name: str = Field(alias="model")
+    """The model's name."""
+
+    preset: ClassVar[Preset]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Spread the preset over what the base classes look at."""
+        super().__init_subclass__(**kwargs)
+        preset = cls.__dict__.get("preset")
+        if not isinstance(preset, Preset):
+            return
+        cls._dialect = preset.dialect
+        cls._environment = preset.environment
+        cls._wire_names = {**WIRE_NAMES, **preset.fields}
+        cls._ls_provider = preset.ls_provider or preset.dialect.provider
+        foreign = {name: why for name, why in _OPENAIS.items() if name not in preset.fields}
+        cls._refused = {**ChatOpenAI._refused, **foreign, **preset.refused}
+        for name, own in preset.arguments.items():
+            setattr(cls, name, property(partial(_read, own), doc=f"The same as `{own}`."))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        names = self.preset.arguments
+        super().__init__(*args, **{names.get(name, name): value for name, value in kwargs.items()})
+
+    @classmethod
+    def _argument_names(cls) -> set[str]:
+        return (super()._argument_names() | cls.preset.arguments.keys()) - cls._refused.keys()
+
+    @model_validator(mode="after")
+    def _complete_from_preset(self) -> Self:
+        given, path = self.openai_api_base, urlsplit(self.preset.base_url).path
+        self.openai_api_base = (given if urlsplit(given).path.strip("/") else given.rstrip("/") + path) if given else self.preset.base_url
+        if self.stream_usage is None:
+            self.stream_usage = self.preset.stream_usage
+        return self
+
+    @model_validator(mode="after")
+    def _choose_api(self) -> Self:
+        self.use_responses_api = False
+        return self
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        preset, asked = self.preset, super()._request_params(stop, kwargs, stream=stream)
+        insisted = {**(self.extra_body or {}), **(kwargs.get("extra_body") or {})}.keys()
+        params: dict[str, Any] = {}
+        for name, value in asked.items():
+            if name in preset.refused and name not in insisted and value not in (None, False):
+                raise ConfigurationError(f"{type(self).__name__} cannot send {name!r}: {preset.refused[name]}")
+            if name in insisted or name not in preset.unsent:
+                params[name if name in insisted else preset.renamed.get(name, name)] = value
+        return preset.request(params) if preset.request else params
+
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        preset = self.preset
+        exchange = super()._exchange(preset.history(messages) if preset.history else messages, stop, kwargs, stream=stream)
+        if preset.mistake is None or not kwargs.get("tools"):
+            return exchange
+        mistake, name = preset.mistake, str(kwargs.get("model") or self.model_name)
+        return replace(exchange, instead=lambda error: mistake(error, name))
+
+    def _client_settings(self) -> ClientSettings:
+        if self.openai_api_key is None:
+            where = " or ".join(self.preset.environment.key)
+            raise ConfigurationError(f"{type(self).__name__} has no key: give api_key{f', or set {where}' if where else ''}")
+        return replace(super()._client_settings(), foreign=True)
+
+    # ------------------------------------------------------------------------------------------ tools and output
+
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        *,
+        method: str | None = None,
+        include_raw: bool = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Like `ChatOpenAI.with_structured_output`; without a method, the one that this vendor does best.
+
+        Raises:
+            ConfigurationError: The vendor does not have the method, or the arguments cannot work together.
+        """
+        method = method or self.preset.methods[0]
+        if method == "json_mode" and method not in self.preset.methods:
+            raise ConfigurationError(f"{type(self).__name__} has no method {method!r} of structured output, only {[*self.preset.methods]}")
+        return super().with_structured_output(
+            schema,
+            method=cast(Any, method),
+            include_raw=include_raw,
+            strict=strict,
+            tools=tools,
+            **kwargs,
+        )
+
+    def _holds_to_schemas(self, schema: Any) -> bool:
+        return "json_schema" in self.preset.methods and super()._holds_to_schemas(schema)
+
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @property
+    def _llm_type(self) -> str:
+        return self.preset.llm_type or f"{self._dialect.provider}-chat"
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        return cast("ModelProfile", dict(self.preset.profiles.get(self.model_name, {}))) or None
+
+
+def _read(name: str, model: Any) -> Any:
+    return getattr(model, name)

@@ -1,0 +1,84 @@
+"""A loopback server of one vendor with a preset: OpenAI's wire, with what this vendor refuses and sends otherwise (vendors.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tests.support.http_server import Exchange, HttpReply, Part
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Reply, Turn
+from tests.support.scripted_server import Script
+from tests.support.semantic_openai import SemanticOpenAI
+from tests.support.strict import Rejection, Rules
+from tests.support.strict_openai import check_request
+from tests.support.vendors import Vendor
+
+__all__ = ["SemanticVendor", "VendorServer"]
+
+
+class VendorServer(OpenAIServer):
+    """Plays a script as the vendor would."""
+
+    def __init__(self, vendor: Vendor, script: Script = ()) -> None:
+        super().__init__(script, rules=vendor.rules)
+        self.vendor = vendor
+        self.sent: dict[tuple[str, ...], str] = {}
+
+    def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
+        """The body in OpenAI's words, if the vendor takes it."""
+        translated = self.vendor.translate(exchange.json, self.sent)
+        return check_request(json.dumps(translated).encode(), rules)
+
+    def encode(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
+        """The reply in the vendor's form."""
+        if isinstance(reply, Turn):
+            reply = self._owned(exchange, reply)
+        encoded = super().encode(exchange, body, reply)
+        parts = [_changed(part, self.vendor.delta) for part in encoded.parts]
+        return replace(encoded, parts=parts) if isinstance(reply, Turn) else encoded
+
+    def _owned(self, exchange: Exchange, turn: Turn) -> Turn:
+        """The turn with the vendor's ids, and its calls cut in the vendor's style unless the test asks for another."""
+        named = [replace(call, id=self.vendor.call_id(exchange.number, position)) for position, call in enumerate(turn.calls)]
+        calls = [made if call.id is None else call for made, call in zip(named, turn.calls, strict=True)]
+        if calls and turn.reasoning:
+            self.sent[tuple(str(call.id) for call in calls)] = turn.reasoning
+        return replace(turn, calls=calls, style=self.vendor.style if turn.style == "standard" else turn.style)
+
+    def refuse(self, rejection: Rejection) -> HttpReply:
+        """The rejection in the vendor's form."""
+        kind, message = "invalid_request_error", rejection.message
+        said: dict[str, Any] = {
+            "error": {"error": {"message": message, "type": kind, "param": rejection.param, "code": rejection.code}},
+            "flat": {"object": "error", "message": message, "type": kind, "param": rejection.param, "code": rejection.code},
+            "coded": {"code": "Client specified an invalid argument", "error": message},
+        }[self.vendor.shape]
+        return HttpReply([json.dumps(said).encode()], rejection.status, {"content-type": "application/json"}, "length")
+
+
+class SemanticVendor(SemanticOpenAI):
+    """The thinking model behind a vendor's endpoint."""
+
+    def __init__(self, vendor: Vendor) -> None:
+        super().__init__()
+        self._vendor = vendor
+
+    def read(self, exchange: Exchange) -> dict[str, Any]:
+        """The request in OpenAI's words."""
+        return self._vendor.translate(exchange.json, {})
+
+
+def _changed(part: Part, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Part:
+    """A piece of a body with its deltas or messages changed."""
+    if not isinstance(part, bytes) or b'"choices"' not in part:
+        return part
+    head, text = (b"data: ", part[6:]) if part.startswith(b"data: ") else (b"", part)
+    body = json.loads(text)
+    for choice in body["choices"]:
+        key = "delta" if "delta" in choice else "message"
+        choice[key] = change(choice[key])
+    tail = b"\n\n" if head else b""
+    return head + json.dumps(body, ensure_ascii=False).encode() + tail
