@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .providers.anthropic import ChatAnthropic
     from .providers.google import ChatGoogleGenerativeAI
     from .providers.local import ChatLocal
+    from .providers.ollama import ChatOllama
     from .providers.openai import ChatOpenAI
     from .retry import RetryPolicy
 
@@ -24,6 +25,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ChatAnthropic",
     "ChatGoogleGenerativeAI",
     "ChatLocal",
+    "ChatOllama",
     "ChatOpenAI",
     "ToolsAndMessagesMixin",
     # The messages of a run
@@ -60,6 +62,7 @@ _HOMES = {
     "providers.anthropic": ("ChatAnthropic",),
     "providers.google": ("ChatGoogleGenerativeAI",),
     "providers.local": ("ChatLocal",),
+    "providers.ollama": ("ChatOllama",),
     "providers.openai": ("ChatOpenAI",),
     "retry": ("RetryPolicy",),
 }

@@ -38,16 +38,26 @@ class BlockWriter:
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
             blocks += [block for block in map(_block, _standard(chunk)) if block["type"] not in _CALLS]
-        return blocks + [{**call, "type": "tool_call_chunk"} for call in chunk.tool_call_chunks]
+        return blocks + _call_blocks(chunk)
 
     def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
         """Fragments of text, or of one wire block, share a number; a call has its own."""
         kind = block["type"]
-        key = None if kind == "tool_call_chunk" else (kind, block.get("index"))
+        key = None if kind in _CALLS else (kind, block.get("index"))
         if key is None or key != self._open:
             self._index += 1
         self._open = key
         return {**block, "index": self._index}
+
+
+def _call_blocks(chunk: AIMessageChunk) -> list[dict[str, Any]]:
+    """The calls of a chunk. On the last chunk those that may run are whole: core makes them so only when chunks are added up, and a
+    turn that only calls may be one chunk."""
+    whole = {call["id"]: call for call in chunk.tool_calls} if chunk.chunk_position == "last" else {}
+    return [
+        {**whole[call["id"]], "type": "tool_call"} if call["id"] in whole else {**call, "type": "tool_call_chunk"}
+        for call in chunk.tool_call_chunks
+    ]
 
 
 def _standard(chunk: AIMessageChunk) -> list[Any]:

@@ -45,6 +45,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "anthropic": Provider("langchain_autotools.providers.anthropic", "ChatAnthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5"),
     "google": _GOOGLE,
     "google_genai": _GOOGLE,  # as LangChain's init_chat_model calls it
+    "ollama": Provider("langchain_autotools.providers.ollama", "ChatOllama", default_model="qwen3"),
     "local": Provider("langchain_autotools.providers.local", "ChatLocal"),
 }
 

@@ -32,15 +32,21 @@ def two_turns() -> list[Reply]:
 
 
 def told(message: AIMessage) -> dict[str, Any]:
-    """A message as data, without its id, the digest of the server's address and the numbers of blocks: these differ between two runs."""
-    return {key: without_marks(value) for key, value in message.model_dump().items() if key != "id"}
+    """A message as data, without what differs between two runs: its id, the digest of the server's address, and core's run ids (of
+    wires without message ids) with the generation ids that are made of them, of which only the order counts."""
+    return {key: comparable(value, []) for key, value in message.model_dump().items() if key != "id"}
 
 
-def without_marks(value: Any) -> Any:
-    """Data without the digests of addresses and the numbers of blocks in it."""
+def comparable(value: Any, generations: list[str]) -> Any:
+    """Data without digests of addresses and run ids; a generation is its number."""
     if isinstance(value, dict):
-        return {key: without_marks(inner) for key, inner in value.items() if key not in {"origin", "index"}}
-    return [without_marks(inner) for inner in value] if isinstance(value, list) else value
+        kept = {key: inner for key, inner in value.items() if key != "origin" and not str(inner).startswith("lc_run--")}
+        generation = kept.get("generation_id")
+        if generation is not None:
+            generations += [] if generation in generations else [generation]
+            kept["generation_id"] = str(generations.index(generation))
+        return {key: comparable(inner, generations) for key, inner in kept.items()}
+    return [comparable(inner, generations) for inner in value] if isinstance(value, list) else value
 
 
 async def test_text_leaves_at_once(start: Start) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOpenAI
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
+from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
 from tests.support.scripted_server import Script, ScriptedServer
@@ -109,6 +110,10 @@ def _anthropic_question(exchange: Exchange) -> str:
     return next(text for text in map(_openai_text, reversed(users)) if text)
 
 
+def _ollama_model(server: OllamaServer, **more: Any) -> ChatOllama:
+    return ChatOllama(**{"model": "any", "base_url": server.url, "max_retries": 0, **more})
+
+
 def _google_model(server: GoogleServer, **more: Any) -> ChatGoogleGenerativeAI:
     return ChatGoogleGenerativeAI(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, **more})
 
@@ -156,6 +161,14 @@ WIRES = (
         messages=lambda exchange: raw_value(exchange.body, "messages"),
         results=_anthropic_results,
         question=_anthropic_question,
+    ),
+    Wire(
+        name="ollama",
+        serve=OllamaServer,
+        model=_ollama_model,
+        messages=lambda exchange: raw_value(exchange.body, "messages"),
+        results=_openai_results,
+        question=_openai_question,
     ),
     Wire(
         name="google",
