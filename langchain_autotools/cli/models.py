@@ -36,9 +36,15 @@ class Provider:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+_GOOGLE = Provider(
+    "langchain_autotools.providers.google", "ChatGoogleGenerativeAI", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-3.5-flash"
+)
+
 PROVIDERS: Mapping[str, Provider] = {
     "openai": Provider("langchain_autotools.providers.openai", "ChatOpenAI", ("OPENAI_API_KEY",), "gpt-5", {"stream_usage": True}),
     "anthropic": Provider("langchain_autotools.providers.anthropic", "ChatAnthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5"),
+    "google": _GOOGLE,
+    "google_genai": _GOOGLE,  # as LangChain's init_chat_model calls it
     "ollama": Provider("langchain_autotools.providers.ollama", "ChatOllama", default_model="qwen3"),
     "local": Provider("langchain_autotools.providers.local", "ChatLocal"),
 }

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
@@ -36,6 +35,8 @@ from .structured import reply_schema, told_schema
 from .tools import flat_tools, format_tool, format_tool_choice
 
 __all__ = ["ChatGoogleGenerativeAI"]
+
+_EMPTY_REPLIES = 2  # so often a reply without a word is tried again (quirks G-08); then it is the reply
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 
@@ -74,10 +75,11 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         name = str(params.pop("model"))
         mapper = self._mapper(name)
         blocks = may_hold_blocks(params)
+        refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_policy().attempts - 1))
         return Exchange(
             body=mapper.encode_request(messages, params),
-            decoder=partial(mapper.stream_decoder, blocks=blocks),
-            decode_body=partial(mapper.decode_body, blocks=blocks),
+            decoder=lambda: mapper.stream_decoder(blocks=blocks, may_be_empty=next(refused, True)),
+            decode_body=lambda body: mapper.decode_body(body, blocks=blocks, may_be_empty=next(refused, True)),
             options=request_options(self, name, kwargs, stream=stream),
             silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.timeout),
             secrets=tuple(self._secrets()),

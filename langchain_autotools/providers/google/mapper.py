@@ -103,22 +103,23 @@ class GenerateContentMapper:
 
     # ------------------------------------------------------------------------------------------ replies
 
-    def decode_body(self, body: Any, *, blocks: bool = False) -> AIMessageChunk:
+    def decode_body(self, body: Any, *, blocks: bool = False, may_be_empty: bool = True) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
         Args:
             body: The reply's JSON.
             blocks: Whether content is a list of blocks even where it is nothing but text.
+            may_be_empty: Whether a reply that ends normally may say nothing.
 
         Raises:
-            StreamError: The reply is none of this wire.
+            StreamError: The reply is none of this wire, or empty.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, origin=self.home.origin, blocks=blocks)
+        return decode_body(body, origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty)
 
-    def stream_decoder(self, *, blocks: bool = False) -> GenerateContentDecoder:
-        """A decoder for one stream; `blocks` as in `decode_body`."""
-        return GenerateContentDecoder(origin=self.home.origin, blocks=blocks)
+    def stream_decoder(self, *, blocks: bool = False, may_be_empty: bool = True) -> GenerateContentDecoder:
+        """A decoder for one stream; the arguments as in `decode_body`."""
+        return GenerateContentDecoder(origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""
