@@ -3,19 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["class_schema", "mapped"]
+__all__ = ["mapped"]
 
 _ONE = ("items", "not", "additionalProperties", "contains")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "$defs", "definitions", "patternProperties")
-
-
-def class_schema(schema: Any) -> dict[str, Any]:
-    """The JSON schema of a pydantic class, an object at its top also where the class refers to itself."""
-    declared: dict[str, Any] = schema.model_json_schema()
-    if "$ref" not in declared:
-        return declared
-    return {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
 
 
 def mapped(node: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from ...errors import ConfigurationError
-from .._schemas import class_schema, mapped
+from .._schemas import mapped
 from .._structured import is_pydantic
 
 __all__ = ["output_format"]
@@ -43,7 +43,10 @@ def output_format(schema: Any) -> dict[str, Any]:
 
 def _json_schema(schema: Any) -> Mapping[str, Any]:
     if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
-        return class_schema(schema)
+        declared: dict[str, Any] = schema.model_json_schema()
+        if "$ref" in declared:  # a class that refers to itself; the wire wants an object at the top
+            declared = {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
+        return declared
     try:
         function = convert_to_openai_function(schema)
     except ValueError as error:

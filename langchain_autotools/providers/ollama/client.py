@@ -6,6 +6,7 @@ configuration: its address rules, environment variables, redirects, and no limit
 """
 
 import asyncio
+import atexit
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ _KEPT_ALIVE = 100
 
 _shared = Clients()
 """Clients of models without settings of their own, one a process and event loop."""
+atexit.register(_shared.close)
 
 
 @dataclass(frozen=True)

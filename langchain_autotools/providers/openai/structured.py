@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from ...errors import ConfigurationError
-from .._schemas import class_schema, mapped
+from .._schemas import mapped
 from .._structured import is_pydantic
 
 __all__ = ["response_format"]
@@ -53,7 +53,9 @@ def _agreed(format: dict[str, Any], strict: bool | None) -> dict[str, Any]:
 
 
 def _of_class(schema: Any, strict: bool | None) -> dict[str, Any]:
-    declared = class_schema(schema)
+    declared = schema.model_json_schema()
+    if "$ref" in declared:  # a class that refers to itself; the wire wants an object at the top
+        declared = {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
     if strict is None:
         strict = not _has_free_keys(declared)
     named = {"name": _legal(declared.get("title") or schema.__name__)}
