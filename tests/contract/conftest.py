@@ -18,15 +18,14 @@ from tests.support.scripted_server import Script, ScriptedServer
 def wire(request: pytest.FixtureRequest) -> Wire:
     """Each row of the table; skips what its vendor cannot do. The report says what the test shows (supports.py)."""
     row: Wire = request.param
-    known = {"wire": row.name, "class": str(row.model.__annotations__["return"]), **facts(request.function, request.module)}
-    request.node.user_properties += known.items()
+    request.node.user_properties += {"wire": row.name, **facts(request.function, request.module)}.items()
     if reason := row.cannot.get(request.function.__name__):
         pytest.skip(reason)
     return row
 
 
 @pytest.fixture
-def start(wire: Wire) -> Iterator[Start]:
+def start(wire: Wire, request: pytest.FixtureRequest) -> Iterator[Start]:
     """A function from a script and constructor arguments to a conversation. Afterwards: no request was refused."""
     with ExitStack() as stack:
         servers: list[ScriptedServer] = []
@@ -34,7 +33,9 @@ def start(wire: Wire) -> Iterator[Start]:
         def begin(script: Script, **model: Any) -> Talk:
             server = stack.enter_context(wire.serve(script))
             servers.append(server)
-            return Talk(wire, server, wire.model(server, **model))
+            talk = Talk(wire, server, wire.model(server, **model))
+            request.node.user_properties.append(("class", type(talk.model).__name__))
+            return talk
 
         yield begin
         assert [rejection.message for server in servers for rejection in server.rejections] == []

@@ -9,6 +9,7 @@ wires.py which says what its vendor cannot do.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -25,13 +26,14 @@ wire, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `a
 
 def facts(function: object, module: object) -> dict[str, str]:
     """What a test shows, and the heading that it stands under."""
-    heading = str(module.__doc__).split("\n")[0].split(":")[0].split(";")[0].rstrip(".")
+    heading = re.split("[:;.]", str(module.__doc__).split("\n")[0])[0]
     return {"behaviour": behaviour_of(function.__doc__), "heading": heading}
 
 
 def behaviour_of(docstring: str | None) -> str:
-    """A test's docstring as the words of a line."""
-    return str(docstring).strip().split("\n")[0].rstrip(".").replace("|", "\\|")
+    """The first sentence of a test's docstring, as the words of a line."""
+    words = " ".join(str(docstring).split())
+    return re.split(r"(?<=\w)\. ", words)[0].rstrip(".").replace("|", "\\|")
 
 
 class Supports:
@@ -53,7 +55,8 @@ class Supports:
         self._order[path, line or 0] = said["heading"], said["behaviour"]
         reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
         self._outcomes[said["wire"], said["behaviour"]].add(reason.removeprefix("Skipped: ") or report.outcome)
-        self._classes.setdefault(said["wire"], said["class"])
+        if "class" in said:
+            self._classes[said["wire"]] = said["class"]
 
     def page(self, wires: list[str]) -> str:
         """The page that these results make."""
@@ -63,7 +66,7 @@ class Supports:
         for _, (under, behaviour) in sorted(self._order.items()):
             if under != heading:
                 heading = under
-                lines += [f"\n## {heading}\n", "| | " + " | ".join(f"`{self._classes[wire]}`<br>{wire}" for wire in wires) + " |"]
+                lines += [f"\n## {heading}\n", "| | " + " | ".join(f"`{self._classes.get(wire, wire)}`<br>{wire}" for wire in wires) + " |"]
                 lines.append("|---|" + "---|" * len(wires))
             cells = [_cell(self._outcomes[wire, behaviour], reasons) for wire in wires]
             lines.append(f"| {behaviour} | " + " | ".join(cells) + " |")

@@ -30,7 +30,6 @@ class Wire:
         messages: The bytes of a request that hold its messages, as they were sent.
         results: Id and text of the tool results at the end of a request.
         question: The text of the last user message of a request.
-        thought: Whether a request holds what this server's model thought, in the way in which the vendor wants it back.
         cannot: What the vendor cannot do: the name of a contract test, and the vendor's reason.
     """
 
@@ -40,7 +39,6 @@ class Wire:
     messages: Callable[[Exchange], bytes]
     results: Callable[[Exchange], Results]
     question: Callable[[Exchange], str]
-    thought: Callable[[Exchange, str], bool] = lambda exchange, text: text in exchange.body.decode()
     cannot: Mapping[str, str] = field(default_factory=dict)
 
 
