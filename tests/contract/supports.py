@@ -23,6 +23,8 @@ Every line is a behaviour that the contract tests (`tests/contract`) hold each c
 wire, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their results
 (`python -m pytest tests/contract --supports write`); CI compares."""
 
+_PRESETS = "Presets, in what their data can change; else they are as their wire"
+
 
 def facts(function: object, module: object) -> dict[str, str]:
     """What a test shows, and the heading that it stands under."""
@@ -44,6 +46,7 @@ class Supports:
         self._order: dict[tuple[str, int], tuple[str, str]] = {}
         self._outcomes: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._classes: dict[str, str] = {}
+        self._reasons: dict[str, int] = {}
         self._stale = ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -59,19 +62,42 @@ class Supports:
             self._classes[said["wire"]] = said["class"]
 
     def page(self, wires: list[str]) -> str:
-        """The page that these results make."""
+        """The page that these results make: a table for each heading, and one of the rows beside those of all tests."""
+        self._reasons.clear()
+        tables: dict[str, list[str]] = defaultdict(list)
+        for heading, behaviour in self._in_order():
+            tables[heading] += self._line(behaviour, wires)
+        others = sorted({wire for wire, _ in self._outcomes} - set(wires))
+        for _, behaviour in self._in_order() if others else ():
+            tables[_PRESETS] += self._line(behaviour, others)
         lines = [_HEAD]
-        reasons: dict[str, int] = {}
-        heading = ""
-        for _, (under, behaviour) in sorted(self._order.items()):
-            if under != heading:
-                heading = under
-                lines += [f"\n## {heading}\n", "| | " + " | ".join(f"`{self._classes.get(wire, wire)}`<br>{wire}" for wire in wires) + " |"]
-                lines.append("|---|" + "---|" * len(wires))
-            cells = [_cell(self._outcomes[wire, behaviour], reasons) for wire in wires]
-            lines.append(f"| {behaviour} | " + " | ".join(cells) + " |")
-        notes = [f"{number}. {reason}" for reason, number in reasons.items()]
+        for heading, table in tables.items():
+            lines += [f"\n## {heading}\n", *self._top(others if heading == _PRESETS else wires), *table]
+        notes = [f"{number}. {reason}" for reason, number in self._reasons.items()]
         return "\n".join([*lines, *(["\n## Why not\n", *notes] if notes else [])]) + "\n"
+
+    def _in_order(self) -> list[tuple[str, str]]:
+        """Heading and behaviour of each test, as they stand in the files."""
+        return [told for _, told in sorted(self._order.items())]
+
+    def _top(self, wires: list[str]) -> list[str]:
+        names = [f"`{self._classes.get(wire, wire)}`<br>{wire}" for wire in wires]
+        return ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(wires)]
+
+    def _line(self, behaviour: str, wires: list[str]) -> list[str]:
+        """The line of a behaviour; none where it is tested over none of these rows."""
+        if not any((wire, behaviour) in self._outcomes for wire in wires):
+            return []
+        return [f"| {behaviour} | " + " | ".join(self._cell(wire, behaviour) for wire in wires) + " |"]
+
+    def _cell(self, wire: str, behaviour: str) -> str:
+        """Yes, no, or partly, with the numbers of the reasons."""
+        outcomes = self._outcomes.get((wire, behaviour))
+        if not outcomes:
+            return "not tested"
+        numbers = [self._reasons.setdefault(reason, len(self._reasons) + 1) for reason in sorted(outcomes - {"passed"})]
+        word = "yes" if not numbers else "partly" if "passed" in outcomes else "no"
+        return word + "".join(f" ({number})" for number in numbers)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the page, or fail the session where the committed one is stale."""
@@ -91,12 +117,3 @@ class Supports:
         """Say that the page is stale."""
         if self._stale:
             terminalreporter.write_line(self._stale, red=True)
-
-
-def _cell(outcomes: set[str], reasons: dict[str, int]) -> str:
-    """What a table says of a behaviour: yes, no, or partly, with the numbers of the reasons."""
-    told = sorted(outcomes - {"passed"})
-    numbers = [reasons.setdefault(reason, len(reasons) + 1) for reason in told]
-    if not outcomes:
-        return "not tested"
-    return ("yes" if not told else "partly" if "passed" in outcomes else "no") + "".join(f" ({number})" for number in numbers)
