@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from tests.loops.allowed import ALLOWED, Said, compared, settled
 from tests.loops.left_out import LEFT_OUT
@@ -24,6 +25,20 @@ class Outcome:
     needed: Counter[str] = field(default_factory=Counter)
     wrong: dict[str, list[str]] = field(default_factory=dict)
     needlessly_left_out: list[str] = field(default_factory=list)
+
+
+@cache
+def replayed(row: Row, loops: tuple[Loop, ...]) -> Outcome:
+    """What comes of the loops of a wire, replayed once."""
+    with Player() as player:
+        return outcome_of(row, loops, player)
+
+
+@cache
+def histories(row: Row, loops: tuple[Loop, ...]) -> Outcome:
+    """What comes of the histories of a wire's requests, each sent once."""
+    with Player() as player:
+        return outcome_of_histories(row, loops, player)
 
 
 def outcome_of(row: Row, loops: Sequence[Loop], player: Player) -> Outcome:
