@@ -1,4 +1,6 @@
-"""langchain-tests' standard suites for every preset over real HTTP: without tools of its own, with one never called, with one called first.
+"""langchain-tests' standard suites for every preset and for Azure over real HTTP.
+
+Without tools of its own, with one never called, with one called first.
 
 Each vendor's server (vendor_server.py) is as strict as the vendor and decides from tools, tool choice, schemas and messages. The classes
 are made from the table of vendors: one factory in place of a file for each.
@@ -16,6 +18,7 @@ from langchain_core.tools import tool
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
+from langchain_autotools import AzureChatOpenAI
 from tests.support.http_server import Exchange
 from tests.support.script import Turn
 from tests.support.vendor_server import SemanticVendor, VendorServer
@@ -55,6 +58,7 @@ class Listening(SemanticVendor):
 class Unit(ChatModelUnitTests):
     vendor: ClassVar[Vendor]
     own_tools: ClassVar[list[Any]] = []
+    more: ClassVar[dict[str, Any]] = {}
 
     @property
     def chat_model_class(self) -> type[Any]:
@@ -64,12 +68,12 @@ class Unit(ChatModelUnitTests):
     @property
     def chat_model_params(self) -> dict[str, Any]:
         """How to construct it."""
-        return {"model": "some-model", "tools": self.own_tools, "api_key": "key"}
+        return {"model": "some-model", "tools": self.own_tools, "api_key": "key", **self.more}
 
     @property
     def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
         """Environment variables, constructor arguments, and the attributes they give."""
-        return {self.vendor.key: "secret"}, {"model": "some-model"}, {"openai_api_key": "secret"}
+        return {self.vendor.key: "secret"}, {"model": "some-model", **self.more}, {"openai_api_key": "secret"}
 
 
 @pytest.fixture(scope="class")
@@ -77,7 +81,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[None]:
     """One server for a suite. Afterwards: no request was refused, and the model's own tool ran as often as it was called."""
     RAN.clear()
     mind = Listening(request.cls.vendor)
-    with VendorServer(request.cls.vendor, mind) as serving:
+    with request.cls.serve(request.cls.vendor, mind) as serving:
         request.cls.url = serving.url
         yield
         assert [rejection.message for rejection in serving.rejections] == []
@@ -89,6 +93,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[None]:
 class Suite(ChatModelIntegrationTests):
     vendor: ClassVar[Vendor]
     own_tools: ClassVar[list[Any]] = []
+    more: ClassVar[dict[str, Any]] = {}
+    serve: ClassVar[type[VendorServer]] = VendorServer
     url = ""
 
     @property
@@ -99,7 +105,7 @@ class Suite(ChatModelIntegrationTests):
     @property
     def chat_model_params(self) -> dict[str, Any]:
         """How to construct it."""
-        return {"model": "some-model", "api_key": "key", "base_url": self.url, "tools": self.own_tools}
+        return {"model": "some-model", "api_key": "key", "base_url": self.url, "tools": self.own_tools, **self.more}
 
     @property
     def supports_json_mode(self) -> bool:
@@ -114,7 +120,7 @@ class Suite(ChatModelIntegrationTests):
     @property
     def has_structured_output(self) -> bool:
         """Whether there is a method that the suite can count."""
-        return not self._two_turns or ("json_schema" in self.vendor.chat_model.preset.methods and self.vendor.json)
+        return not self._two_turns or self.vendor.has_schemas
 
     @property
     def _two_turns(self) -> bool:
@@ -134,13 +140,34 @@ class Suite(ChatModelIntegrationTests):
         return reduce(add, model.stream("The same again.")) if stream else model.invoke("The same again.")
 
 
+class AzureServer(VendorServer):
+    """Azure's place and key for the same wire."""
+
+    path = "/openai/deployments/mine/chat/completions"
+
+    @property
+    def url(self) -> str:
+        """The deployment's address."""
+        return f"{self.address}/openai/deployments/mine"
+
+    def check(self, exchange: Exchange) -> dict[str, Any]:
+        """The parsed body, if key and version are Azure's."""
+        exchange.headers["authorization"] = f"Bearer {exchange.headers['api-key']}"
+        assert exchange.path.endswith("?api-version=2025-04-01-preview")
+        return super().check(exchange)
+
+
+AZURE = Vendor("azure", AzureChatOpenAI, "AZURE_OPENAI_API_KEY")
+VERSION = {"api_version": "2025-04-01-preview"}
 OWN_TOOLS: dict[str, list[Any]] = {"Plain": [], "ToolNeverCalled": [archive_record], "ToolCalledFirst": [read_clock]}
 
-for one in VENDORS:
-    made = f"{one.chat_model.__name__}"
+for one in (*VENDORS, AZURE):
+    made, azure = one.chat_model.__name__, one is AZURE
     for words, own in OWN_TOOLS.items():
-        said = {"__module__": __name__, "vendor": one, "own_tools": own, "__doc__": f"{made}: {words}."}
-        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Suite,), said)
+        said = {"__module__": __name__, "__doc__": f"{made}: {words}.", "vendor": one, "own_tools": own}
+        place = {"serve": AzureServer, "more": VERSION} if azure else {}
+        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Suite,), {**said, **place})
     for words, own in (("Unit", []), ("UnitWithATool", [read_clock])):
-        said = {"__module__": __name__, "vendor": one, "own_tools": own, "__doc__": f"{made}: {words}."}
-        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Unit,), said)
+        said = {"__module__": __name__, "__doc__": f"{made}: {words}.", "vendor": one, "own_tools": own}
+        place = {"more": {**VERSION, "azure_endpoint": "http://127.0.0.1:9"}} if azure else {}
+        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Unit,), {**said, **place})
