@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tests.support.strict import Rejection
+from tests.support.strict_schema import check_schema, walk
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -36,6 +38,7 @@ _WRITTEN = {"thinking", "redacted_thinking", "server_tool_use"}
 _OF_ASSISTANT = {"text", "tool_use", *_WRITTEN, *(kind for kind in _KEYS if kind.endswith("_tool_result"))}
 _OF_USER = {"text", "image", "document", "tool_result", "search_result"}
 _OF_RESULT = {"text", "image", "document", "search_result"}
+_BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems", "uniqueItems"}
 _SOURCES = {"base64": {"media_type", "data"}, "url": {"url"}, "file": {"file_id"}, "text": {"media_type", "data"}, "content": {"content"}}
 _IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 
@@ -100,6 +103,8 @@ def _check_tools(request: Mapping[str, Any]) -> None:
             schema = tool.get("input_schema")
             need(isinstance(schema, dict), f"{where}.custom.input_schema: Input does not match the expected shape.")
             need(schema.get("type") == "object", f"{where}.custom.input_schema.type: Field required")
+            check_schema({"properties": {}, **schema}, False, partial(_no_schema, where))
+            _check_strict(tool, where)
             combined = {"anyOf", "oneOf", "allOf"} & schema.keys()
             need(not combined, f"{where}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level")
         need(bool(_NAME.fullmatch(tool.get("name", ""))), f"{where}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
@@ -114,6 +119,21 @@ def _check_tools(request: Mapping[str, Any]) -> None:
     allowed = {"type"} | ({"name"} if kind == "tool" else set()) | (set() if kind == "none" else {"disable_parallel_tool_use"})
     known(choice, allowed, f"tool_choice.{kind}")
     need(kind != "tool" or choice.get("name") in names, f"Tool '{choice.get('name')}' not found in provided tools")
+
+
+def _no_schema(where: str, reason: str) -> Rejection:
+    return Rejection(f"{where}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12. {reason}")
+
+
+def _check_strict(tool: Mapping[str, Any], where: str) -> None:
+    """What strict mode asks of a schema (the vendor's "JSON Schema limitations")."""
+    for place, part in walk(tool["input_schema"], ()) if tool.get("strict") else ():
+        if not isinstance(part, dict):
+            continue
+        closed = part.get("additionalProperties") is False or not (part.get("type") == "object" or "properties" in part)
+        need(closed, f"{where}.custom: For 'object' type, 'additionalProperties' must be explicitly set to false ({place})")
+        bounds = _BOUNDS & part.keys()
+        need(not bounds, f"{where}.custom: For '{part.get('type')}' type, properties {sorted(bounds)} are not supported")
 
 
 def _check_thinking(request: Mapping[str, Any]) -> None:

@@ -175,6 +175,19 @@ def test_tools_that_cannot_be_declared_are_told_when_they_are_bound() -> None:
         asked.bind_tools([get_temperature], tool_choice="get_temperatur")
 
 
+def test_strict_tools_are_in_the_vendors_dialect() -> None:
+    """Objects are closed, bounds are told in words; free keys and schemas that refer to themselves are refused when bound."""
+    asked = ChatAnthropic(model="m", api_key="k")
+    schema = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 1}, "y": {"type": "object", "properties": {}}}}
+    bound: Any = asked.bind_tools([{"name": "f", "input_schema": schema}], strict=True)
+    [declared] = bound.kwargs["tools"]
+    properties = declared["input_schema"]["properties"]
+    assert (declared["strict"], properties["x"]["description"], properties["y"]["additionalProperties"]) == (True, "{minimum: 1}", False)
+    for bad in ({"type": "object"}, {"$ref": "#"}):
+        with pytest.raises(ConfigurationError, match="strict mode cannot express"):
+            asked.bind_tools([{"title": "f", "type": "object", "properties": {"x": bad}}], strict=True)
+
+
 def test_parallel_calls_can_be_switched_off_for_every_turn() -> None:
     """`parallel_tool_calls=False` holds in every turn of a run, a forced choice in the first only."""
     with AnthropicServer([Turn(calls=[Call("get_temperature", {"city": "Paris"})]), Turn("21.")]) as server:
