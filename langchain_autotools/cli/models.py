@@ -39,6 +39,7 @@ class Provider:
 PROVIDERS: Mapping[str, Provider] = {
     "openai": Provider("langchain_autotools.providers.openai", "ChatOpenAI", ("OPENAI_API_KEY",), "gpt-5", {"stream_usage": True}),
     "anthropic": Provider("langchain_autotools.providers.anthropic", "ChatAnthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5"),
+    "ollama": Provider("langchain_autotools.providers.ollama", "ChatOllama", default_model="qwen3"),
     "local": Provider("langchain_autotools.providers.local", "ChatLocal"),
 }
 
