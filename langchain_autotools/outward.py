@@ -165,7 +165,7 @@ class RunOutput:
         """A turn's finished AI message: in its place, and the chunk that brings it."""
         self._generation = generation_id(message, self._position + len(self._handed_out))
         (self._message,) = number_messages(self._generation, [message])
-        self._separator_due = True
+        self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
         return self._message, self._bring(self._message)
 
     def result(self, message: ToolMessage, of: AIMessage, position: int) -> tuple[ToolMessage, AIMessageChunk]:
