@@ -155,7 +155,9 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
     """The request's `toolConfig`: what the caller gave, and the choice."""
     config = _camel_keys(_as_mapping(given))
     chosen = wire_choice(format_tool_choice(choice, tools))
-    return {**config, **({"functionCallingConfig": chosen} if chosen else {})}
+    if chosen:
+        config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **chosen}
+    return config
 
 
 def _mixes(tools: Sequence[Mapping[str, Any]]) -> bool:

@@ -200,6 +200,18 @@ async def test_a_filtered_reply_ends_the_run_as_refused(reason: str) -> None:
         assert (run["stop_reason"], message.response_metadata["finish_reason"], message.tool_calls) == ("refused", reason, [])
 
 
+@pytest.mark.parametrize(
+    ("reason", "runs"), [("STOP", True), (1, True), ("tool_calls", True), ("NEW_REASON", False), (99, False), (0, False)]
+)
+async def test_only_a_normal_end_lets_calls_run(reason: Any, runs: bool) -> None:
+    """Finish reasons come as words or numbers; one that is not known is no normal end."""
+    reply = event(call("get_temperature", {"city": "Rome"}, thoughtSignature=SIGNATURE))
+    reply["candidates"][0]["finishReason"] = reason
+    for message in await both([reply], reply):
+        assert len(message.tool_calls) == runs
+        assert message.response_metadata.get("native_finish_reason") == (None if reason in ("STOP", "tool_calls", 0) else reason)
+
+
 async def test_a_blocked_prompt_is_an_empty_refusal() -> None:
     """A reply without candidates says why in its metadata, and ends a run as refused."""
     blocked = {"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "No."}, "usageMetadata": {"promptTokenCount": 4}}
