@@ -161,3 +161,18 @@ async def test_a_server_that_is_silent(limit: dict[str, Any]) -> None:
     for way in WAYS if "timeout" in limit else ("stream", "astream"):
         with GoogleServer([Turn("Never.", holds={0: Gate()})]) as server, pytest.raises(ModelTimeoutError):
             await run_in(way, model(server, **limit), "x")
+
+
+@pytest.mark.parametrize("name", ["httpx", "httpx2"])
+async def test_clients_of_either_library(name: str) -> None:
+    """A client of one's own may be of either HTTP library; its errors are typed too."""
+    http = pytest.importorskip(name)
+    with http.Client() as client:
+        async with http.AsyncClient() as aclient:
+            clients = {"http_client": client, "http_async_client": aclient}
+            with GoogleServer([Turn("Hi.")] * 4) as server:
+                for way in WAYS:
+                    assert (await run_in(way, model(server, **clients), "x")).message.text == "Hi."
+            for way in WAYS:
+                with pytest.raises(ModelConnectionError, match="127.0.0.1"):
+                    await run_in(way, model(server, **clients), "x")
