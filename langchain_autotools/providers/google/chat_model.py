@@ -91,7 +91,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         older = is_older(model)
         name = plain_name(model)
         home = Home(origin_of(f"{endpoint.root}/{endpoint.model_path(model)}", name), name, signs=not older, media_in_responses=not older)
-        mapper: GenerateContentMapper = self._made.get((home, endpoint), lambda: GenerateContentMapper(home, endpoint.file_uri))
+        mapper: GenerateContentMapper = self._made.get(home, lambda: GenerateContentMapper(home))
         return mapper
 
     def _endpoint(self) -> Endpoint:
