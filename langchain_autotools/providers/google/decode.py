@@ -179,15 +179,13 @@ class GenerateContentDecoder:
     def _call(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
         call = part.get("functionCall") or {}
         before = None
-        if self._partial is not None:
+        if self._partial is not None and not call.get("name"):
             self._partial.feed(call.get("partialArgs") or ())
-            if call.get("willContinue") and not call.get("name"):
-                return None
-            before = self._end_partial(ended=not call.get("name"))
-            if not call.get("name"):
-                return before
+            return None if call.get("willContinue") else self._end_partial(ended=True)
+        if self._partial is not None:  # another call begins before the end of this one
+            before = self._end_partial(ended=False)
         if not call.get("name") and not call.get("args"):
-            return before
+            return None
         self._kind = None
         self._in_blocks = True
         self._number += 1

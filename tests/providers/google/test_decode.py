@@ -163,6 +163,13 @@ async def test_arguments_that_break_off_are_not_executable(length: int) -> None:
         assert [each.args for each in calls_of(message)] == [None]
 
 
+async def test_a_call_that_begins_inside_another_leaves_it_unfinished() -> None:
+    """Pieces belong to the call that was begun last; the one before was never ended and does not run."""
+    second = {"functionCall": {"name": "other", "partialArgs": [{"jsonPath": "$.a", "numberValue": 2}], "willContinue": True}}
+    for message in await both([event(PIECES[0]), event(PIECES[2]), event(second), event(PIECES[4]), event(reason="STOP")]):
+        assert [(each.name, each.args) for each in calls_of(message)] == [("plan", None), ("other", {"a": 2})]
+
+
 @pytest.mark.parametrize("path", ["$", "", "$[0]", "$.a..b", "$.a[x]", "$.a[99999999]", "a", "$.s.t"])
 def test_a_path_that_fits_nothing_refuses_the_call(path: str) -> None:
     """Paths that are none, or contradict each other, make the arguments unusable instead of something else."""
