@@ -91,7 +91,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         older = is_older(model)
         name = plain_name(model)
         home = Home(origin_of(f"{endpoint.root}/{endpoint.model_path(model)}", name), name, signs=not older, media_in_responses=not older)
-        mapper: GenerateContentMapper = self._made.get((home, endpoint), lambda: GenerateContentMapper(home, endpoint.file_uri))
+        mapper: GenerateContentMapper = self._made.get(home, lambda: GenerateContentMapper(home))
         return mapper
 
     def _endpoint(self) -> Endpoint:
@@ -160,7 +160,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     def with_structured_output(
         self,
         schema: Any = None,
-        method: Method = "json_schema",
+        method: Method | None = "json_schema",
         *,
         include_raw: bool = False,
         strict: bool | None = None,
@@ -186,6 +186,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
             ModelRefusalError: (when run) The model declined.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
+        method = method or "json_schema"
         if method not in ("json_schema", "function_calling", "json_mode"):
             raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
         if schema is None and method != "json_mode":

@@ -103,11 +103,17 @@ class GenerateContentDecoder:
         candidate = candidates[0]
         if candidate.keys() - _OF_EVERY_EVENT:
             self._metadata.update(of_candidate(candidate))
-            self._reason = finish_reason(candidate.get("finishReason")) or self._reason
+            self._ended(candidate.get("finishReason"))
         parts = (candidate.get("content") or {}).get("parts")
         if not parts:
             return None
         return self._part(parts[0]) if len(parts) == 1 else _with(*map(self._part, parts))
+
+    def _ended(self, said: Any) -> None:
+        reason = finish_reason(said)
+        self._reason = reason or self._reason
+        if reason and reason != said:
+            self._metadata["native_finish_reason"] = said
 
     def done(self) -> None:
         """Note the end marker of other wires, which some gateways add."""
@@ -173,15 +179,13 @@ class GenerateContentDecoder:
     def _call(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
         call = part.get("functionCall") or {}
         before = None
-        if self._partial is not None:
+        if self._partial is not None and not call.get("name"):
             self._partial.feed(call.get("partialArgs") or ())
-            if call.get("willContinue") and not call.get("name"):
-                return None
-            before = self._end_partial(ended=not call.get("name"))
-            if not call.get("name"):
-                return before
+            return None if call.get("willContinue") else self._end_partial(ended=True)
+        if self._partial is not None:  # another call begins before the end of this one
+            before = self._end_partial(ended=False)
         if not call.get("name") and not call.get("args"):
-            return before
+            return None
         self._kind = None
         self._in_blocks = True
         self._number += 1
@@ -200,7 +204,7 @@ class GenerateContentDecoder:
         """A whole call; what else came with it goes back with it."""
         call = part.get("functionCall") or {}
         self._calls.append(self._contents)
-        beside = {key: value for key, value in part.items() if key not in ("functionCall", "thought")}
+        beside = {key: value for key, value in part.items() if key != "functionCall" and value}
         within = {key: value for key, value in call.items() if key not in _CALL_KEYS and value}
         fragment = {
             "index": number,

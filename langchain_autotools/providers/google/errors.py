@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.exceptions import ModelError
+
 from ...errors import StreamError
 from ...streaming.wire import parse_json
 from .._errors import Family, hide_secrets, is_secret_header
@@ -101,14 +103,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class _NeverRaised(Exception):
-    """Stands where other vendors' SDKs raise: requests of this one do not go through its SDK."""
-
-
 def _http() -> Any:
-    """The HTTP library in the shape in which `_errors` knows SDKs."""
+    """The HTTP library in the shape in which `_errors` knows SDKs. What such an SDK would raise is made here, of our own classes."""
     client = type("DefaultHttpxClient", (library().Client,), {})
-    return SimpleNamespace(APIError=_NeverRaised, DefaultHttpxClient=client)
+    return SimpleNamespace(APIError=ModelError, DefaultHttpxClient=client)
 
 
 _FAMILY = Family(
@@ -151,8 +149,6 @@ def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exc
         message = body.decode("utf-8", "replace").strip()[:2000] or response.reason_phrase or "no reason given"
     error = _with_details(_FAMILY.status_error(message, response, said), inner)
     hide_secrets(error, list(secrets))
-    known: Any = error
-    known.details = known.body
     return error
 
 

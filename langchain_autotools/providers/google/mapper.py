@@ -1,7 +1,7 @@
 """The mapper of generateContent: LangChain's messages and tools on one side, the wire's JSON on the other."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage, ToolMessage
@@ -12,7 +12,7 @@ from .._memo import MessageMemo
 from .calls import CallId
 from .decode import GenerateContentDecoder, decode_body
 from .encode import Encoded, Home, MessageEncoder
-from .parts import PartEncoder, text_part
+from .parts import text_part
 from .tools import format_tool, format_tool_choice
 from .usage import usage_metadata
 
@@ -27,12 +27,11 @@ class GenerateContentMapper:
 
     Args:
         home: The endpoint and model that are asked.
-        file_uri: Gives the address of an uploaded file by its name or address.
     """
 
-    def __init__(self, home: Home | None = None, file_uri: Callable[[str], str] = str) -> None:
+    def __init__(self, home: Home | None = None) -> None:
         self.home = home or Home()
-        self._encoder = MessageEncoder(self.home, PartEncoder(file_uri))
+        self._encoder = MessageEncoder(self.home)
         self._memo: MessageMemo[Encoded] = MessageMemo()
 
     # ------------------------------------------------------------------------------------------ requests

@@ -163,6 +163,13 @@ async def test_arguments_that_break_off_are_not_executable(length: int) -> None:
         assert [each.args for each in calls_of(message)] == [None]
 
 
+async def test_a_call_that_begins_inside_another_leaves_it_unfinished() -> None:
+    """Pieces belong to the call that was begun last; the one before was never ended and does not run."""
+    second = {"functionCall": {"name": "other", "partialArgs": [{"jsonPath": "$.a", "numberValue": 2}], "willContinue": True}}
+    for message in await both([event(PIECES[0]), event(PIECES[2]), event(second), event(PIECES[4]), event(reason="STOP")]):
+        assert [(each.name, each.args) for each in calls_of(message)] == [("plan", None), ("other", {"a": 2})]
+
+
 @pytest.mark.parametrize("path", ["$", "", "$[0]", "$.a..b", "$.a[x]", "$.a[99999999]", "a", "$.s.t"])
 def test_a_path_that_fits_nothing_refuses_the_call(path: str) -> None:
     """Paths that are none, or contradict each other, make the arguments unusable instead of something else."""
@@ -198,6 +205,18 @@ async def test_a_filtered_reply_ends_the_run_as_refused(reason: str) -> None:
     for message in await both([event(*parts, reason=reason)], event(*parts, reason=reason), tools=[get_temperature]):
         run = message.response_metadata["autotools"]
         assert (run["stop_reason"], message.response_metadata["finish_reason"], message.tool_calls) == ("refused", reason, [])
+
+
+@pytest.mark.parametrize(
+    ("reason", "runs"), [("STOP", True), (1, True), ("tool_calls", True), ("NEW_REASON", False), (99, False), (0, False)]
+)
+async def test_only_a_normal_end_lets_calls_run(reason: Any, runs: bool) -> None:
+    """Finish reasons come as words or numbers; one that is not known is no normal end."""
+    reply = event(call("get_temperature", {"city": "Rome"}, thoughtSignature=SIGNATURE))
+    reply["candidates"][0]["finishReason"] = reason
+    for message in await both([reply], reply):
+        assert len(message.tool_calls) == runs
+        assert message.response_metadata.get("native_finish_reason") == (None if reason in ("STOP", "tool_calls", 0) else reason)
 
 
 async def test_a_blocked_prompt_is_an_empty_refusal() -> None:

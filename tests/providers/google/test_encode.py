@@ -23,7 +23,7 @@ OLDER = Home(signs=False, media_in_responses=False)
 
 def request(*messages: Any, home: Home | None = None, **params: Any) -> dict[str, Any]:
     """The request of these messages."""
-    mapper = GenerateContentMapper(home, lambda name: f"https://files.example/{name}")
+    mapper = GenerateContentMapper(home)
     return json.loads(mapper.encode_request(messages, params))  # type: ignore[no-any-return]
 
 
@@ -138,6 +138,18 @@ def test_a_partners_history_keeps_its_signatures() -> None:
     ]
 
 
+def test_what_another_vendor_keeps_is_left_out() -> None:
+    """Of an assistant's blocks those without their data, and another vendor's inner state, are left out; pictures stay."""
+    kept = [{"type": "text", "text": "Here."}, {"type": "image_generation_call", "id": "ig", "result": PIXEL}]
+    inner = [
+        {"type": "audio", "id": "a", "transcript": "x"},
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "thinking", "thinking": "Hm."},
+    ]
+    [_, said] = contents(HumanMessage("q"), AIMessage([*inner, *kept]))
+    assert said["parts"] == [{"text": "Here."}, {"inlineData": {"mimeType": "image/png", "data": PIXEL}}]
+
+
 def test_names_become_legal_on_both_sides() -> None:
     """A name that the wire refuses is changed alike on the call and its response."""
     sent = contents(HumanMessage("q"), asking(("a", "3 café/größe")), ToolMessage("1", tool_call_id="a"))
@@ -196,7 +208,7 @@ IMAGE = {"inlineData": {"mimeType": "image/png", "data": PIXEL}}
         ({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Hi"}}, {"text": "Hi"}),
         ({"type": "text-plain", "text": "Hi", "mime_type": "text/plain"}, {"text": "Hi"}),
         ({"type": "file", "base64": "SGk=", "mime_type": "text/csv"}, {"text": "Hi"}),
-        ({"type": "file", "file_id": "files/abc"}, {"fileData": {"fileUri": "https://files.example/files/abc"}}),
+        ({"type": "file", "file_id": "files/abc"}, {"fileData": {"fileUri": "https://generativelanguage.googleapis.com/v1beta/files/abc"}}),
         ({"inlineData": {"mimeType": "image/png", "data": PIXEL}}, IMAGE),
         ({"type": "search_result", "title": "T", "source": "s", "content": [{"type": "text", "text": "Found."}]}, {"text": "T\nFound."}),
     ],

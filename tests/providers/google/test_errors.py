@@ -70,6 +70,15 @@ async def test_errors_are_both_vendors(status: int, text: str, kind: type[ModelE
         assert text in str(error) and KEY not in f"{error!r} {error.details} {error.message}"
 
 
+async def test_a_key_in_a_streamed_error_is_hidden() -> None:
+    """An error inside a reply is held to the same: no key in it."""
+    said = b'data: {"error": {"code": 403, "message": "Key %s may not."}}\n\n' % KEY.encode()
+    for way in ("stream", "astream"):
+        with GoogleServer([Raw([said])]) as server, pytest.raises(ModelPermissionDeniedError, match=r"Key \*\*\* may not") as raised:
+            await run_in(way, model(server), "x")
+        assert KEY not in repr(vars(raised.value))
+
+
 def test_a_refused_key_is_an_authentication_error() -> None:
     """The vendor says 400 for a wrong key, and in the details what it means."""
     body = b'{"error": {"code": 400, "message": "API key not valid.", "details": [{"reason": "API_KEY_INVALID"}]}}'
@@ -152,3 +161,18 @@ async def test_a_server_that_is_silent(limit: dict[str, Any]) -> None:
     for way in WAYS if "timeout" in limit else ("stream", "astream"):
         with GoogleServer([Turn("Never.", holds={0: Gate()})]) as server, pytest.raises(ModelTimeoutError):
             await run_in(way, model(server, **limit), "x")
+
+
+@pytest.mark.parametrize("name", ["httpx", "httpx2"])
+async def test_clients_of_either_library(name: str) -> None:
+    """A client of one's own may be of either HTTP library; its errors are typed too."""
+    http = pytest.importorskip(name)
+    with http.Client() as client:
+        async with http.AsyncClient() as aclient:
+            clients = {"http_client": client, "http_async_client": aclient}
+            with GoogleServer([Turn("Hi.")] * 4) as server:
+                for way in WAYS:
+                    assert (await run_in(way, model(server, **clients), "x")).message.text == "Hi."
+            for way in WAYS:
+                with pytest.raises(ModelConnectionError, match="127.0.0.1"):
+                    await run_in(way, model(server, **clients), "x")

@@ -157,6 +157,8 @@ def test_the_vendors_own_tools(own: dict[str, Any]) -> None:
         plain.bind_tools([own]).invoke("Hi")
         plain.invoke("Hi", tools=[own])
     assert [request["tools"][-1] for request in server.requests] == [{"googleSearch": {}}] * 3
+    assert server.rejections == []  # beside functions the Gemini API wants a word more
+    assert [request.get("toolConfig") for request in server.requests] == [{"includeServerSideToolInvocations": True}, None, None]
 
 
 @pytest.mark.parametrize(
