@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .messages import calls_of, final_message, new_messages, run_usage, text_of
     from .mixin import ToolsAndMessagesMixin
     from .providers.anthropic import ChatAnthropic
+    from .providers.google import ChatGoogleGenerativeAI
     from .providers.local import ChatLocal
     from .providers.ollama import ChatOllama
     from .providers.openai import ChatOpenAI
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
     "ChatAnthropic",
+    "ChatGoogleGenerativeAI",
     "ChatLocal",
     "ChatOllama",
     "ChatOpenAI",
@@ -58,6 +60,7 @@ _HOMES = {
     "messages": ("calls_of", "final_message", "new_messages", "run_usage", "text_of"),
     "mixin": ("ToolsAndMessagesMixin",),
     "providers.anthropic": ("ChatAnthropic",),
+    "providers.google": ("ChatGoogleGenerativeAI",),
     "providers.local": ("ChatLocal",),
     "providers.ollama": ("ChatOllama",),
     "providers.openai": ("ChatOpenAI",),

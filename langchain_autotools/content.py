@@ -62,7 +62,18 @@ def _standard(chunk: AIMessageChunk) -> list[Any]:
     """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
     metadata = chunk.response_metadata
     of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
-    return list(chunk.content_blocks if of_vendor else chunk.content)
+    return _with_extras(chunk, list(chunk.content_blocks)) if of_vendor else list(chunk.content)
+
+
+def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
+    """Standard blocks with the `extras` of those that they were made of: core drops a few, and signatures stand there."""
+    if not isinstance(message.content, list):
+        return blocks
+    made = [block for block in blocks if block["type"] not in _CALLS]
+    for source, block in zip(message.content, made, strict=False) if len(made) == len(message.content) else ():
+        if isinstance(source, dict) and source.get("extras") and block["type"] != "non_standard":
+            block["extras"] = {**source["extras"], **(block.get("extras") or {})}
+    return blocks
 
 
 def _block(part: Any) -> dict[str, Any]:
@@ -78,7 +89,7 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     """
     own = message.response_metadata.get("output_version")
     if version == "v1":
-        blocks = [block for block in message.content_blocks if block["type"] not in _CALLS]
+        blocks = [block for block in _with_extras(message, list(message.content_blocks)) if block["type"] not in _CALLS]
         plain = [{key: value for key, value in block.items() if key != "index"} for block in blocks]
         calls = [{**call, "type": "tool_call"} for call in message.tool_calls]
         invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]

@@ -97,8 +97,11 @@ class ReplyReader:
                 self._decoder.done()
                 return
             event = parse_json(data)
+            if event.__class__ is list:  # a body that is all events at once
+                yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
+                continue
             if event.__class__ is not dict:
-                raise StreamError(f"an event of the reply is no JSON object: {data[:_SHOWN].decode('utf-8', 'replace')!r}")
+                event = _object(event, data)
             if name == "error" and "error" not in event:
                 event = {"error": event}
             chunk = feed(event)
@@ -107,6 +110,12 @@ class ReplyReader:
             elif self._decoder.ended:  # the wire's end marker is one of its events
                 break
         self.done = self._decoder.ended
+
+
+def _object(event: Any, data: bytes) -> dict[str, Any]:
+    if not isinstance(event, dict):
+        raise StreamError(f"an event of the reply is no JSON object: {data[:_SHOWN].decode('utf-8', 'replace')!r}")
+    return event
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:

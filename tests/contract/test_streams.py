@@ -94,11 +94,11 @@ async def test_the_run_message_and_its_parts_are_the_same_input(start: Start, ru
     ran = await run(first.model, QUESTION)
     bodies = []
     for middle in ([ran.message], ran.new):
-        talk = start([Turn("Yes.")], tools=[get_temperature])
-        await run(talk.model, [*QUESTION, *middle, HumanMessage("Really?")])
-        bodies.append(talk.server.exchanges[0].body)
+        first.server.extend([Turn("Yes.")])
+        await run(first.model, [*QUESTION, *middle, HumanMessage("Really?")])
+        bodies.append(first.server.exchanges[-1].body)
     assert bodies[0] == bodies[1]
-    assert talk.wire.messages(talk.server.exchanges[0]).startswith(talk.wire.messages(first.server.exchanges[1])[:-1])
+    assert first.wire.messages(first.server.exchanges[-1]).startswith(first.wire.messages(first.server.exchanges[1])[:-1])
 
 
 def by_question(wire: Wire, gates: dict[str, Gate] | None = None) -> Any:
