@@ -39,7 +39,7 @@ class Wire:
     messages: Callable[[Exchange], bytes]
     results: Callable[[Exchange], Results]
     question: Callable[[Exchange], str]
-    cannot: Mapping[str, str] = field(default_factory=dict)
+    cannot: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def raw_value(body: bytes, key: str) -> bytes:
