@@ -145,7 +145,8 @@ def _tagged(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
             kept += [replace(atom, value=text.strip())] if text.strip() else []
         else:
             kept.append(atom)
-    return kept, [atom for atom in theirs if not (_is_spoken(atom) and _is_thought(atom, said))]
+    ours, theirs = ([atom for atom in atoms if not (_is_spoken(atom) and _is_thought(atom, said))] for atoms in (kept, theirs))
+    return ours, theirs
 
 
 def _is_spoken(atom: Atom) -> bool:

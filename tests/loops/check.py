@@ -54,7 +54,7 @@ def _note(found: Outcome, loop: Loop, row: Row, player: Player) -> None:
     found.loops += 1
     try:
         replayed = replay(loop, row, player)
-        wrong = [*_wrong_texts(loop, replayed), *_wrong_requests(loop, row, replayed, found.needed)]
+        wrong = [*_wrong_texts(loop, replayed), *_wrong_requests(loop, row, replayed, found.needed), *_wrong_beginnings(loop, replayed)]
     except Exception as error:
         wrong = [repr(error)]
     if loop.id in LEFT_OUT:
@@ -86,6 +86,15 @@ def _wrong_requests(loop: Loop, row: Row, replayed: Replayed, needed: Counter[st
         declared = sorted(tool.name for tool in row.tools(replayed.bodies[number]))
         if wanted and declared != wanted:
             yield f"request {number}: declares {declared} instead of {wanted}"
+
+
+def _wrong_beginnings(loop: Loop, replayed: Replayed) -> Iterator[str]:
+    """Each request of a run begins with the one before it, unless the server keeps that."""
+    for run in replayed.runs:
+        for number in run[1:]:
+            before, after = replayed.ours[number - 1 : number + 1]
+            if after[: len(before)] != before and not loop.turns[number].request.get("previous_response_id"):
+                yield f"request {number} does not begin with the one before it"
 
 
 def said_before(loop: Loop, replayed: Replayed, number: int) -> Said:

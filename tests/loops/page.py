@@ -15,8 +15,9 @@ _HEAD = """# Recorded loops
 `tests/loops` replays every complete tool loop of the recorded traffic: a loopback server answers with the recorded bytes, tools return
 the recorded results, and each of our requests is compared with the one that the recorded client sent: the sequence of roles, texts, media,
 calls (name and arguments), results, reasoning and signatures, and which result answers which call; further the names of the declared tools,
-and that every id that the server gave goes back to it. Each loop must end with the recorded final text, and each turn on the way with its
-own. This page is made from the outcome (`python -m tests.loops`); a test compares.
+that every id that the server gave goes back to it, and that each request of a run begins with the one before it. Each loop must end with
+the recorded final text, and each turn on the way with its own. This page is made from the outcome (`python -m tests.loops`); a test
+compares.
 
 | wire | loops | requests | one run | several runs | turn by turn | left out |
 |---|---|---|---|---|---|---|
