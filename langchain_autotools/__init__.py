@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from .providers.cohere import ChatCohere
     from .providers.deepseek import ChatDeepSeek
     from .providers.fireworks import ChatFireworks
+    from .providers.google import ChatGoogleGenerativeAI
     from .providers.groq import ChatGroq
     from .providers.local import ChatLocal
     from .providers.mistralai import ChatMistralAI
+    from .providers.ollama import ChatOllama
     from .providers.openai import AzureChatOpenAI, ChatOpenAI
     from .providers.openrouter import ChatOpenRouter
     from .providers.registry import init_chat_model
@@ -34,9 +36,11 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ChatCohere",
     "ChatDeepSeek",
     "ChatFireworks",
+    "ChatGoogleGenerativeAI",
     "ChatGroq",
     "ChatLocal",
     "ChatMistralAI",
+    "ChatOllama",
     "ChatOpenAI",
     "ChatOpenRouter",
     "ChatTogether",
@@ -78,9 +82,11 @@ _HOMES = {
     "providers.cohere": ("ChatCohere",),
     "providers.deepseek": ("ChatDeepSeek",),
     "providers.fireworks": ("ChatFireworks",),
+    "providers.google": ("ChatGoogleGenerativeAI",),
     "providers.groq": ("ChatGroq",),
     "providers.local": ("ChatLocal",),
     "providers.mistralai": ("ChatMistralAI",),
+    "providers.ollama": ("ChatOllama",),
     "providers.openai": ("AzureChatOpenAI", "ChatOpenAI"),
     "providers.openrouter": ("ChatOpenRouter",),
     "providers.registry": ("init_chat_model",),

@@ -36,23 +36,44 @@ class BlockWriter:
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
             blocks += [block for block in map(_block, _standard(chunk)) if block["type"] not in _CALLS]
-        return blocks + [{**call, "type": "tool_call_chunk"} for call in chunk.tool_call_chunks]
+        return blocks + _call_blocks(chunk)
 
     def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
         """Fragments of text, or of one wire block, share a number; a call has its own."""
         kind = block["type"]
-        key = None if kind == "tool_call_chunk" else (kind, block.get("index"))
+        key = None if kind in _CALLS else (kind, block.get("index"))
         if key is None or key != self._open:
             self._index += 1
         self._open = key
         return {**block, "index": self._index}
 
 
+def _call_blocks(chunk: AIMessageChunk) -> list[dict[str, Any]]:
+    """The calls of a chunk. On the last chunk those that may run are whole: core makes them so only when chunks are added up, and a
+    turn that only calls may be one chunk."""
+    whole = {call["id"]: call for call in chunk.tool_calls} if chunk.chunk_position == "last" else {}
+    return [
+        {**whole[call["id"]], "type": "tool_call"} if call["id"] in whole else {**call, "type": "tool_call_chunk"}
+        for call in chunk.tool_call_chunks
+    ]
+
+
 def _standard(chunk: AIMessageChunk) -> list[Any]:
     """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
     metadata = chunk.response_metadata
     of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
-    return list(chunk.content_blocks if of_vendor else chunk.content)
+    return _with_extras(chunk, list(chunk.content_blocks)) if of_vendor else list(chunk.content)
+
+
+def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
+    """Standard blocks with the `extras` of those that they were made of: core drops a few, and signatures stand there."""
+    if not isinstance(message.content, list):
+        return blocks
+    made = [block for block in blocks if block["type"] not in _CALLS]
+    for source, block in zip(message.content, made, strict=False) if len(made) == len(message.content) else ():
+        if isinstance(source, dict) and source.get("extras") and block["type"] != "non_standard":
+            block["extras"] = {**source["extras"], **(block.get("extras") or {})}
+    return blocks
 
 
 def _block(part: Any) -> dict[str, Any]:
@@ -68,7 +89,7 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     """
     own = message.response_metadata.get("output_version")
     if version == "v1":
-        blocks = [block for block in message.content_blocks if block["type"] not in _CALLS]
+        blocks = [block for block in _with_extras(message, list(message.content_blocks)) if block["type"] not in _CALLS]
         plain = [{key: value for key, value in block.items() if key != "index"} for block in blocks]
         calls = [{**call, "type": "tool_call"} for call in message.tool_calls]
         invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]

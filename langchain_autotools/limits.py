@@ -11,7 +11,16 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from .errors import ConfigurationError
 
-__all__ = ["Limits", "OnLimit", "Progress", "StopReason"]
+__all__ = ["REFUSALS", "Limits", "OnLimit", "Progress", "StopReason"]
+
+REFUSALS = frozenset(
+    {
+        *("refusal", "refused", "content_filter", "content_filtered", "guardrail_intervened", "prompt_blocked", "model_armor"),
+        *("safety", "recitation", "blocklist", "prohibited_content", "spii"),
+        *("image_safety", "image_prohibited_content", "image_recitation"),
+    }
+)
+"""Finish reasons, in lower case, by which a model or its vendor refuses to go on (quirks T-04, T-05)."""
 
 StopReason = Literal[
     "complete",

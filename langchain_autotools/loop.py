@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .errors import LimitReachedError
-from .limits import Limits, Progress, StopReason
+from .limits import REFUSALS, Limits, Progress, StopReason
 from .messages import KEY, ToolCallRecord, calls_of
 
 __all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "tool_loop", "turn_calls"]
@@ -29,8 +29,6 @@ _REFUSED_CALL = "This call was denied and did not run."
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."
-
-_REFUSALS = frozenset({"refusal", "content_filter"})
 
 
 class ToolResult(Protocol):
@@ -182,7 +180,7 @@ class _Run:
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
         """The ends that do not depend on tool results."""
-        if blocked in _REFUSALS or message.additional_kwargs.get("refusal"):
+        if (blocked or "").lower() in REFUSALS or message.additional_kwargs.get("refusal"):
             return self._outcome("refused")
         return None if calls else self._outcome("complete")
 

@@ -73,13 +73,15 @@ class RunOutput:
     def _general(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> list[AIMessageChunk]:
         kept = {key: value for key, value in extra.items() if isinstance(value, str)}
         if isinstance(content, list):
-            content = [self._renumbered(block) for block in content if not _is_call(block)]
+            content = [block for block in content if not _is_call(block)]
         if not content and not kept:
             return []
         first = _first_text(content) if self._separator_due else 0
-        before = [self._made(content[:first], {}, metadata)] if first else []  # reasoning: the separator stands right before the text
+        before = [self._made(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
         chunk = self._made(content[first:], kept, metadata)
-        return [*before, *self._separated(chunk, text_of(chunk))]
+        separated = self._separated(chunk, text_of(chunk))
+        chunk.content = self._renumbered(chunk.content)  # after the separator: numbers stand in the order of the run
+        return [*before, *separated]
 
     def _made(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> AIMessageChunk:
         of_blocks = {}
@@ -111,8 +113,11 @@ class RunOutput:
         self._next_index += 1
         return self._next_index - 1
 
-    def _renumbered(self, block: Any) -> Any:
-        """The block with an index that no block of another turn has."""
+    def _renumbered(self, content: str | list[Any]) -> str | list[Any]:
+        """The content with indices that no block of another turn has."""
+        return [self._numbered(block) for block in content] if isinstance(content, list) else content
+
+    def _numbered(self, block: Any) -> Any:
         if not isinstance(block, dict):
             return block
         if "index" not in block:

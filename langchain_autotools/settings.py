@@ -13,6 +13,7 @@ from .turn import tool_name
 
 __all__ = ["RUN_KEYWORDS", "Toolbox", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
 
+_OF_FUNCTIONS = frozenset({"name", "title", "parameters", "function_declarations", "functionDeclarations"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
 RUN_KEYWORDS = _LIMITS | {"message_separator", "carry_messages", "on_executing", "on_executed", "resume"}
 """Keywords of one call that set a run and never reach the vendor."""
@@ -76,8 +77,10 @@ def _executor(model: Configured, tools: Any) -> ToolExecutor:
 
 
 def _is_builtin(tool: Any) -> bool:
-    """Whether a tool is one of the vendor's own, executed by the vendor."""
-    return isinstance(tool, Mapping) and "type" in tool and tool["type"] != "function" and "function" not in tool
+    """Whether a tool is one of the vendor's own, executed by the vendor: a dict that says its type, or else names no function."""
+    if not isinstance(tool, Mapping) or tool.get("type") == "function" or "function" in tool:
+        return False
+    return "type" in tool or not _OF_FUNCTIONS & tool.keys()
 
 
 def portable_tools(tools: Any) -> Any:

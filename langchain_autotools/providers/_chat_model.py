@@ -17,9 +17,10 @@ from pydantic import ConfigDict, Field
 from ..errors import ConfigurationError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
+from ..streaming.wire import SSEDecoder
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
-from ._reader import ReplyReader, read_body
+from ._reader import EventDecoder, ReplyReader, read_body
 from ._rescue import arescue, arescued, rescue, rescued
 
 __all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
@@ -48,6 +49,7 @@ class Exchange:
         body: The request's JSON.
         decoder: Makes a decoder for one streamed reply.
         decode_body: Reads a whole reply.
+        events: Makes what finds the events in a streamed reply's bytes.
         options: What the client needs besides: headers, query, timeout.
         path: Where it goes, below the base URL; "" for a vendor with one path.
         silence: Seconds that may pass between two events of the reply; None for any time.
@@ -60,6 +62,7 @@ class Exchange:
     body: bytes
     decoder: Callable[[], StreamDecoder]
     decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
+    events: Callable[[], EventDecoder] = SSEDecoder
     options: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
     silence: float | None = None
@@ -210,7 +213,8 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         return await self._asent(other)
 
     def _reader(self, exchange: Exchange, response: Response) -> ReplyReader:
-        return ReplyReader(exchange.decoder(), response.headers, silence=exchange.silence, keep_headers=self.include_response_headers)
+        decoder, events = exchange.decoder(), exchange.events()
+        return ReplyReader(decoder, response.headers, events=events, silence=exchange.silence, keep_headers=self.include_response_headers)
 
     # ------------------------------------------------------------------------------------------ whole replies
 

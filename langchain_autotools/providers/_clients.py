@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-__all__ = ["Clients", "http_library", "shared_async_client", "shared_client"]
+__all__ = ["Clients", "LoopPool", "http_library", "shared_async_client", "shared_client", "trusted"]
 
 _NO_LOOP = object()
 
@@ -70,7 +70,7 @@ atexit.register(_pools.close)
 
 
 @cache
-def _trusted(library: Any) -> Any:
+def trusted(library: Any) -> Any:
     """What makes certificates trusted; one for all pools, because reading them takes longer than a request."""
     return library.create_ssl_context()
 
@@ -82,22 +82,26 @@ def http_library(sdk: Any) -> Any:
 
 def shared_client(sdk: Any, proxy: str | None) -> Any:
     """The HTTP client for threads that all models of an SDK share, by proxy."""
-    return _pools.get((sdk.__name__, proxy), lambda: sdk.DefaultHttpxClient(proxy=proxy, verify=_trusted(http_library(sdk))))
+    return _pools.get((sdk.__name__, proxy), lambda: sdk.DefaultHttpxClient(proxy=proxy, verify=trusted(http_library(sdk))))
 
 
 def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEventLoop) -> Any:
     """The HTTP client that all models of an SDK share in an event loop, by proxy."""
-    return _pools.get((sdk.__name__, proxy), lambda: _LoopPool(sdk, proxy), loop).client
+
+    def make() -> LoopPool:
+        return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=trusted(http_library(sdk))))
+
+    return _pools.get((sdk.__name__, proxy), make, loop).client
 
 
-class _LoopPool:
+class LoopPool:
     """A connection pool of one event loop. It is closed when the loop ends, and when nobody holds it any more.
 
     A suspended asynchronous generator does that: its loop closes it in `shutdown_asyncgens`, which `asyncio.run` calls at its end.
     """
 
-    def __init__(self, sdk: Any, proxy: str | None) -> None:
-        self.client = sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=_trusted(http_library(sdk)))
+    def __init__(self, client: Any) -> None:
+        self.client = client
         self._guard = self._closing(self.client)
         with suppress(StopIteration):  # it comes to its `yield` without waiting for anything
             self._guard.__anext__().send(None)

@@ -86,7 +86,7 @@ class Family:
         if isinstance(error, sdk.APIConnectionError):
             return self._disconnected(error.__cause__ or error, error.request)
         if isinstance(error, sdk.APIStatusError):
-            return self._status_error(_worded(error), error.response, error.body)
+            return self.status_error(_worded(error), error.response, error.body)
         return same
 
     def _timed_out(self, error: Any) -> Exception:
@@ -109,7 +109,14 @@ class Family:
         except (AttributeError, RuntimeError):  # an HTTP library's error that was made without its request
             return http_library(self.sdk()).Request("POST", "http://unknown")
 
-    def _status_error(self, message: str, response: Any, body: Any) -> Exception:
+    def status_error(self, message: str, response: Any, body: Any) -> Exception:
+        """The error that a response with an error status means.
+
+        Args:
+            message: What it says.
+            response: The HTTP library's response.
+            body: Its JSON.
+        """
         status = response.status_code
         labels = labels_of(body)
         name = self.by_status.get(status) or f"{self.prefix}{'APIError' if status >= 500 else 'StatusError'}"
@@ -153,7 +160,7 @@ class Family:
         library = http_library(self.sdk())
         request = library.Request("POST", "http://unknown")
         response = library.Response(status or self._status_of(body, message), request=request)
-        return self._status_error(message, response, {self.envelope: dict(body)} if self.envelope else dict(body))
+        return self.status_error(message, response, {self.envelope: dict(body)} if self.envelope else dict(body))
 
     def _status_of(self, body: Mapping[str, Any], message: str) -> int:
         for value in (body.get("code"), body.get("status"), body.get("type")):

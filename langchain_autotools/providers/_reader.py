@@ -2,18 +2,25 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from langchain_core.messages import AIMessageChunk
 
 from ..errors import StreamError
-from ..streaming.wire import SSEDecoder, parse_json
+from ..streaming.wire import SSEEvent, parse_json
 from ._mapper import StreamDecoder
 
-__all__ = ["ReplyReader", "read_body"]
+__all__ = ["EventDecoder", "ReplyReader", "read_body"]
 
 _DONE = b"[DONE]"
 _SHOWN = 200
+
+
+class EventDecoder(Protocol):
+    """Finds the events of a stream in its bytes (streaming/wire.py)."""
+
+    def feed(self, piece: bytes) -> list[SSEEvent]: ...
+    def flush(self) -> list[SSEEvent]: ...
 
 
 class ReplyReader:
@@ -22,6 +29,7 @@ class ReplyReader:
     Args:
         decoder: Reads the reply's events, in the vendor's terms.
         headers: The reply's headers.
+        events: Finds the events in the reply's bytes.
         silence: Seconds that may pass between two events, keep-alive comments apart; None for any time.
         keep_headers: Whether the last chunk says the headers in its `response_metadata`.
 
@@ -30,14 +38,20 @@ class ReplyReader:
     """
 
     def __init__(
-        self, decoder: StreamDecoder, headers: Mapping[str, str], *, silence: float | None = None, keep_headers: bool = False
+        self,
+        decoder: StreamDecoder,
+        headers: Mapping[str, str],
+        *,
+        events: EventDecoder,
+        silence: float | None = None,
+        keep_headers: bool = False,
     ) -> None:
         self.done = False
         self._decoder = decoder
         self._headers = headers
         self._silence = silence
         self._keep_headers = keep_headers
-        self._events = SSEDecoder()
+        self._events = events
         self._head = b""
         self._begun = False
         self._last_event = time.monotonic()
@@ -83,8 +97,11 @@ class ReplyReader:
                 self._decoder.done()
                 return
             event = parse_json(data)
+            if event.__class__ is list:  # a body that is all events at once
+                yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
+                continue
             if event.__class__ is not dict:
-                raise StreamError(f"an event of the reply is no JSON object: {data[:_SHOWN].decode('utf-8', 'replace')!r}")
+                event = _object(event, data)
             if name == "error" and "error" not in event:
                 event = {"error": event}
             chunk = feed(event)
@@ -93,6 +110,12 @@ class ReplyReader:
             elif self._decoder.ended:  # the wire's end marker is one of its events
                 break
         self.done = self._decoder.ended
+
+
+def _object(event: Any, data: bytes) -> dict[str, Any]:
+    if not isinstance(event, dict):
+        raise StreamError(f"an event of the reply is no JSON object: {data[:_SHOWN].decode('utf-8', 'replace')!r}")
+    return event
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:

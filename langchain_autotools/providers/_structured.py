@@ -17,6 +17,7 @@ from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
+from ..limits import REFUSALS
 from ..messages import final_message, text_of
 from ._refusal import ModelRefusalError
 
@@ -28,6 +29,7 @@ _CUT = {
     "max_tokens": _AT_ITS_LIMIT,
     "model_context_window_exceeded": "the reply filled the model's context before it was complete: send less",
     "incomplete": "the reply broke off before it was complete",
+    "continuation": "the reply is to be continued: it is not complete",
 }
 _FENCED = re.compile(r"\A```(?:json)?\s*\n(?P<body>.*?)\n?\s*```\Z", re.DOTALL | re.IGNORECASE)
 
@@ -84,7 +86,7 @@ def _check(message: BaseMessage) -> None:
     refusal = message.additional_kwargs.get("refusal")
     if refusal:
         raise ModelRefusalError(str(refusal), raw_message=message)
-    if reason in ("content_filter", "refusal"):
+    if reason in REFUSALS:
         raise ModelRefusalError(f"the reply ended with the finish reason {reason!r}", raw_message=message)
     if reason in _CUT:
         raise OutputParserException(_CUT[reason], llm_output=text_of(message))

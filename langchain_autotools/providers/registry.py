@@ -61,6 +61,11 @@ PROVIDERS: Mapping[str, Provider] = {
         settings={"stream_usage": True},
     ),
     "anthropic": Provider("anthropic", "ChatAnthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5", prefixes=("claude",)),
+    "google_genai": Provider(
+        "google", "ChatGoogleGenerativeAI", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-3-flash-preview", ("gemini",), also=("google",)
+    ),
+    "google_vertexai": Provider("google", "ChatGoogleGenerativeAI", arguments={"vertexai": True}, default_model="gemini-3-flash-preview"),
+    "ollama": Provider("ollama", "ChatOllama", default_model="qwen3"),
     "azure_openai": Provider("openai", "AzureChatOpenAI", ("AZURE_OPENAI_API_KEY",), "gpt-5", also=("azure",)),
     "mistralai": Provider(
         "mistralai", "ChatMistralAI", ("MISTRAL_API_KEY",), "mistral-small-latest", ("mistral", "mixtral"), also=("mistral",)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
+from ..limits import REFUSALS
 from ..messages import KEY
 from .json_text import strict_json
 from .tool_calls import AssembledCall, ToolCallAssembler
@@ -24,10 +25,11 @@ and however often chunks are summed. ("!" alone works too, but in time that grow
 BLOCKING: Final = frozenset(
     {
         *("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"),
-        *("content_filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii", "guardrail_intervened"),
-        *("refusal", "refused", "error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort"),
+        *REFUSALS,
+        *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
         *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
         "tool_use_failed",
+        *("malformed_response", "missing_thought_signature", "escalation", "pup_limited_disabled", "image_other", "no_image"),
     }
 )
 """Finish reasons, in lower case, after which no call of the turn may run (quirks T-03, T-04, E-08)."""

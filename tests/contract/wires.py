@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from langchain_autotools import ChatAnthropic, ChatOpenAI
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
 from tests.support.anthropic_server import AnthropicServer
+from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
+from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
 from tests.support.scripted_server import Script, ScriptedServer
@@ -111,6 +113,33 @@ def _anthropic_question(exchange: Exchange) -> str:
     return next(text for text in map(_openai_text, reversed(users)) if text)
 
 
+def _ollama_model(server: OllamaServer, **more: Any) -> ChatOllama:
+    return ChatOllama(**{"model": "any", "base_url": server.url, "max_retries": 0, **more})
+
+
+def _google_model(server: GoogleServer, **more: Any) -> ChatGoogleGenerativeAI:
+    return ChatGoogleGenerativeAI(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, **more})
+
+
+def _google_results(exchange: Exchange) -> Results:
+    contents = exchange.json["contents"]
+    place = next((place for place in reversed(range(len(contents))) if "functionResponse" in contents[place]["parts"][0]), None)
+    if place is None or any(content["role"] == "model" for content in contents[place:]):
+        return []
+    responses = [part["functionResponse"] for part in contents[place]["parts"]]
+    return [(response.get("id", ""), _google_said(response["response"])) for response in responses]
+
+
+def _google_said(response: Mapping[str, Any]) -> str:
+    return str(response["result"]) if response.keys() == {"result"} else json.dumps(response, ensure_ascii=False)
+
+
+def _google_question(exchange: Exchange) -> str:
+    users = [content for content in exchange.json["contents"] if content["role"] == "user"]
+    texts = ("".join(part.get("text", "") for part in content["parts"]) for content in reversed(users))
+    return next(text for text in texts if text)
+
+
 WIRES = (
     Wire(
         name="openai-chat",
@@ -135,6 +164,22 @@ WIRES = (
         messages=lambda exchange: raw_value(exchange.body, "messages"),
         results=_anthropic_results,
         question=_anthropic_question,
+    ),
+    Wire(
+        name="ollama",
+        serve=OllamaServer,
+        model=_ollama_model,
+        messages=lambda exchange: raw_value(exchange.body, "messages"),
+        results=_openai_results,
+        question=_openai_question,
+    ),
+    Wire(
+        name="google",
+        serve=GoogleServer,
+        model=_google_model,
+        messages=lambda exchange: raw_value(exchange.body, "contents"),
+        results=_google_results,
+        question=_google_question,
     ),
 )
 

@@ -11,16 +11,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from .._order import CALLS
 from .blocks import Part, part_of, text_part
 
-__all__ = ["CALLS", "spoken"]
+__all__ = ["spoken"]
 
 _logger = logging.getLogger("langchain_autotools")
-
-CALLS = frozenset(
-    {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "function_call", "custom_tool_call"}
-)
-"""Blocks that are calls: these stand in the message's `tool_calls`."""
 
 _SERVER_ENDINGS = ("_tool_use", "_tool_result")
 _OPAQUE = frozenset({"redacted_thinking", "fallback", "compaction", "container_upload"})

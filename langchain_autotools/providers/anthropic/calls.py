@@ -66,7 +66,9 @@ def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> str:
 
 def _input(call: ToolCallRecord) -> str:
     """The arguments as the model wrote them where every server can read that, else the same object written anew."""
+    value = read_object(call.arguments)
+    if value is not None and (call.args is None or value == call.args):
+        return call.arguments
     if call.args is None:
         return dumps({_UNREADABLE: call.arguments}) if call.arguments.strip() else "{}"
-    value = read_object(call.arguments)
-    return call.arguments if value is not None and value == call.args else dumps(call.args)
+    return dumps(call.args)

@@ -13,7 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 from ...errors import UnsupportedFeatureError
 from ...messages import KEY, ToolCallRecord, calls_of
 from .._json import dumps, to_bytes
-from .assistant import CALLS, spoken
+from .._order import in_order
+from .assistant import spoken
 from .blocks import Part, part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids
 from .decode import PROVIDER
@@ -94,7 +95,7 @@ class MessageEncoder:
         sent = wire_ids(records, taken, place)
         bodies = [to_bytes(encode_call(call, one, at_home=at_home)) for call, one in zip(records, sent, strict=True)]
         blocks: list[bytes] = []
-        for item in _in_order(message, records):
+        for item in in_order(message, records):
             if isinstance(item, int):
                 blocks.append(bodies[item])
                 continue
@@ -118,38 +119,6 @@ class MessageEncoder:
 def _toolset(call: ToolCallRecord) -> str | None:
     toolset = call.extra.get("toolset_name")
     return toolset if isinstance(toolset, str) else None
-
-
-def _in_order(message: AIMessage, records: Sequence[ToolCallRecord]) -> list[str | Mapping[str, Any] | int]:
-    """The content blocks, and the calls by number, in the order in which they were written.
-
-    Where the calls stood is recorded where content followed them; else their own blocks in the content say it; else they come last.
-    """
-    content = [message.content] if isinstance(message.content, str) else message.content
-    said = [block for block in content if isinstance(block, str) or block.get("type") not in CALLS]
-    own = message.response_metadata.get(KEY)
-    before = own.get("before_calls") if isinstance(own, Mapping) else None
-    if not isinstance(before, list) or len(before) != len(records):
-        before = _places(content, records)
-    items: list[str | Mapping[str, Any] | int] = []
-    waiting = list(range(len(records)))
-    for position, block in enumerate(said):
-        while waiting and before[waiting[0]] <= position:
-            items.append(waiting.pop(0))
-        items.append(block)
-    return [*items, *waiting]
-
-
-def _places(content: Sequence[Any], records: Sequence[ToolCallRecord]) -> list[int]:
-    """How many blocks that are no calls stand before each call."""
-    places: dict[Any, int] = {}
-    count = 0
-    for block in content:
-        if isinstance(block, Mapping) and block.get("type") in CALLS:
-            places.setdefault(block.get("id"), count)
-        else:
-            count += 1
-    return [places.get(call.id, count) for call in records]
 
 
 # ---------------------------------------------------------------------------------------------- user and system

@@ -19,8 +19,9 @@ AnthropicTimeoutError               -               anthropic.APITimeoutError   
 ```
 """
 
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.exceptions import (
     ContextOverflowError,
@@ -139,4 +140,13 @@ def error_class(name: str) -> type[Any]:
     parents = _PARENTS[name]
     if name == "AnthropicOverloadedError" and hasattr(anthropic, "OverloadedError"):  # newer releases of the SDK have the very class
         parents = ("OverloadedError", *parents[1:])
-    return make_error_class(anthropic, name, parents, _PUBLIC_MODULE)
+    made = make_error_class(anthropic, name, parents, _PUBLIC_MODULE)
+    if issubclass(made, anthropic.APIStatusError) and "type" not in anthropic.APIStatusError.__annotations__:
+        cast(Any, made).type = property(_type)
+    return made
+
+
+def _type(error: Any) -> str | None:
+    """The vendor's word for the error, as newer releases of the SDK give it under `type`."""
+    inner = error.body.get("error") if isinstance(error.body, Mapping) else None
+    return inner.get("type") if isinstance(inner, Mapping) else None

@@ -18,7 +18,8 @@ Ids = tuple[tuple[str, str], ...]
 """The calls of a message in order: the id that LangChain knows, and the id that the wire is sent."""
 
 CUSTOM = "custom"
-"""Marks, among a call's extra keys, a call of a custom tool: its input is free text, not JSON."""
+"""True, among a call's extra keys, marks a call of a custom tool: its input is free text, not JSON. (Some servers send an empty object
+under this key with every call.)"""
 CUSTOM_ARGUMENT = "__arg1"
 """The argument that holds the input of a custom tool, as LangChain's single-input tools take it."""
 
@@ -54,7 +55,7 @@ def legal_name(name: str) -> str:
 
 def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> dict[str, Any]:
     """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
-    if at_home and call.extra.get(CUSTOM) and call.args is not None:
+    if at_home and call.extra.get(CUSTOM) is True and call.args is not None:
         custom = {"name": legal_name(call.name), "input": str(call.args.get(CUSTOM_ARGUMENT, ""))}
         return {"id": identifier, "type": CUSTOM, CUSTOM: custom}
     function = {"name": legal_name(call.name), "arguments": legal_arguments(call)}

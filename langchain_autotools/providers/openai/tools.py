@@ -51,6 +51,8 @@ def _is_builtin(tool: Mapping[str, Any]) -> bool:
     kind = tool.get("type")
     if not isinstance(kind, str) or kind in ("function", "object"):
         return False
+    if "parameters" in tool and "name" not in tool and "title" not in tool:
+        return True  # no function, which has a name: `tool_search` with `execution: "client"` takes parameters
     return not ({"input_schema", "properties", "parameters"} & tool.keys())
 
 

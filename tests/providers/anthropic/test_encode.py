@@ -120,6 +120,13 @@ def test_an_unreadable_call_goes_back_as_an_object() -> None:
     assert (part["name"], part["input"]) == ("f_g", {"INVALID_JSON": '{"q": [1'})
 
 
+def test_a_readable_call_that_did_not_run_goes_back_as_it_was() -> None:
+    """A call that was refused for how its turn ended, not for its arguments, keeps them as the model wrote them."""
+    call = {"name": "f", "args": '{"q":  1}', "id": "a", "error": "the turn was cut", "type": "invalid_tool_call"}
+    body = sent(*repair([HumanMessage("q"), AIMessage("", invalid_tool_calls=[call]), HumanMessage("?")]))
+    assert body["messages"][1]["content"][0]["input"] == {"q": 1}
+
+
 THOUGHT = {"type": "thinking", "thinking": "", "signature": "s", "index": 0}
 STANDARD = {"type": "reasoning", "reasoning": "", "extras": {"signature": "s"}}
 OTHERS: Any = [

@@ -179,6 +179,13 @@ def test_a_call_of_a_custom_tool_returns_as_one() -> None:
     assert sent(*history)[0]["tool_calls"][0]["function"] == {"name": "calc", "arguments": '{"__arg1":"4 + 4"}'}
 
 
+def test_an_empty_custom_beside_a_function_makes_no_custom_call() -> None:
+    """A server that fills in every field it knows sends `custom: {}` with a function's call, which goes back as a function's."""
+    history = turn({"id": "c", "name": "calc", "args": {"a": 1}, "arguments": '{"a":1}', "extra": {"custom": {"input": "", "name": ""}}})
+    call = sent(*history, origin=HOME)[0]["tool_calls"][0]
+    assert call == {"id": "c", "type": "function", "function": {"name": "calc", "arguments": '{"a":1}'}}
+
+
 _CALLS = st.lists(
     st.tuples(st.text(max_size=50), st.text(max_size=70), st.dictionaries(st.text(), st.floats() | st.text())), min_size=1, max_size=4
 )

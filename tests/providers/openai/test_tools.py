@@ -80,6 +80,7 @@ def test_strict_closes_the_schema(form: Any) -> None:
         {"type": "mcp", "server_label": "x", "name": "not a.name"},
         {"type": "custom", "custom": {"name": "calc", "format": {"type": "text"}}},
         {"type": "something_new", "x": 1},
+        {"type": "tool_search", "execution": "client", "description": "d", "parameters": {"type": "object", "properties": {}}},
     ],
     ids=lambda builtin: builtin["type"],
 )

@@ -214,7 +214,7 @@ class ItemEncoder:
 
 
 def _is_custom(call: ToolCallRecord) -> bool:
-    return bool(call.extra.get(CUSTOM)) and call.args is not None
+    return call.extra.get(CUSTOM) is True and call.args is not None
 
 
 def _unchanged(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:

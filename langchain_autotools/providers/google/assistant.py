@@ -1,0 +1,86 @@
+"""What an assistant said, as parts of a model's Content: text, and at home thoughts, signatures and what the server's tools did.
+
+Signatures go back on the very part that they came with, be it empty; parts that carry one are never joined (quirks G-03). Any other
+endpoint or model gets the text, and media that it can read; thoughts and what servers' tools did are left out.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from .parts import Part, PartEncoder, text_part
+
+__all__ = ["Speech"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_OUTCOMES: Mapping[Any, str] = {1: "OUTCOME_OK", 2: "OUTCOME_FAILED", 3: "OUTCOME_DEADLINE_EXCEEDED"}
+_TEXTS = frozenset({"text", "output_text", "refusal"})
+_MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "file_data", "media", "document"})
+_CODE_RESULT = "code_execution_result"
+
+
+class Speech:
+    """Encodes the content blocks of an assistant that are no calls.
+
+    Args:
+        parts: Encodes media.
+    """
+
+    def __init__(self, parts: PartEncoder) -> None:
+        self._parts = parts
+
+    def spoken(self, block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
+        """One block; None where it is not sent.
+
+        Args:
+            block: The block, of any vendor.
+            at_home: Whether it goes back to the endpoint and model that wrote it.
+        """
+        if isinstance(block, str):
+            return text_part(block) if block else None
+        kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
+        signature = _signature(block) if at_home else None
+        part = self._part(block, kind, at_home=at_home)
+        if part is None or (part == text_part("") and not signature):
+            return None
+        return {**part, "thoughtSignature": signature} if signature else part
+
+    def _part(self, block: Mapping[str, Any], kind: str, *, at_home: bool) -> Part | None:
+        if kind in _TEXTS:
+            return text_part(str(block.get("text") or block.get("refusal") or ""))
+        if kind in _MEDIA:
+            return self._parts.part_of(block)
+        if not at_home:
+            _logger.debug("not sent: an assistant's content block of type %r", kind)
+            return None
+        if kind in ("thinking", "reasoning"):
+            return {"text": block.get("thinking") or block.get("reasoning") or "", "thought": True}
+        if kind == "part":
+            return dict(block.get("part") or {})
+        if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+            return self.spoken(block["value"], at_home=True)
+        return _of_server(block, kind)
+
+
+def _signature(block: Mapping[str, Any]) -> str | None:
+    extras = block.get("extras")
+    signature = block.get("signature") or (extras.get("signature") if isinstance(extras, Mapping) else None)
+    return signature if isinstance(signature, str) else None
+
+
+def _of_server(block: Mapping[str, Any], kind: str) -> Part | None:
+    """Code that the server ran and what came of it, also in LangChain's standard form."""
+    identifier = {"id": block["id"]} if block.get("id") else {}
+    if kind == "executable_code":
+        return {"executableCode": {**identifier, "language": block.get("language"), "code": block.get("executable_code")}}
+    if kind == "server_tool_call" and block.get("name") == "code_interpreter":
+        arguments = block.get("args") or {}
+        return {"executableCode": {**identifier, "language": arguments.get("language"), "code": arguments.get("code")}}
+    extras = block.get("extras") if isinstance(block.get("extras"), Mapping) else {}
+    if kind == _CODE_RESULT or (kind == "server_tool_result" and (extras or {}).get("block_type") == _CODE_RESULT):
+        outcome = block.get("outcome") or (extras or {}).get("outcome")
+        output = block.get(_CODE_RESULT) if kind == _CODE_RESULT else block.get("output")
+        called = {"id": block["tool_call_id"]} if block.get("tool_call_id") else {}
+        return {"codeExecutionResult": {**called, "outcome": _OUTCOMES.get(outcome, outcome), "output": output}}
+    return None

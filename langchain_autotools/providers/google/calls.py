@@ -1,0 +1,96 @@
+"""Tool calls of a history, and their results, as the wire takes them back.
+
+Wire facts (quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike; a response
+is an object and repeats the call's name; newer models refuse a turn whose first call has no signature, unless it carries the word
+that the vendor names for calls of others. What the model wrote goes back as it wrote it, so that prompt caches hit.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...messages import ToolCallRecord
+from .._json import dumps, read_object
+from .tools import LEGAL_NAME
+
+__all__ = ["FOREIGN_SIGNATURE", "CallId", "encode_call", "is_readable", "legal_name", "response_of"]
+
+FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+"""What the vendor's documentation ("Thought signatures") has histories of other models say in the place of a signature."""
+
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_.:-]")
+_LONGEST_NAME = 64
+_UNREADABLE = "INVALID_JSON"
+_REFERENCE = "$ref"
+_NO_OUTPUT = "(no output)"
+_FAILED = "(failed without output)"
+
+
+class CallId(NamedTuple):
+    """A call of a message: the id that LangChain knows, the tool's name on the wire, and the id that the model sent, if any."""
+
+    known: str
+    name: str
+    sent: str | None = None
+
+
+def legal_name(name: str) -> str:
+    """The name itself where the wire takes it, else one like it."""
+    if LEGAL_NAME.fullmatch(name):
+        return name
+    legal = _ILLEGAL.sub("_", name)
+    return (legal if LEGAL_NAME.match(legal) else f"_{legal}")[:_LONGEST_NAME]
+
+
+def encode_call(call: ToolCallRecord, signature: str | None, *, at_home: bool) -> str:
+    """One call as the JSON of a part; what else came with it goes back only to where it came from.
+
+    Args:
+        call: The call.
+        signature: The signature to send where the call has none of its own.
+        at_home: Whether it goes back to the endpoint and model that made it.
+    """
+    beside = dict(call.extra.get("part") or {}) if at_home else {}
+    within = dict(call.extra.get("call") or {}) if at_home else {}
+    if not is_readable(call):
+        beside.pop("thoughtSignature", None)
+    if signature:
+        beside.setdefault("thoughtSignature", signature)
+    head = dumps({**within, "name": legal_name(call.name)})[:-1]
+    after = "," + dumps(beside)[1:-1] if beside else ""
+    return f'{{"functionCall":{head},"args":{_arguments(call)}}}{after}}}'
+
+
+def is_readable(call: ToolCallRecord) -> bool:
+    """Whether the call can go back with the arguments that it came with. A signature of one that cannot is not its any more."""
+    return call.args is not None or not call.arguments.strip() or read_object(call.arguments) is not None
+
+
+def _arguments(call: ToolCallRecord) -> str:
+    """The arguments as the model wrote them where every server can read that, else the same object written anew."""
+    value = read_object(call.arguments)
+    if value is not None and (call.args is None or value == call.args):
+        return call.arguments
+    if call.args is None:
+        return dumps({_UNREADABLE: call.arguments}) if call.arguments.strip() else "{}"
+    return dumps(call.args)
+
+
+def response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
+    """The texts of a result as the object that a response is.
+
+    A text that is an object stays one; but not where a key is `$ref`, which the server would take for a reference to media.
+    """
+    text = "\n".join(texts)
+    value = read_object(text) if text.lstrip().startswith("{") else None
+    if value and not _refers(value):
+        return value if not failed or "error" in value else {"error": value}
+    if not text.strip():
+        text = _FAILED if failed else _NO_OUTPUT
+    return {"error" if failed else "result": text}
+
+
+def _refers(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return _REFERENCE in value or any(map(_refers, value.values()))
+    return isinstance(value, list) and any(map(_refers, value))

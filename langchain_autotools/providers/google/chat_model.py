@@ -1,0 +1,290 @@
+"""`ChatGoogleGenerativeAI`: Google's Gemini API and Vertex AI, with tools that run."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, Self, cast
+
+from langchain_core.language_models import LanguageModelInput, ModelProfile
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr, SecretStr, model_validator
+
+from ...errors import ConfigurationError
+from .._chat_model import ErrorTable, Exchange, Response
+from .._clients import Clients
+from .._errors import secret_values
+from .._http import ClientArguments
+from .._origin import origin_of, public_url
+from .._structured import call_parser, json_parser, structured
+from .._timeouts import read_timeout
+from .._tokens import estimate, messages_tokens
+from .._version import DISTRIBUTION, installed_version
+from .client import ClientSettings, apost, post
+from .credentials import AccessTokens
+from .encode import Home
+from .endpoint import Endpoint
+from .errors import error_table, is_secret_header
+from .mapper import GenerateContentMapper
+from .parameters import GoogleParameters
+from .profiles import is_older, plain_name, profile_of
+from .request import default_params, may_hold_blocks, request_options, request_params
+from .structured import reply_schema
+from .tools import flat_tools, format_tool, format_tool_choice
+
+__all__ = ["ChatGoogleGenerativeAI"]
+
+Method = Literal["json_schema", "function_calling", "json_mode"]
+
+
+class ChatGoogleGenerativeAI(GoogleParameters):
+    """Google's chat models, on the Gemini API or Vertex AI, with tools that run.
+
+    ```python
+    model = ChatGoogleGenerativeAI(model="gemini-3.5-flash", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The constructor's names are those of langchain-google-genai's `ChatGoogleGenerativeAI`; an unknown one is an error. The HTTP client
+    is made at the first request; google-genai is imported for its errors alone, when there is one.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work.
+    """
+
+    _made: Clients = PrivateAttr(default_factory=Clients)
+
+    @model_validator(mode="after")
+    def _set_autotools_google_version(self) -> Self:
+        version = installed_version()
+        if version:
+            self._add_version(DISTRIBUTION, version)
+        return self
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        params = request_params(self, stop, kwargs)
+        name = str(params.pop("model"))
+        mapper = self._mapper(name)
+        blocks = may_hold_blocks(params)
+        return Exchange(
+            body=mapper.encode_request(messages, params),
+            decoder=partial(mapper.stream_decoder, blocks=blocks),
+            decode_body=partial(mapper.decode_body, blocks=blocks),
+            options=request_options(self, name, kwargs, stream=stream),
+            silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.timeout),
+            secrets=tuple(self._secrets()),
+        )
+
+    def _mapper(self, model: str) -> GenerateContentMapper:
+        """The mapper for a model, kept: it remembers the messages that it has encoded."""
+        endpoint = self._endpoint()
+        older = is_older(model)
+        name = plain_name(model)
+        home = Home(origin_of(f"{endpoint.root}/{endpoint.model_path(model)}", name), name, signs=not older, media_in_responses=not older)
+        mapper: GenerateContentMapper = self._made.get((home, endpoint), lambda: GenerateContentMapper(home, endpoint.file_uri))
+        return mapper
+
+    def _endpoint(self) -> Endpoint:
+        return Endpoint(bool(self.vertexai), self.base_url, self.api_version, self.project, self.location)
+
+    def _client_settings(self) -> ClientSettings:
+        with_tokens = self.vertexai and self.google_api_key is None
+        return ClientSettings(
+            endpoint=self._endpoint(),
+            api_key=self.google_api_key,
+            tokens=self._made.get(("tokens", self.credentials), lambda: AccessTokens(self.credentials)) if with_tokens else None,
+            headers=tuple((self.additional_headers or {}).items()),
+            arguments=ClientArguments(self.client_args),
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+        )
+
+    def _open(self, exchange: Exchange) -> Response:
+        response: Response = post(self._client_settings(), exchange.body, exchange.options)
+        return response
+
+    async def _aopen(self, exchange: Exchange) -> Response:
+        response: Response = await apost(self._client_settings(), exchange.body, exchange.options)
+        return response
+
+    def _error_table(self, exchange: Exchange) -> ErrorTable:
+        return error_table(exchange.secrets)
+
+    # ------------------------------------------------------------------------------------------ tools and output
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool as a request declares it; a tool of the vendor's own (`{"google_search": {}}`) under its name as type."""
+        return format_tool(tool, strict=strict)
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice, made plain: from `auto`, `none`, `any`, True, names of tools, or the vendor's own form."""
+        return format_tool_choice(choice, tools)
+
+    def bind_tools(
+        self,
+        tools: Sequence[Any],
+        tool_config: Any = None,
+        *,
+        tool_choice: Any = None,
+        strict: bool | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Declare tools without executing them: their calls are left to the caller.
+
+        Args:
+            tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, dicts in the form of Google, OpenAI or Anthropic, or tools of
+                the vendor's own (`{"google_search": {}}`).
+            tool_config: The wire's `toolConfig`, for what the choice does not say.
+            tool_choice: `auto`, `any`, `none`, a tool's name or several, True (some tool), or the wire's own form.
+            strict: Accepted for LangChain's sake; the vendor has no such switch for one tool.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: A tool cannot be declared, or the choice names none.
+        """
+        formatted = [self.format_tool(tool, strict=strict) for tool in flat_tools(tools)]
+        choice = self.format_tool_choice(tool_choice, formatted)
+        said = {"tool_choice": choice, "tool_config": tool_config}
+        return self.bind(tools=formatted, **{name: value for name, value in said.items() if value}, **kwargs)
+
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        method: Method = "json_schema",
+        *,
+        include_raw: bool = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]:
+        """A runnable that returns output of a schema: an object of a pydantic class, else a dict.
+
+        With constructor tools the output is that of the last turn. An incomplete reply is an error, never half an object.
+
+        Args:
+            schema: A pydantic class, a TypedDict, or a JSON schema. May be left out with `json_mode`.
+            method: `json_schema` (the vendor holds the model to the schema), `function_calling` (the schema is a tool that must be
+                called), or `json_mode` (some JSON; with a schema the same as `json_schema`). Models before Gemini 3 that have tools are
+                asked by `function_calling`: they take no schema beside tools.
+            include_raw: Return `{"raw": message, "parsed": output or None, "parsing_error": error or None}`.
+            strict: Accepted for LangChain's sake; the vendor always holds the model to the schema.
+            tools: Tools to declare along with the schema (`json_schema` only); their calls are left to the caller.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: The arguments cannot work together.
+            ModelRefusalError: (when run) The model declined.
+            OutputParserException: (when run) The reply is incomplete or does not fit the schema.
+        """
+        if method not in ("json_schema", "function_calling", "json_mode"):
+            raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
+        if schema is None and method != "json_mode":
+            raise ConfigurationError(f"method={method!r} needs a schema")
+        if tools and method == "function_calling":
+            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+        if method == "function_calling" or (schema is not None and self.tools and is_older(self.model)):
+            return self._calling(schema, include_raw, kwargs)
+        asked: dict[str, Any] = {"response_mime_type": "application/json"}
+        if schema is not None:
+            json_schema = reply_schema(schema)
+            said = {"kwargs": {"method": method}, "schema": json_schema}
+            asked |= {"response_json_schema": json_schema, "ls_structured_output_format": said}
+        kwargs = {**asked, **kwargs}
+        model = self.bind_tools(tools, **kwargs) if tools else self.bind(**kwargs)
+        return structured(model, json_parser(schema), include_raw=include_raw)
+
+    def _calling(self, schema: Any, include_raw: bool, kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, Any]:
+        """The schema as a tool that the model must call."""
+        declared = format_tool(schema)
+        name = str(declared["name"])
+        said = {"kwargs": {"method": "function_calling"}, "schema": declared}
+        kwargs = {"tool_choice": name, "ls_structured_output_format": said, **kwargs}
+        return structured(self.bind_tools([schema], **kwargs), call_parser(schema, name), include_raw=include_raw)
+
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @property
+    def _llm_type(self) -> str:
+        return "chat-google-generative-ai"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
+        place = {name: getattr(self, name) for name in ("vertexai", "project", "location", "api_version", "output_version")}
+        about = {"base_url": public_url(self.base_url), **place}
+        return {**default_params(self), **{name: value for name, value in about.items() if value}}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = request_params(self, stop, kwargs)
+        generation = params.get("generationConfig") or {}
+        said = LangSmithParams(ls_provider="google_genai", ls_model_name=plain_name(str(params["model"])), ls_model_type="chat")
+        if isinstance(generation.get("temperature"), int | float):
+            said["ls_temperature"] = generation["temperature"]
+        if isinstance(generation.get("maxOutputTokens"), int):
+            said["ls_max_tokens"] = generation["maxOutputTokens"]
+        if generation.get("stopSequences"):
+            said["ls_stop"] = list(generation["stopSequences"])
+        return said
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        return cast("ModelProfile", profile_of(self.model)) or None
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """The fields that are secrets, by the environment variable to find each in."""
+        headers = [name for name in self.additional_headers or {} if is_secret_header(name)]
+        hidden = {f"additional_headers.{name}": re.sub(r"\W", "_", f"GOOGLE_HEADER_{name}").upper() for name in headers}
+        return {"google_api_key": "GOOGLE_API_KEY", **hidden}
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where the class is to be found, as traces name it."""
+        return ["langchain_autotools"]
+
+    # ------------------------------------------------------------------------------------------ tokens
+
+    def get_num_tokens(self, text: str) -> int:
+        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
+        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
+
+    def get_num_tokens_from_messages(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
+        **kwargs: Any,
+    ) -> int:
+        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
+        return messages_tokens(messages, [format_tool(tool) for tool in flat_tools(tools or ())], self.get_num_tokens)
+
+    # ------------------------------------------------------------------------------------------ secrets and copies
+
+    def _secrets(self) -> list[str]:
+        """Texts that must not stand in an error."""
+        key = [self.google_api_key.get_secret_value()] if self.google_api_key else []
+        proxy = (self.client_args or {}).get("proxy")
+        return [*key, *secret_values(self.additional_headers, proxy if isinstance(proxy, str) else None)]
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
+        state = super().__getstate__()
+        headers = {name: value for name, value in (self.additional_headers or {}).items() if not is_secret_header(name)}
+        hidden = dict.fromkeys(("google_api_key", "credentials", "client_args", "http_client", "http_async_client"))
+        fields = {**state["__dict__"], **hidden, "additional_headers": headers or None}
+        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        key = os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY")
+        if key and not (self.vertexai and (self.project or self.location)):
+            self.google_api_key = SecretStr(key)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """A copy that uses the same HTTP clients and credentials: they hold locks and connections, which cannot be copied."""
+        held = (self.http_client, self.http_async_client, self.credentials, self.client_args)
+        return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})

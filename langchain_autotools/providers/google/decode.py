@@ -1,0 +1,331 @@
+"""Replies of generateContent as raw chunks: streams, and whole bodies read as a stream of one event.
+
+Content is text as long as there has been nothing but text; where thinking, a signature or anything else comes, it is a list of
+blocks from then on, each numbered by `index`, in the shapes of LangChain's partner package, which its core translates to
+standard blocks. A part that carries a signature is a block of its own, so that it goes back as it came (quirks G-03).
+
+Wire facts (quirks G-01 to G-17): calls come whole, several in one event or one in each, with or without an id, and with `args`
+missing where there are none; or in pieces (`partial_args`). An empty call ends such pieces and is no call. What ends a reply is
+a `finishReason`; a connection may end without one.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn
+
+from langchain_core.messages import AIMessageChunk
+
+from ...errors import StreamError
+from ...messages import KEY
+from .._raw_chunk import raw_chunk
+from .metadata import CALL_FAILURES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake
+from .partial_args import PartialCall
+from .usage import usage_metadata
+
+__all__ = ["PROVIDER", "GenerateContentDecoder", "decode_body"]
+
+PROVIDER = "google_genai"
+"""The `model_provider` of replies, of both APIs: LangChain's core reads their blocks by it."""
+
+_SHOWN = 200
+_OF_EVERY_EVENT = frozenset({"content", "index"})
+_OUTCOMES = {"OUTCOME_OK": 1, "OUTCOME_FAILED": 2, "OUTCOME_DEADLINE_EXCEEDED": 3}
+_CALL_KEYS = frozenset({"name", "args", "partialArgs", "willContinue"})
+_NAME_IN_MESSAGE = re.compile(r"(?:default_api|functions|tools)[.:]\s*([A-Za-z_][\w.:-]*?)\s*\(|function:?\s+([A-Za-z_][\w.:-]*)")
+_NO_NAME = "malformed_function_call"
+
+
+def decode_body(body: Any, *, origin: str, blocks: bool) -> AIMessageChunk:
+    """A whole reply as one raw chunk, see `GenerateContentMapper.decode_body`."""
+    events = body if isinstance(body, list) else [body]
+    decoder = GenerateContentDecoder(origin=origin, blocks=blocks)
+    if not all(isinstance(event, Mapping) for event in events):
+        raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
+    chunks = [decoder.feed(event) for event in events]
+    return _joined([*(chunk for chunk in chunks if chunk is not None), decoder.finish()])
+
+
+class GenerateContentDecoder:
+    """Reads the events of one streamed reply.
+
+    Args:
+        origin: The endpoint and model that reply, kept with what is only theirs to read.
+        blocks: Whether content is a list of blocks from the start.
+
+    Attributes:
+        ended: Always false: nothing but the end of the body says that nothing follows.
+    """
+
+    ended = False
+
+    def __init__(self, *, origin: str = "", blocks: bool = False) -> None:
+        self._origin = origin
+        self._in_blocks = blocks
+        self._known = False
+        self._id: str | None = None
+        self._model: str | None = None
+        self._reason: str | None = None
+        self._metadata: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._kind: str | None = None
+        self._number = -1
+        self._contents = 0
+        self._opaque = False
+        self._calls: list[int] = []
+        self._partial: PartialCall | None = None
+
+    # ------------------------------------------------------------------------------------------ events
+
+    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        """Take one event; returns the text, thoughts, blocks and calls that it brings, or None.
+
+        Raises:
+            Exception: The event is an error; it is raised as the vendor's own.
+        """
+        if event.get("error"):
+            _raise(event["error"])
+        usage, candidates = event.get("usageMetadata"), event.get("candidates")
+        if usage:
+            self._usage.update(usage)
+            if "thoughtsTokenCount" in usage and not self._in_blocks:  # who thinks may sign any part
+                self._in_blocks, self._kind = True, None
+        self._id = self._id or event.get("responseId") or None
+        self._model = event.get("modelVersion") or self._model
+        self._known = self._known or candidates is not None or usage is not None or "promptFeedback" in event
+        if not candidates:
+            self._note(event)
+            return None
+        candidate = candidates[0]
+        if candidate.keys() - _OF_EVERY_EVENT:
+            self._metadata.update(of_candidate(candidate))
+            self._reason = finish_reason(candidate.get("finishReason")) or self._reason
+        parts = (candidate.get("content") or {}).get("parts")
+        if not parts:
+            return None
+        return self._part(parts[0]) if len(parts) == 1 else _with(*map(self._part, parts))
+
+    def done(self) -> None:
+        """Note the end marker of other wires, which some gateways add."""
+
+    def _note(self, event: Mapping[str, Any]) -> None:
+        said = of_reply(event)
+        self._metadata.update(said)
+        if (said.get("prompt_feedback") or {}).get("block_reason"):
+            self._reason = PROMPT_BLOCKED
+
+    # ------------------------------------------------------------------------------------------ parts
+
+    def _part(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
+        if "text" in part:
+            return self._thought(part) if part.get("thought") else self._text(part)
+        if "functionCall" in part:
+            return self._call(part)
+        read = next((read for key, read in self._READERS.items() if key in part), None)
+        block = read(part) if read is not None else None
+        if block is None:
+            block = {"type": "text", "text": ""} if not part.keys() - {"thoughtSignature"} else {"type": "part", "part": dict(part)}
+        return self._block(block, part)
+
+    def _text(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
+        text = part["text"] or ""
+        if len(part) > 1 and part.keys() - {"text", "thought"}:
+            return self._block({"type": "text", "text": text}, part)
+        if not text:
+            return None
+        if self._kind != "text":
+            self._kind = "text"
+            self._number += 1
+            self._contents += 1
+        return raw_chunk([{"type": "text", "text": text, "index": self._number}] if self._in_blocks else text, {}, self._id)
+
+    def _thought(self, part: Mapping[str, Any]) -> AIMessageChunk:
+        thinking = part["text"] or ""
+        if part.keys() - {"text", "thought"}:
+            return self._block({"type": "thinking", "thinking": thinking}, part)
+        if self._kind != "thinking":
+            self._kind = "thinking"
+            self._number += 1
+            self._contents += 1
+        return self._said({"type": "thinking", "thinking": thinking, "index": self._number})
+
+    def _block(self, block: dict[str, Any], part: Mapping[str, Any]) -> AIMessageChunk:
+        """A block of its own: no other joins it."""
+        self._kind = None
+        self._number += 1
+        self._contents += 1
+        signature = part.get("thoughtSignature")
+        if signature and block["type"] == "thinking":
+            block = {**block, "signature": signature}
+        elif signature and block["type"] != "part":
+            block = {**block, "extras": {**block.get("extras", {}), "signature": signature}}
+        return self._said({**block, "index": self._number})
+
+    def _said(self, block: dict[str, Any]) -> AIMessageChunk:
+        self._in_blocks = self._opaque = True
+        chunk = raw_chunk([block], {}, self._id)
+        chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}  # tells core how to read the block
+        return chunk
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def _call(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
+        call = part.get("functionCall") or {}
+        before = None
+        if self._partial is not None:
+            self._partial.feed(call.get("partialArgs") or ())
+            if call.get("willContinue") and not call.get("name"):
+                return None
+            before = self._end_partial(ended=not call.get("name"))
+            if not call.get("name"):
+                return before
+        if not call.get("name") and not call.get("args"):
+            return before
+        self._kind = None
+        self._in_blocks = True
+        self._number += 1
+        if call.get("willContinue") or call.get("partialArgs"):
+            self._partial = PartialCall(self._number, part)
+            self._partial.feed(call.get("partialArgs") or ())
+            return before if call.get("willContinue") else _with(before, self._end_partial(ended=True))
+        return _with(before, self._fragment(self._number, part, call.get("args")))
+
+    def _end_partial(self, *, ended: bool) -> AIMessageChunk:
+        call, self._partial = self._partial, None
+        assert call is not None
+        return self._fragment(call.number, call.part, call.arguments(ended=ended))
+
+    def _fragment(self, number: int, part: Mapping[str, Any], arguments: Any) -> AIMessageChunk:
+        """A whole call; what else came with it goes back with it."""
+        call = part.get("functionCall") or {}
+        self._calls.append(self._contents)
+        beside = {key: value for key, value in part.items() if key not in ("functionCall", "thought")}
+        within = {key: value for key, value in call.items() if key not in _CALL_KEYS and value}
+        fragment = {
+            "index": number,
+            "id": call.get("id"),
+            "function": {"name": call.get("name"), "arguments": {} if arguments is None else arguments},
+            "part": beside or None,
+            "call": within or None,
+        }
+        return raw_chunk("", {"tool_calls": [fragment]}, self._id)
+
+    def _failed_call(self) -> AIMessageChunk | None:
+        """The call that the model failed to write, as the server describes it: it will be answered with an error."""
+        if self._reason not in CALL_FAILURES or self._calls:
+            return None
+        message = str(self._metadata.get("finish_message") or self._reason)
+        named = _NAME_IN_MESSAGE.search(message)
+        name = (named[1] or named[2]) if named else _NO_NAME
+        self._number += 1
+        return self._fragment(self._number, {"functionCall": {"name": name}}, message)
+
+    # ------------------------------------------------------------------------------------------ other parts
+
+    @staticmethod
+    def _executable_code(part: Mapping[str, Any]) -> dict[str, Any]:
+        code = part["executableCode"] or {}
+        known = {"executable_code": code.get("code", ""), "language": code.get("language", "")}
+        return {"type": "executable_code", **known, **({"id": code["id"]} if code.get("id") else {})}
+
+    @staticmethod
+    def _code_result(part: Mapping[str, Any]) -> dict[str, Any]:
+        result = part["codeExecutionResult"] or {}
+        outcome = result.get("outcome", 1)
+        said = {"code_execution_result": result.get("output", ""), "outcome": _OUTCOMES.get(outcome, outcome)}
+        return {"type": "code_execution_result", **said, "tool_call_id": result.get("id") or ""}
+
+    @staticmethod
+    def _inline_data(part: Mapping[str, Any]) -> dict[str, Any] | None:
+        data = part["inlineData"] or {}
+        mime_type, value = str(data.get("mimeType") or ""), data.get("data") or ""
+        if mime_type.startswith("image/"):
+            return {"type": "image_url", "image_url": {"url": f"data:{mime_type};base64,{value}"}}
+        if mime_type.startswith(("audio/", "video/")):
+            return {"type": mime_type.partition("/")[0], "base64": value, "mime_type": mime_type}
+        return None
+
+    @staticmethod
+    def _file_data(part: Mapping[str, Any]) -> dict[str, Any]:
+        data = part["fileData"] or {}
+        return {"type": "file_data", **{snake(key): value for key, value in data.items()}}
+
+    _READERS: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any] | None]]] = {
+        "executableCode": _executable_code,
+        "codeExecutionResult": _code_result,
+        "inlineData": _inline_data,
+        "fileData": _file_data,
+    }
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def finish(self) -> AIMessageChunk:
+        """The last chunk: what is said once.
+
+        Raises:
+            StreamError: The stream held no event of this wire.
+        """
+        if not self._known:
+            raise StreamError("the reply held no events of generateContent")
+        rest = self._end_partial(ended=False) if self._partial is not None else None
+        chunk = _with(rest, self._failed_call()) or raw_chunk("", {}, self._id)
+        chunk.__dict__["response_metadata"] = self._last_metadata()
+        usage = usage_metadata(self._usage)
+        if usage is not None:
+            chunk.__dict__["usage_metadata"] = usage
+        return chunk
+
+    def _last_metadata(self) -> dict[str, Any]:
+        own: dict[str, Any] = {"origin": self._origin} if self._origin and (self._calls or self._opaque) else {}
+        if self._calls and self._calls[0] < self._contents:
+            own["before_calls"] = self._calls
+        known = {
+            "model_provider": PROVIDER,
+            "model_name": self._model,
+            "finish_reason": self._reason or "incomplete",
+            **self._metadata,
+            "service_tier": self._usage.get("serviceTier"),
+            "traffic_type": self._usage.get("trafficType"),
+        }
+        metadata = {key: value for key, value in known.items() if value is not None}
+        return {**metadata, KEY: own} if own else metadata
+
+
+def _with(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:
+    given = [chunk for chunk in chunks if chunk is not None]
+    return _joined(given) if given else None
+
+
+def _joined(chunks: list[AIMessageChunk]) -> AIMessageChunk:
+    """Several raw chunks as one. (Core's sum would also merge fragments of calls, which the assembler must see as they came.)"""
+    if len(chunks) == 1:
+        return chunks[0]
+    fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
+    joined = raw_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
+    for chunk in chunks:
+        joined.__dict__["response_metadata"] |= chunk.response_metadata
+        joined.__dict__["usage_metadata"] = chunk.usage_metadata or joined.usage_metadata
+    return joined
+
+
+def _contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
+    """The contents one after another; parts of one block become one."""
+    if all(isinstance(chunk.content, str) for chunk in chunks):
+        return "".join(str(chunk.content) for chunk in chunks)
+    parts: list[Any] = []
+    for chunk in chunks:
+        for part in [chunk.content] if isinstance(chunk.content, str) else chunk.content:
+            last = parts[-1] if parts else None
+            if isinstance(part, dict) and isinstance(last, dict) and part["index"] == last["index"]:
+                key = part["type"]
+                parts[-1] = {**last, key: last[key] + part[key]}
+            elif isinstance(part, str) and isinstance(last, str):
+                parts[-1] = last + part
+            elif part:
+                parts.append(part)
+    return parts
+
+
+def _raise(error: Any) -> NoReturn:
+    from .errors import error_from_body
+
+    raise error_from_body(error)

@@ -1,0 +1,207 @@
+"""Messages of any vendor as parts of Contents.
+
+Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one Content. The
+responses of a turn stand alone in a Content of their own, one for each call (quirks G-10).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
+
+from ...errors import UnsupportedFeatureError
+from ...messages import KEY, ToolCallRecord, calls_of
+from .._json import dumps, to_bytes
+from .._order import in_order
+from .assistant import Speech
+from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
+from .decode import PROVIDER
+from .parts import Part, PartEncoder
+
+__all__ = ["Encoded", "Home", "MessageEncoder"]
+
+Role = Literal["system", "user", "model"]
+
+_SIGNATURES = "__gemini_function_call_thought_signatures__"  # where langchain-google-genai keeps the signatures of calls, by call id
+_IN_RESPONSES = ("image/", "application/pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One message on the wire.
+
+    Attributes:
+        role: Whose Content it belongs to.
+        parts: Its parts, each as JSON.
+        responses: Responses to calls in it, each as JSON.
+        calls: Its calls.
+    """
+
+    role: Role
+    parts: tuple[bytes, ...] = ()
+    responses: tuple[bytes, ...] = ()
+    calls: tuple[CallId, ...] = ()
+
+
+@dataclass(frozen=True)
+class Home:
+    """The endpoint and model that are asked.
+
+    Attributes:
+        origin: A digest of both. What is opaque goes back only to the origin that it came from.
+        model: The model's name, for histories that other packages wrote: those name the model and no origin.
+        signs: Whether the model refuses calls without a signature.
+        media_in_responses: Whether a tool's response may hold media.
+    """
+
+    origin: str = ""
+    model: str = ""
+    signs: bool = True
+    media_in_responses: bool = True
+
+
+class MessageEncoder:
+    """Encodes one message at a time. It has no state of its own.
+
+    Args:
+        home: The endpoint and model that are asked.
+        parts: Encodes content blocks.
+    """
+
+    def __init__(self, home: Home, parts: PartEncoder) -> None:
+        self._home = home
+        self._parts = parts
+        self._speech = Speech(parts)
+
+    def encode(self, message: BaseMessage, ids: Sequence[CallId] = ()) -> Encoded:
+        """The message on the wire.
+
+        Args:
+            message: The message.
+            ids: The calls that this message may answer.
+
+        Raises:
+            UnsupportedFeatureError: The message has content that the wire cannot carry.
+        """
+        match message:
+            case AIMessage():
+                return self._assistant(message)
+            case ToolMessage():
+                call = _call_id(message.tool_call_id, ids, message.name)
+                response, media = self._response(call, message.content, message.status == "error")
+                return Encoded("user", media, (response,))
+            case HumanMessage():
+                return self._user(message, ids)
+            case SystemMessage():
+                return Encoded("system", self._encoded(_only_text(self._all(message.content))))
+            case FunctionMessage() | ChatMessage():
+                role: Role = "model" if getattr(message, "role", "") in ("assistant", "model") else "user"
+                return Encoded(role, self._encoded(self._all(message.content)))
+        raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
+
+    def _all(self, content: Any) -> list[Part]:
+        blocks = [content] if isinstance(content, str) else content
+        return [part for part in map(self._parts.part_of, blocks) if part is not None]
+
+    @staticmethod
+    def _encoded(parts: Sequence[Part]) -> tuple[bytes, ...]:
+        return tuple(to_bytes(dumps(part)) for part in parts)
+
+    # ------------------------------------------------------------------------------------------ assistant
+
+    def _assistant(self, message: AIMessage) -> Encoded:
+        at_home = self._is_home(message)
+        records = [_with_partner_signature(call, message) for call in calls_of(message)]
+        stand_in = FOREIGN_SIGNATURE if self._home.signs and not (at_home and any(map(_signature, records))) else None
+        parts: list[bytes] = []
+        for item in in_order(message, records):
+            if isinstance(item, int):
+                parts.append(to_bytes(encode_call(records[item], stand_in if item == 0 else None, at_home=at_home)))
+                continue
+            part = self._speech.spoken(item, at_home=at_home)
+            if part is not None:
+                parts.append(to_bytes(dumps(part)))
+        return Encoded("model", tuple(parts), calls=tuple(_sent(call, at_home) for call in records))
+
+    def _is_home(self, message: AIMessage) -> bool:
+        """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
+        metadata = message.response_metadata
+        own = metadata.get(KEY)
+        origin = own.get("origin") if isinstance(own, Mapping) else None
+        if origin is not None:
+            return bool(origin == self._home.origin)
+        model = metadata.get("model_name") or metadata.get("model")
+        return metadata.get("model_provider") == PROVIDER and (not model or str(model).startswith(self._home.model))
+
+    # ------------------------------------------------------------------------------------------ user
+
+    def _user(self, message: HumanMessage, ids: Sequence[CallId]) -> Encoded:
+        """A user message. It may hold results of tool calls among its blocks, in Anthropic's form."""
+        content = message.content
+        if isinstance(content, str):
+            return Encoded("user", self._encoded(self._all(content)))
+        responses: list[bytes] = []
+        late: list[bytes] = []
+        for block in filter(_is_result, content):
+            assert isinstance(block, dict)
+            call = _call_id(str(block.get("tool_use_id") or ""), ids, None)
+            response, media = self._response(call, block.get("content") or "", bool(block.get("is_error")))
+            responses.append(response)
+            late += media
+            ids = [known for known in ids if known is not call]
+        others = self._encoded(self._all([block for block in content if not _is_result(block)]))
+        return Encoded("user", (*late, *others), tuple(responses))
+
+    # ------------------------------------------------------------------------------------------ results
+
+    def _response(self, call: CallId, content: Any, failed: bool) -> tuple[bytes, tuple[bytes, ...]]:
+        """A result as its response, and the media that must follow the responses because they cannot stand in one."""
+        parts = [{"text": content}] if isinstance(content, str) else self._all(content)
+        texts = [part["text"] for part in parts if "text" in part]
+        media = [part for part in parts if "text" not in part]
+        inside = [part for part in media if self._home.media_in_responses and _fits_response(part)]
+        after = [part for part in media if part not in inside]
+        said = response_of(texts, failed=failed) if texts or not inside else {}
+        response: Part = {**({"id": call.sent} if call.sent else {}), "name": call.name, "response": said}
+        if inside:
+            response["parts"] = inside
+        return to_bytes(dumps({"functionResponse": response})), self._encoded(after)
+
+
+def _fits_response(part: Part) -> bool:
+    data = part.get("inlineData") or part.get("fileData") or {}
+    return str(data.get("mimeType") or "").startswith(_IN_RESPONSES)
+
+
+def _only_text(parts: list[Part]) -> list[Part]:
+    other = next((part for part in parts if "text" not in part), None)
+    if other is not None:
+        raise UnsupportedFeatureError(f"{next(iter(other))!r} cannot be sent in a system message: it takes text only")
+    return parts
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "tool_result"
+
+
+def _call_id(identifier: str, ids: Sequence[CallId], name: str | None) -> CallId:
+    return next((call for call in ids if call.known == identifier), None) or CallId(identifier, legal_name(name or "unknown"))
+
+
+def _sent(call: ToolCallRecord, at_home: bool) -> CallId:
+    identifier = (call.extra.get("call") or {}).get("id") if at_home else None
+    return CallId(call.id, legal_name(call.name), identifier)
+
+
+def _signature(call: ToolCallRecord) -> Any:
+    return (call.extra.get("part") or {}).get("thoughtSignature") if is_readable(call) else None
+
+
+def _with_partner_signature(call: ToolCallRecord, message: AIMessage) -> ToolCallRecord:
+    """The call with the signature that langchain-google-genai keeps elsewhere."""
+    signatures = message.additional_kwargs.get(_SIGNATURES)
+    signature = signatures.get(call.id) if isinstance(signatures, Mapping) else None
+    if not signature or _signature(call):
+        return call
+    return ToolCallRecord(call.id, call.name, call.arguments, call.args, call.why, call.wire_id, {"part": {"thoughtSignature": signature}})

@@ -1,0 +1,192 @@
+"""What the Gemini API and Vertex AI answer instead of a reply, as errors that are both google-genai's and LangChain's.
+
+Every class inherits the SDK's own error and the class of `langchain_core.exceptions` that says the same, so code that catches either
+keeps working. They subclass the SDK's, so they are made when first needed, under the names that langchain-google-genai uses:
+`from langchain_autotools.providers.google.errors import GoogleRateLimitError` (this loads the SDK). `error_types` lists them.
+Each says whether the same request may succeed later (`is_retryable`) and how long the server asked to wait (`retry_after`, seconds
+or None).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ...errors import StreamError
+from ...streaming.wire import parse_json
+from .._errors import Family, hide_secrets, is_secret_header
+from .._http import library
+from .._refusal import ModelRefusalError
+from .error_types import error_class, error_names
+
+if TYPE_CHECKING:
+    from .error_types import (
+        GoogleAPIError,
+        GoogleAuthenticationError,
+        GoogleConflictError,
+        GoogleConnectionError,
+        GoogleContextOverflowError,
+        GoogleDeadlineExceededError,
+        GoogleInvalidRequestError,
+        GoogleModelNotFoundError,
+        GooglePermissionDeniedError,
+        GoogleRateLimitError,
+        GoogleRequestTimeoutError,
+        GoogleStatusError,
+        GoogleTimeoutError,
+    )
+
+__all__ = [
+    "GoogleAPIError",
+    "GoogleAuthenticationError",
+    "GoogleConflictError",
+    "GoogleConnectionError",
+    "GoogleContextOverflowError",
+    "GoogleDeadlineExceededError",
+    "GoogleInvalidRequestError",
+    "GoogleModelNotFoundError",
+    "GooglePermissionDeniedError",
+    "GoogleRateLimitError",
+    "GoogleRequestTimeoutError",
+    "GoogleStatusError",
+    "GoogleTimeoutError",
+    "ModelRefusalError",
+    "error_from_body",
+    "error_table",
+    "is_secret_header",
+    "status_error",
+]
+
+_BY_STATUS = {
+    400: "GoogleInvalidRequestError",
+    401: "GoogleAuthenticationError",
+    403: "GooglePermissionDeniedError",
+    404: "GoogleModelNotFoundError",
+    408: "GoogleRequestTimeoutError",
+    409: "GoogleConflictError",
+    413: "GoogleInvalidRequestError",
+    422: "GoogleInvalidRequestError",
+    429: "GoogleRateLimitError",
+    499: "GoogleRequestTimeoutError",
+    504: "GoogleDeadlineExceededError",
+}
+
+# `status` of an error object -> the HTTP status it has outside a stream (google.rpc.Code).
+_STATUS_OF_LABEL = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "OUT_OF_RANGE": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "ABORTED": 409,
+    "ALREADY_EXISTS": 409,
+    "RESOURCE_EXHAUSTED": 429,
+    "CANCELLED": 499,
+    "UNKNOWN": 500,
+    "INTERNAL": 500,
+    "DATA_LOSS": 500,
+    "UNIMPLEMENTED": 501,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+_OVERFLOW_TEXTS = ("exceeds the maximum number of tokens", "input token count", "context length")
+_KEY_REFUSED = "API_KEY_INVALID"
+_RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+
+
+def __getattr__(name: str) -> Any:
+    if name in error_names():
+        return error_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _NeverRaised(Exception):
+    """Stands where other vendors' SDKs raise: requests of this one do not go through its SDK."""
+
+
+def _http() -> Any:
+    """The HTTP library in the shape in which `_errors` knows SDKs."""
+    client = type("DefaultHttpxClient", (library().Client,), {})
+    return SimpleNamespace(APIError=_NeverRaised, DefaultHttpxClient=client)
+
+
+_FAMILY = Family(
+    sdk=_http,
+    error_class=error_class,
+    prefix="Google",
+    by_status=_BY_STATUS,
+    status_of_label=_STATUS_OF_LABEL,
+    overflow_texts=_OVERFLOW_TEXTS,
+    envelope="error",
+)
+
+
+def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
+    """How `errors.map_errors` translates what the HTTP library raises.
+
+    Args:
+        secrets: Texts that must not stand in any error.
+    """
+    return _FAMILY.table(secrets)
+
+
+def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exception:
+    """The error that a reply with an error status means.
+
+    Args:
+        response: The HTTP library's response.
+        body: All of its body.
+        secrets: Texts that must not stand in it.
+    """
+    try:
+        said = parse_json(body)
+    except StreamError:
+        said = None
+    if isinstance(said, list):  # what a stream that is not of server-sent events fails with
+        said = next((item for item in said if isinstance(item, Mapping)), None)
+    inner = said.get("error", said) if isinstance(said, Mapping) else None
+    message = inner.get("message") if isinstance(inner, Mapping) else inner
+    if not isinstance(message, str) or not message:
+        message = body.decode("utf-8", "replace").strip()[:2000] or response.reason_phrase or "no reason given"
+    error = _with_details(_FAMILY.status_error(message, response, said), inner)
+    hide_secrets(error, list(secrets))
+    known: Any = error
+    known.details = known.body
+    return error
+
+
+def error_from_body(error: Any, status: int | None = None) -> Exception:
+    """The error that an error object inside a reply means, as if the server had sent it with its HTTP status.
+
+    Args:
+        error: What stood under `error`: `{code, message, status, details}`.
+        status: The HTTP status, if the wire named one.
+
+    Returns:
+        One of this module's errors; an unknown one counts as the server's failure (500).
+    """
+    return _with_details(_FAMILY.from_body(error, status), error)
+
+
+def _with_details(error: Exception, inner: Any) -> Exception:
+    """The error with what only its details say: how long to wait, and that it is the key that was refused."""
+    details = inner.get("details") if isinstance(inner, Mapping) else None
+    known: Any = error
+    for detail in details if isinstance(details, list) else ():
+        if not isinstance(detail, Mapping):
+            continue
+        if detail.get("@type") == _RETRY_INFO and known.retry_after is None:
+            known.retry_after = _seconds(detail.get("retryDelay"))
+        if detail.get("reason") == _KEY_REFUSED:
+            refused: Exception = error_class("GoogleAuthenticationError")(known.message, response=known.response, body=known.body)
+            return refused
+    return error
+
+
+def _seconds(delay: Any) -> float | None:
+    """A protobuf duration: `"17.5s"`."""
+    try:
+        return float(json.loads(str(delay).removesuffix("s"))) if delay else None
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,52 @@
+"""What a reply says of itself: why it ended, and what LangChain users look for in `response_metadata`."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["CALL_FAILURES", "PROMPT_BLOCKED", "finish_reason", "of_candidate", "of_reply", "snake"]
+
+PROMPT_BLOCKED = "PROMPT_BLOCKED"
+"""The finish reason of a reply without candidates, whose prompt was refused."""
+
+CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
+"""Finish reasons that say the model called a tool wrongly. It is told so, as the result of that call (quirks G-07)."""
+
+# The words behind the numbers that are the same in both APIs; others differ and mean at any rate no normal end.
+_REASONS = {0: None, 1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
+_UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
+_OF_CANDIDATE = (
+    *("safetyRatings", "groundingMetadata", "citationMetadata", "urlContextMetadata", "logprobsResult", "avgLogprobs"),
+    *("finishMessage", "groundingAttributions"),
+)
+_OF_REPLY = ("promptFeedback", "modelStatus")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def finish_reason(value: Any) -> str | None:
+    """A finish reason as a word; None where nothing is said."""
+    if isinstance(value, int):
+        return _REASONS.get(value, "OTHER")
+    return str(value) if value and value != _UNSPECIFIED else None
+
+
+def of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """What is worth keeping of a candidate besides its content."""
+    return {snake(key): snake_keys(candidate[key]) for key in _OF_CANDIDATE if candidate.get(key) is not None}
+
+
+def of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """What is worth keeping of a reply besides its candidates and counts."""
+    return {snake(key): snake_keys(reply[key]) for key in _OF_REPLY if reply.get(key)}
+
+
+def snake(name: str) -> str:
+    """A wire's name as LangChain's packages write it."""
+    return _CAPITAL.sub(r"_\1", name).lower()
+
+
+def snake_keys(value: Any) -> Any:
+    """Data with every key in snake case, which is how LangChain's core looks for citations."""
+    if isinstance(value, Mapping):
+        return {snake(key): snake_keys(item) for key, item in value.items()}
+    return [snake_keys(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,177 @@
+"""The constructor of `ChatGoogleGenerativeAI`: its fields, and what the environment fills in.
+
+Names and meanings are those of langchain-google-genai's `ChatGoogleGenerativeAI`; which key, project and location win where several
+are given is as in google-genai's client.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from .._chat_model import ProviderChatModel
+
+__all__ = ["GoogleParameters"]
+
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
+_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
+
+
+class GoogleParameters(ProviderChatModel):
+    """The fields of a chat model that speaks to the Gemini API or Vertex AI."""
+
+    model: str = Field(alias="model_name")
+    """The model's name, also with the path to it (`models/...`, `publishers/...`, `projects/...`)."""
+
+    google_api_key: SecretStr | None = Field(default=None, alias="api_key")
+    """The key. Environment: `GOOGLE_API_KEY`, then `GEMINI_API_KEY`."""
+    credentials: Any = Field(default=None, exclude=True, repr=False)
+    """Credentials for Vertex AI, a `google.auth.credentials.Credentials`. None: a key, else the machine's own credentials."""
+    vertexai: bool | None = None
+    """Whether to ask Vertex AI. None: as `GOOGLE_GENAI_USE_VERTEXAI` says; else where `credentials` or `project` are given."""
+    project: str | None = None
+    """The Google Cloud project, for Vertex AI. Environment: `GOOGLE_CLOUD_PROJECT`; else that of the machine's credentials."""
+    location: str | None = None
+    """The region, for Vertex AI. Environment: `GOOGLE_CLOUD_LOCATION`; else `global`."""
+    base_url: str | None = Field(default=None, alias="client_options")
+    """Where requests go, with or without an API version at its end. None: Google itself."""
+    api_version: str | None = None
+    """The API's version. Environment: `GOOGLE_GENAI_API_VERSION`. None: `v1beta`, on Vertex AI `v1beta1`."""
+    additional_headers: dict[str, str] | None = Field(default=None, repr=False)
+    """Further HTTP headers of every request."""
+    client_args: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
+    """Arguments of the HTTP clients that are made here: `proxy`, `verify`, ..."""
+    http_client: Any = Field(default=None, exclude=True, repr=False)
+    """Your own HTTP client for synchronous requests, of httpx or httpx2."""
+    http_async_client: Any = Field(default=None, exclude=True, repr=False)
+    """Your own HTTP client for asynchronous requests."""
+
+    temperature: float | None = None
+    """How freely the model chooses, 0 to 2. None: the vendor's default for the model."""
+    top_p: float | None = None
+    """Choose among the most likely tokens of this probability mass only."""
+    top_k: int | None = None
+    """Choose among this many tokens only."""
+    max_output_tokens: int | None = Field(default=None, alias="max_tokens")
+    """How many tokens one reply may have, thinking included."""
+    stop: list[str] | None = Field(default=None, alias="stop_sequences")
+    """Texts before which the reply ends."""
+    frequency_penalty: float | None = None
+    """How much to avoid tokens by how often they have come."""
+    presence_penalty: float | None = None
+    """How much to avoid tokens that have come."""
+    seed: int | None = None
+    """A seed for choices that repeat themselves as far as possible."""
+    n: Literal[1] = Field(default=1, alias="candidate_count")
+    """How many replies to make: one."""
+
+    include_thoughts: bool | None = None
+    """Whether replies tell the model's thoughts."""
+    thinking_budget: int | None = None
+    """How many tokens the model may think; 0: none, -1: as it likes. For models before Gemini 3."""
+    reasoning_effort: str | None = Field(default=None, alias="thinking_level")
+    """How much the model thinks: `minimal`, `low`, `medium`, `high`; models differ. From Gemini 3 on."""
+    thinking_config: Any = None
+    """The wire's whole `thinkingConfig`, a dict or google-genai's object; the three fields above go before it."""
+
+    response_modalities: list[Any] | None = None
+    """What replies may hold: `TEXT`, `IMAGE`, `AUDIO`."""
+    media_resolution: Any = None
+    """How closely media are looked at: `low`, `medium`, `high`."""
+    image_config: dict[str, Any] | None = None
+    """Shape and size of pictures that the model makes."""
+    response_mime_type: str | None = None
+    """The media type of replies: `text/plain`, `application/json`."""
+    response_schema: Any = None
+    """The JSON schema of replies, with `response_mime_type="application/json"`."""
+
+    safety_settings: Mapping[Any, Any] | None = None
+    """What to block, by category: `{"HARM_CATEGORY_...": "BLOCK_..."}`, as words or google-genai's enums."""
+    cached_content: str | None = None
+    """The name of cached content that requests begin with."""
+    labels: dict[str, str] | None = None
+    """Labels of requests, for Vertex AI's bills."""
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Parameters that this class does not name: those of `generationConfig` go there, others to the top of the request."""
+
+    streaming: bool = False
+    """Whether `invoke` asks for a stream too."""
+    timeout: Any = Field(default=None, alias="request_timeout")
+    """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
+    None: 600, to connect 5."""
+    stream_chunk_timeout: float | None = None
+    """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
+    max_retries: int | None = Field(default=None, alias="retries")
+    """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
+
+    _refused: ClassVar[Mapping[str, str]] = {
+        "client": _CLIENTS,
+        "async_client": _CLIENTS,
+        "default_metadata": "say it in additional_headers={...}",
+        "default_metadata_input": "say it in additional_headers={...}",
+        "convert_system_message_to_human": "system messages are sent as the request's systemInstruction, which every model takes now",
+        "transport": "requests are made over HTTP",
+    }
+
+    @field_validator("base_url", mode="before")
+    @classmethod
+    def _endpoint_of_options(cls, value: Any) -> Any:
+        """langchain-google-genai takes `{"api_endpoint": url}` too."""
+        return value.get("api_endpoint") if isinstance(value, Mapping) else value
+
+    @model_validator(mode="after")
+    def _complete_from_environment(self) -> Self:
+        self.api_version = self.api_version or _version(os.environ.get("GOOGLE_GENAI_API_VERSION"))
+        self.vertexai = self._chooses_vertexai()
+        key = _first_of(*_KEYS)
+        if not self.vertexai:
+            if self.project or self.location:
+                raise ValueError("project and location are for Vertex AI: say vertexai=True, or leave them out")
+            if self.google_api_key is None and key:
+                self.google_api_key = SecretStr(key)
+            return self
+        if self.credentials is not None and self.google_api_key is not None:
+            raise ValueError("give credentials or api_key, not both")
+        place = os.environ.get("GOOGLE_CLOUD_PROJECT"), os.environ.get("GOOGLE_CLOUD_LOCATION")
+        if self.google_api_key is None and self.credentials is None and key and not (self.project or self.location or any(place)):
+            self.google_api_key = SecretStr(key)
+        if self.google_api_key is None or self.project or self.location:
+            self.project, self.location = self.project or place[0], self.location or place[1]
+        return self
+
+    def _chooses_vertexai(self) -> bool:
+        if self.vertexai is not None:
+            return self.vertexai
+        for name in ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI"):
+            said = os.environ.get(name, "").lower()
+            if said in (*_TRUE, *_FALSE):
+                return said in _TRUE
+        return self.credentials is not None or self.project is not None
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> Self:
+        if self.client_args and (self.http_client or self.http_async_client):
+            raise ValueError("client_args cannot reach a client that you made: give them to that client, and no client_args")
+        if self.output_version not in (None, "v0", "v1"):
+            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' (the wire's own blocks) and 'v1' (standard blocks)")
+        return self
+
+    @property
+    def model_name(self) -> str:
+        """The model's name."""
+        return self.model
+
+    @property
+    def thinking_level(self) -> str | None:
+        """How much the model thinks."""
+        return self.reasoning_effort
+
+
+def _version(said: str | None) -> str | None:
+    return None if said in (None, "", "beta") else said
+
+
+def _first_of(*names: str) -> str | None:
+    return next((value for name in names if (value := os.environ.get(name))), None)

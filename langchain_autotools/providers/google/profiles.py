@@ -1,0 +1,73 @@
+"""What is known of Google's models, for `model.profile`, and what a model's name says of its protocol.
+
+The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}`
+says what the user knows.
+"""
+
+import re
+from typing import Any
+
+__all__ = ["is_older", "plain_name", "profile_of"]
+
+_TO_HIGH = ("low", "medium", "high")
+_ALL = ("minimal", *_TO_HIGH)
+_MILLION = 1_048_576
+
+# names: (input tokens, output tokens, hears and sees moving pictures, structured output, takes a temperature, efforts)
+_Row = tuple[int, int, bool, bool, bool, tuple[str, ...] | None]
+_TABLE: dict[str, _Row] = {
+    "gemini-2.5-flash gemini-2.5-flash-lite gemini-2.5-pro": (_MILLION, 65_536, True, True, True, None),
+    "gemini-2.5-computer-use-preview-10-2025": (128_000, 64_000, False, False, True, None),
+    "gemini-3-pro-preview": (_MILLION, 65_536, True, True, True, ("low", "high")),
+    "gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools": (_MILLION, 65_536, True, True, True, _TO_HIGH),
+    "gemini-3-flash-preview gemini-3.1-flash-lite gemini-3.5-flash": (_MILLION, 65_536, True, True, True, _ALL),
+    "gemini-3.5-flash-lite gemini-3.6-flash": (_MILLION, 65_536, True, True, True, _ALL),
+    "gemini-3.7-flash gemini-3.8-flash gemini-flash-latest gemini-flash-lite-latest": (_MILLION, 65_536, True, True, True, None),
+    "gemini-4-argon": (_MILLION, 65_536, True, True, False, _TO_HIGH),
+    "gemma-4-26b-a4b-it gemma-4-31b-it": (262_144, 32_768, False, True, True, None),
+}
+_ROWS = {name: row for names, row in _TABLE.items() for name in names.split()}
+_VERSION = re.compile(r"-\d{3}\Z")
+_MAJOR = re.compile(r"gemini-(\d+)")
+
+
+def plain_name(model: str) -> str:
+    """A model's name without the path to it."""
+    return model.rpartition("/")[2]
+
+
+def is_older(model: str) -> bool:
+    """Whether a model is of a generation before Gemini 3: those ask for no signatures, and take no media in tools' responses."""
+    major = _MAJOR.search(model)
+    return (major is not None and int(major[1]) < 3) or plain_name(model).startswith("gemma")
+
+
+def profile_of(model: str) -> dict[str, Any]:
+    """What is known of a model; empty if nothing is. A numbered version is taken for its name without the number."""
+    name = plain_name(model)
+    row = _ROWS.get(name) or _ROWS.get(_VERSION.sub("", name))
+    if row is None:
+        return {}
+    input_tokens, output_tokens, moving, structured, temperature, efforts = row
+    profile: dict[str, Any] = {
+        "max_input_tokens": input_tokens,
+        "max_output_tokens": output_tokens,
+        "text_inputs": True,
+        "image_inputs": True,
+        "image_url_inputs": True,
+        "pdf_inputs": True,
+        "audio_inputs": moving,
+        "video_inputs": moving,
+        "image_tool_message": True,
+        "pdf_tool_message": True,
+        "text_outputs": True,
+        "image_outputs": False,
+        "audio_outputs": False,
+        "video_outputs": False,
+        "reasoning_output": True,
+        "tool_calling": True,
+        "tool_choice": True,
+        "structured_output": structured,
+        "temperature": temperature,
+    }
+    return {**profile, "reasoning_effort_levels": list(efforts)} if efforts else profile

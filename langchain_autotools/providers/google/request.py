@@ -1,0 +1,180 @@
+"""What one request says besides its messages: parameters in the wire's names, and what only the HTTP client needs."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+
+from .._http import timeout_of
+from .parameters import GoogleParameters
+from .profiles import plain_name, profile_of
+from .structured import reply_schema, response_format_config
+from .tools import format_tool_choice, wire_choice, wire_tools
+
+__all__ = ["default_params", "may_hold_blocks", "request_options", "request_params"]
+
+_CLIENT_KEYWORDS = frozenset(
+    {"extra_headers", "extra_query", "extra_body", "timeout", "parallel_tool_calls", "strict", "stream_usage", "max_retries"}
+)
+# Parameters that stand in `generationConfig`; every other one stands at the top of the request.
+_GENERATION = frozenset(
+    {
+        *("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "candidateCount", "frequencyPenalty", "presencePenalty"),
+        *("seed", "responseModalities", "mediaResolution", "imageConfig", "responseMimeType", "responseSchema", "responseJsonSchema"),
+        *("thinkingConfig", "speechConfig", "responseLogprobs", "logprobs", "audioTimestamp", "enableAffectiveDialog", "routingConfig"),
+        *("modelSelectionConfig", "enableEnhancedCivicAnswers", "translationConfig", "responseFormat"),
+    }
+)
+_FIELDS = (
+    *("temperature", "top_p", "top_k", "max_output_tokens", "stop", "frequency_penalty", "presence_penalty", "seed"),
+    *("include_thoughts", "thinking_budget", "reasoning_effort", "thinking_config", "response_modalities", "media_resolution"),
+    *("image_config", "response_mime_type", "response_schema", "safety_settings", "cached_content", "labels"),
+)
+# What LangChain users call it, and what the wire calls it.
+_SYNONYMS = {
+    "max_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+    "model_name": "model",
+    "response_schema": "responseJsonSchema",
+    "reasoning_effort": "thinking_level",
+}
+_THINKING = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget", "thinking_level": "thinkingLevel"}
+_RESOLUTION = "MEDIA_RESOLUTION_"
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+_OTHER_OUTPUTS = ("IMAGE", "AUDIO", "VIDEO")
+
+
+def default_params(model: GoogleParameters) -> dict[str, Any]:
+    """The parameters that the constructor sets, in the wire's names; those of `generationConfig` are not yet in it."""
+    said = {name: value for name in _FIELDS if (value := getattr(model, name)) is not None}
+    return {"model": model.model, **_renamed({**said, **model.model_kwargs})}
+
+
+def request_params(model: GoogleParameters, stop: list[str] | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Every parameter of one request, and under `model` the name of the model, which the address says.
+
+    Keywords of the call go before the constructor's; None means: do not send.
+
+    Args:
+        model: The model, for what its constructor set.
+        stop: The call's stop sequences.
+        kwargs: The call's keywords, `tools` and `tool_choice` among them; names that are not known go to the wire as they are.
+    """
+    called = _renamed({name: value for name, value in kwargs.items() if name not in _CLIENT_KEYWORDS})
+    defaults = default_params(model)
+    if "temperature" in defaults and not _takes_temperature(model, str(called.get("model") or model.model)):
+        del defaults["temperature"]
+    params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
+    if stop is not None:
+        params["stopSequences"] = stop
+    params = {name: _plain(name, value) for name, value in _with_thinking(params).items() if value is not None}
+    given = params.pop("generationConfig", None) or {}
+    top = {name: value for name, value in params.items() if name not in _GENERATION and name not in ("tools", "toolChoice", "toolConfig")}
+    generation = {**{name: value for name, value in params.items() if name in _GENERATION}, **_camel_keys(given)}
+    if "responseJsonSchema" in generation:
+        generation = {"responseMimeType": "application/json", **generation}
+    tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
+    config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
+    return {
+        **({"tools": tools} if tools else {}),
+        **({"toolConfig": config} if config else {}),
+        **top,
+        **({"generationConfig": generation} if generation else {}),
+        **(kwargs.get("extra_body") or {}),
+    }
+
+
+def _takes_temperature(model: GoogleParameters, name: str) -> bool:
+    """Whether to send the constructor's temperature: a few models refuse it."""
+    profile: Mapping[str, Any] = (model.profile or {}) if name == model.model else profile_of(name)
+    return profile.get("temperature") is not False
+
+
+# ---------------------------------------------------------------------------------------------- names and values
+
+
+def camel(name: str) -> str:
+    """A name as the wire writes it."""
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
+
+
+def _camel_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {camel(key): item for key, item in value.items()}
+
+
+def _renamed(params: Mapping[str, Any]) -> dict[str, Any]:
+    renamed: dict[str, Any] = {}
+    for name, value in params.items():
+        wire = _SYNONYMS.get(name, name)
+        renamed[wire if wire in _THINKING else camel(wire)] = value
+    return renamed
+
+
+def _with_thinking(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters with all that is said of thinking in one place."""
+    said = {wire: params.pop(name) for name, wire in _THINKING.items() if name in params}
+    config = _as_mapping(params.get("thinkingConfig"))
+    config = {**_camel_keys(config), **{wire: value for wire, value in said.items() if value is not None}}
+    level = config.get("thinkingLevel")
+    if level is not None:
+        config["thinkingLevel"] = _word(level).upper()
+    return {**params, "thinkingConfig": config or None}
+
+
+def _as_mapping(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    return value or {}
+
+
+def _word(value: Any) -> str:
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter's value as JSON: google-genai's objects and enums are taken too."""
+    if name == "safetySettings" and isinstance(value, Mapping):
+        return [{"category": _word(category), "threshold": _word(threshold)} for category, threshold in value.items()]
+    if name == "mediaResolution":
+        word = _word(value).upper()
+        return word if word.startswith(_RESOLUTION) else f"{_RESOLUTION}{word}"
+    if name == "responseModalities":
+        return [_word(modality).upper() for modality in value]
+    if name == "responseJsonSchema":
+        return reply_schema(value)
+    if isinstance(value, BaseModel):
+        return _camel_keys(_as_mapping(value))
+    return _word(value) if isinstance(value, Enum) else value
+
+
+def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The request's `toolConfig`: what the caller gave, and the choice."""
+    config = _camel_keys(_as_mapping(given))
+    chosen = wire_choice(format_tool_choice(choice, tools))
+    return {**config, **({"functionCallingConfig": chosen} if chosen else {})}
+
+
+def may_hold_blocks(params: Mapping[str, Any]) -> bool:
+    """Whether the reply may hold anything besides text: then its content is a list of blocks from the start."""
+    generation = params.get("generationConfig") or {}
+    thinking = generation.get("thinkingConfig") or {}
+    other = any(modality in _OTHER_OUTPUTS for modality in generation.get("responseModalities") or ())
+    return bool(params.get("tools")) or other or bool(thinking.get("includeThoughts"))
+
+
+# ---------------------------------------------------------------------------------------------- for the HTTP client
+
+
+def request_options(model: GoogleParameters, name: str, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+    """What `client.post` needs besides the body. The constructor's headers are the client's."""
+    timeout = kwargs.get("timeout") or model.timeout
+    silence = model.stream_chunk_timeout if stream else None
+    return {
+        "model": name if model.vertexai or "/" in name else plain_name(name),
+        "stream": stream,
+        "timeout": timeout_of(timeout, silence),
+        "headers": {"accept": "text/event-stream" if stream else "application/json", **(kwargs.get("extra_headers") or {})},
+        "params": dict(kwargs.get("extra_query") or {}),
+    }

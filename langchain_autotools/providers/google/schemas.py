@@ -1,0 +1,70 @@
+"""JSON schemas as Google's two APIs take them.
+
+Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Schema, on both APIs alike (google-genai,
+`types.FunctionDeclaration`; recorded requests to both); the older `parameters` takes an OpenAPI subset that knows no `$ref`, no
+`const`, no `additionalProperties` and no list of types, and refuses the whole request for one of them (quirks G-11). Of a reply it is
+`responseJsonSchema`. References are resolved in place, because not every model follows them; a schema that refers to itself keeps its
+`$defs`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._schemas import mapped
+
+__all__ = ["dialect"]
+
+_DEFINITIONS = ("$defs", "definitions")
+_SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
+
+
+def dialect(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without references that can be resolved, and without keys that only validators read."""
+    definitions = {name: value for key in _DEFINITIONS for name, value in (schema.get(key) or {}).items()}
+    resolver = _Resolver(definitions)
+    resolved: dict[str, Any] = resolver.resolve({key: value for key, value in schema.items() if key not in _DEFINITIONS}, ())
+    if resolver.kept:
+        resolved["$defs"] = resolver.kept_definitions()
+    return resolved
+
+
+class _Resolver:
+    """Puts definitions in the place of references to them.
+
+    Args:
+        definitions: The schema's definitions by name.
+
+    Attributes:
+        kept: Definitions that refer to themselves, by name: these stay references.
+    """
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._definitions = definitions
+        self.kept: dict[str, None] = {}
+
+    def resolve(self, node: Any, inside: tuple[str, ...]) -> Any:
+        """The node with its references resolved; `inside` are the definitions that it stands in."""
+        if not isinstance(node, Mapping):
+            return node
+        reference = node.get("$ref")
+        name = str(reference).rpartition("/")[2]
+        if isinstance(reference, str) and name in self._definitions:
+            if name in inside or name in self.kept:
+                self.kept[name] = None
+                return {"$ref": f"#/$defs/{name}"}
+            target = self.resolve(self._definitions[name], (*inside, name))
+            if name not in self.kept:
+                return {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+            return {"$ref": f"#/$defs/{name}"}
+        changed = mapped(node, lambda inner: self.resolve(inner, inside))
+        if "const" in changed:
+            changed["enum"] = [changed.pop("const")]
+        return {key: value for key, value in changed.items() if key not in _SAID_TO_VALIDATORS}
+
+    def kept_definitions(self) -> dict[str, Any]:
+        """The definitions that are still referred to; resolving one may show that another is."""
+        done: dict[str, Any] = {}
+        while waiting := [name for name in self.kept if name not in done]:
+            for name in waiting:
+                done[name] = self.resolve(self._definitions[name], (name,))
+        return done

@@ -1,0 +1,193 @@
+"""Tools and tool choices as Google's two APIs declare them.
+
+Wire facts: a function is `{name, description, parametersJsonSchema}` (see `schemas`) with a name of letters, digits, `_`, `.`, `:`, `-`
+that begins with a letter or `_`, at most 64 long (quirks N-06); all functions stand in one entry of `tools`, each of the vendor's own
+tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or VALIDATED,
+and for ANY and VALIDATED `allowedFunctionNames`.
+
+Between binding and the request a choice is `{"type": mode, "names": [...]}`, and a tool of the vendor's own says its name as its type.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from ...errors import ConfigurationError
+from .metadata import snake
+from .schemas import dialect
+
+__all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "wire_choice", "wire_tools"]
+
+LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+_LISTS = ("function_declarations", "functionDeclarations")
+_SCHEMAS = ("parametersJsonSchema", "parameters_json_schema")
+_OF_FUNCTIONS = frozenset({"name", "title", "function", "parameters", "properties", "input_schema", *_SCHEMAS})
+_DEFINITION = "provider_tool_definition"
+_MODES = {"any": "any", "required": "any", "auto": "auto", "none": "none", "validated": "validated"}
+_CONFIGS = ("functionCallingConfig", "function_calling_config")
+_NAMES = ("allowedFunctionNames", "allowed_function_names", "names")
+
+
+def flat_tools(tools: Sequence[Any]) -> list[Any]:
+    """The tools one by one: what a `function_declarations` list holds stands for itself."""
+    return [one for tool in tools for one in _declared_in(tool)]
+
+
+def _declared_in(tool: Any) -> list[Any]:
+    key = next((key for key in _LISTS if isinstance(tool, Mapping) and key in tool), None)
+    if key is None:
+        return [tool]
+    rest = {name: value for name, value in tool.items() if name != key}
+    return [*tool[key], *([rest] if rest else [])]
+
+
+def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+    """A tool as a request declares it.
+
+    Args:
+        tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
+            Google, OpenAI or Anthropic. One of the vendor's own (`{"google_search": {}}`) is marked with its name as its type.
+        strict: Accepted for LangChain's sake; the vendor has no such switch for one tool.
+
+    Raises:
+        ConfigurationError: The tool cannot be declared: its name is illegal, or its schema is none that the vendor takes.
+    """
+    extras = tool.extras if isinstance(tool, BaseTool) and isinstance(tool.extras, dict) else {}
+    if isinstance(extras.get(_DEFINITION), Mapping):
+        return _builtin(extras[_DEFINITION])
+    if isinstance(tool, Mapping) and not _OF_FUNCTIONS & tool.keys():
+        return _builtin(tool)
+    try:
+        declared = _declared(tool)
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+    _check(declared)
+    return declared
+
+
+def _builtin(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool of the vendor's own: `{"google_search": {...}}`, or by its name as type."""
+    names = [key for key in tool if key != "type"]
+    if not names and isinstance(tool.get("type"), str):
+        return {"type": snake(tool["type"]), tool["type"]: {}}
+    if len(names) != 1:
+        raise ConfigurationError(f"tool {dict(tool)!r} cannot be declared: it names neither a function nor one tool of the vendor's")
+    return {"type": snake(names[0]), names[0]: tool[names[0]] or {}}
+
+
+def _declared(tool: Any) -> dict[str, Any]:
+    if isinstance(tool, Mapping) and (set(_SCHEMAS) & tool.keys()):
+        schema = next(tool[key] for key in _SCHEMAS if key in tool)
+        return {**{key: value for key, value in tool.items() if key not in _SCHEMAS}, "parametersJsonSchema": dialect(schema)}
+    if isinstance(tool, Mapping) and "name" in tool and "input_schema" not in tool and _is_openapi(tool.get("parameters")):
+        return dict(tool)
+    function = convert_to_openai_tool(tool)["function"]
+    described = {"description": function["description"]} if function.get("description") else {}
+    schema = function.get("parameters") or {}
+    return {"name": function["name"], **described, "parametersJsonSchema": dialect({"type": "object", "properties": {}, **schema})}
+
+
+def _is_openapi(schema: Any) -> bool:
+    """Whether a schema is of the vendor's older dialect, which says types in capitals or as numbers."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    return isinstance(kind, int) or (isinstance(kind, str) and kind.isupper())
+
+
+def _check(declared: Mapping[str, Any]) -> None:
+    name, schema = declared.get("name"), declared.get("parametersJsonSchema")
+    if not isinstance(name, str) or not LEGAL_NAME.fullmatch(name):
+        rule = "it must begin with a letter or '_' and have at most 64 letters, digits, '_', '.', ':' or '-'"
+        raise ConfigurationError(f"tool name {name!r} cannot be sent: {rule}")
+    if schema is not None and (not isinstance(schema, Mapping) or schema.get("type", "object") != "object"):
+        raise ConfigurationError(f"tool {name!r} cannot be sent: its schema must describe an object, the arguments by name")
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
+
+
+def wire_tools(tools: Sequence[Any]) -> list[dict[str, Any]]:
+    """Tools as a request holds them: all functions in one entry, first, then the vendor's own."""
+    formatted = [tool if _is_formatted(tool) else format_tool(tool) for tool in flat_tools(tools)]
+    functions = [tool for tool in formatted if "name" in tool]
+    builtin = [{_camel(key): value for key, value in tool.items() if key != "type"} for tool in formatted if "name" not in tool]
+    return [*([{"functionDeclarations": functions}] if functions else []), *builtin]
+
+
+def _is_formatted(tool: Any) -> bool:
+    return isinstance(tool, Mapping) and _SCHEMAS[0] in tool and "type" not in tool
+
+
+def _camel(name: str) -> str:
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
+
+
+# ---------------------------------------------------------------------------------------------- choices
+
+
+def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """A tool choice, made plain.
+
+    Args:
+        choice: None or False (the vendor decides), True, "any" or "required" (some tool), "auto", "none", "validated", the name of
+            a declared tool or a list of names, or a dict in the form of Google, chat completions, Responses or Anthropic.
+        tools: The declared tools, as `format_tool` made them.
+
+    Returns:
+        `{"type": mode}` with `names` where only some may be called; None: say nothing.
+
+    Raises:
+        ConfigurationError: The choice names no declared tool, or is of no known form.
+    """
+    if choice is None or choice is False:
+        return None
+    if choice is True:
+        return {"type": "any"}
+    if isinstance(choice, str):
+        return _named([choice], tools)
+    if isinstance(choice, list | tuple):
+        return _named([str(name) for name in choice], tools)
+    if isinstance(choice, Mapping):
+        return _from_mapping(choice, tools)
+    raise ConfigurationError(f"tool_choice must be a string, a list of names, a bool or a dict, not {choice!r}")
+
+
+def _named(names: Sequence[str], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A choice by words; a tool's own name goes before a word that means something."""
+    declared = [str(tool["name"]) for tool in tools if "name" in tool]
+    if names and (set(names) <= set(declared) or (not tools and names[0] not in _MODES)):
+        return {"type": "any", "names": list(names)}
+    if len(names) == 1 and names[0] in _MODES:
+        return {"type": _MODES[names[0]]}
+    unknown = next((name for name in names if name not in declared), "")
+    near = get_close_matches(unknown, [*declared, *_MODES], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ConfigurationError(f"tool_choice {unknown!r} is none of the declared tools {declared}{hint}")
+
+
+def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    inner = next((choice[key] for key in (*_CONFIGS, "function", "custom") if isinstance(choice.get(key), Mapping)), None)
+    if inner is not None:
+        return _from_mapping(inner, tools)
+    kind = str(choice.get("mode") or choice.get("type") or "").lower()
+    names = next((choice[key] for key in _NAMES if choice.get(key)), None)
+    if kind in _MODES:
+        return {"type": _MODES[kind], **({"names": _named(names, tools)["names"]} if names else {})}
+    if isinstance(choice.get("name"), str):
+        return _named([choice["name"]], tools)
+    raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool")
+
+
+def wire_choice(choice: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A plain choice as a request's `functionCallingConfig`."""
+    if choice is None:
+        return None
+    allowed = {"allowedFunctionNames": list(choice["names"])} if choice.get("names") else {}
+    return {"mode": str(choice["type"]).upper(), **allowed}

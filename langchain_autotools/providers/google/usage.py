@@ -1,0 +1,50 @@
+"""Token counts of generateContent in LangChain's terms.
+
+Wire facts: the counts of each event are those of the reply so far (quirks G-15); `candidatesTokenCount` does not include thinking, and
+`promptTokenCount` includes what came from a cache but not what the server's own tools added. Modalities are words, or numbers
+where a client asked for those.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+
+__all__ = ["usage_metadata"]
+
+_MODALITIES = {1: "text", 2: "image", 3: "video", 4: "audio", 5: "document"}
+
+
+def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
+    """Token counts of one reply; None where there are none.
+
+    Args:
+        usage: The wire's `usageMetadata`. Missing numbers count as 0.
+    """
+    counts = {key: value for key, value in usage.items() if isinstance(value, int | float)}
+    if not counts:
+        return None
+    thinking = counts.get("thoughtsTokenCount")
+    input_tokens = int(counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0))
+    output_tokens = int(counts.get("candidatesTokenCount", 0) + (thinking or 0))
+    put = _by_modality(usage, "promptTokensDetails", "toolUsePromptTokensDetails")
+    out = _by_modality(usage, "candidatesTokensDetails")
+    cached = {"cache_read": int(counts["cachedContentTokenCount"])} if "cachedContentTokenCount" in counts else {}
+    thought = {"reasoning": int(thinking)} if thinking is not None else {}
+    return UsageMetadata(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=int(counts.get("totalTokenCount") or input_tokens + output_tokens),
+        input_token_details=InputTokenDetails(**cached, **put),  # type: ignore[typeddict-item]
+        output_token_details=OutputTokenDetails(**thought, **out),  # type: ignore[typeddict-item]
+    )
+
+
+def _by_modality(usage: Mapping[str, Any], *names: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for detail in (detail for name in names for detail in usage.get(name) or ()):
+        modality = detail.get("modality") if isinstance(detail, Mapping) else None
+        name = _MODALITIES.get(modality) if isinstance(modality, int) else str(modality or "").lower()
+        if name:
+            found[name] = found.get(name, 0) + int(detail.get("tokenCount") or 0)
+    return found

@@ -1,0 +1,92 @@
+"""Content blocks of any vendor as what a message of /api/chat can hold: text, and pictures as base64 data.
+
+Understood are LangChain's v1 and v0 blocks and those of OpenAI, Anthropic and Google. A block that the wire cannot carry raises
+`UnsupportedFeatureError` with its type; nothing is dropped here.
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import UnsupportedFeatureError
+from .._json import dumps
+from .._sources import Source, joined, source_of
+
+__all__ = ["Content", "content_of"]
+
+_BY_URL = "Ollama takes pictures as base64 data only, and nothing here fetches a URL: fetch it and give its data"
+_TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal", "custom_tool_call_output": "output"}
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a message says: its texts in order, and its pictures in order."""
+
+    texts: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+
+
+def content_of(content: Any) -> Content:
+    """The content of a message.
+
+    Raises:
+        UnsupportedFeatureError: A block is neither text nor a picture with its data.
+    """
+    if isinstance(content, str):
+        return Content((content,) if content else ())
+    texts: list[str] = []
+    images: list[str] = []
+    for block in content:
+        text = block if isinstance(block, str) else _text(block)
+        if text is None:
+            images.append(_image(block))
+        elif text:
+            texts.append(text)
+    return Content(tuple(texts), tuple(images))
+
+
+def _text(block: Mapping[str, Any]) -> str | None:
+    """The text of a block; None of one that is none."""
+    kind = block.get("type")
+    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+        return _text(block["value"])
+    if kind is None and isinstance(block.get("text"), str):
+        kind = "text"
+    if kind in _TEXT_KEYS:
+        return str(block.get(_TEXT_KEYS[kind]) or "")
+    if kind == "json":
+        return dumps(block.get("json"))
+    if kind == "search_result":
+        head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
+        return "\n".join(line for line in (head, joined(block.get("content"))) if line)
+    return _document(block) if kind in ("text-plain", "document") else None
+
+
+def _document(block: Mapping[str, Any]) -> str | None:
+    """A document that is text; None of any other."""
+    source = source_of(block)
+    text = source.text
+    if text is None and source.data is not None and str(source.mime_type or block.get("type")).startswith("text"):
+        text = base64.b64decode(source.data).decode("utf-8", "replace")
+    return None if text is None else "\n".join([*(str(block[key]) for key in ("title", "context") if block.get(key)), text])
+
+
+def _image(block: Mapping[str, Any]) -> str:
+    kind = str(block.get("type"))
+    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+        return _image(block["value"])
+    if kind == "media" and str(block.get("mime_type") or "").startswith("image/"):
+        kind = "image"
+    if kind in ("image_url", "input_image"):
+        nested = block.get("image_url")
+        source = source_of({"url": nested.get("url") if isinstance(nested, Mapping) else nested})
+    elif kind == "image_generation_call":
+        source = Source(data=block.get("result"))
+    elif kind == "image":
+        source = source_of(block)
+    else:
+        raise UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: Ollama takes text and pictures only")
+    if source.data:
+        return source.data
+    raise UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {_BY_URL if source.url else 'it has no base64 data'}")

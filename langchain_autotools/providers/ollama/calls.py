@@ -1,0 +1,60 @@
+"""Tool calls of a history as /api/chat takes them back: ids, places, names, arguments.
+
+Wire facts: arguments are an object; ids and names may be anything; a result names its tool (`tool_name`), and newer servers its call
+(`tool_call_id`) too. What the model wrote goes back as it wrote it, so that prompt caches hit.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...messages import ToolCallRecord
+from .._json import dumps, read_object
+
+__all__ = ["CallId", "encode_call", "wire_ids"]
+
+
+class CallId(NamedTuple):
+    """A call of a message: the id that LangChain knows, the id that the wire is sent, and the tool's name."""
+
+    known: str
+    sent: str
+    name: str
+
+
+def wire_ids(calls: Sequence[ToolCallRecord], *, at_home: bool) -> tuple[CallId, ...]:
+    """The ids that a message's calls are sent with, each once.
+
+    Args:
+        calls: The calls of one message.
+        at_home: Whether they go back to the server that wrote them: then with its own ids.
+    """
+    sent: list[str] = []
+    for position, call in enumerate(calls):
+        identifier = (call.wire_id if at_home else None) or call.id
+        if identifier in sent:
+            identifier = call.id
+        if not identifier or identifier in sent:
+            seed = f"{call.id}\x00{call.name}\x00{position}".encode(errors="surrogatepass")
+            identifier = f"call_{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:24]}"
+        sent.append(identifier)
+    return tuple(CallId(call.id, one, call.name) for call, one in zip(calls, sent, strict=True))
+
+
+def encode_call(call: ToolCallRecord, identifier: str, position: int, *, at_home: bool) -> str:
+    """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
+    head = dumps({"id": identifier, "type": "function"})[:-1]
+    extra = dumps(dict(call.extra))[1:-1] if at_home and call.extra else ""
+    function = f'{{"index":{position},"name":{dumps(call.name)},"arguments":{_arguments(call)}}}'
+    return f'{head}{"," if extra else ""}{extra},"function":{function}}}'
+
+
+def _arguments(call: ToolCallRecord) -> str:
+    """The arguments as the model wrote them where every server can read that, else the same object written anew.
+
+    A call whose arguments are no object is sent without any: its result says what was wrong with them.
+    """
+    if call.args is None:
+        return "{}"
+    value = read_object(call.arguments)
+    return call.arguments if value is not None and value == call.args else dumps(call.args)

@@ -1,0 +1,298 @@
+"""`ChatOllama`: Ollama's own chat protocol, and every server that speaks it, with tools that run."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Literal, Self, cast
+
+from langchain_core.language_models import LanguageModelInput, ModelProfile
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import PrivateAttr, SecretStr, model_validator
+
+from ...errors import ConfigurationError
+from ...streaming.wire import NDJSONDecoder
+from .._chat_model import ErrorTable, Exchange, Response
+from .._clients import Clients
+from .._origin import origin_of
+from .._structured import call_parser, json_parser, structured
+from .._tokens import estimate, messages_tokens
+from .._version import DISTRIBUTION, installed_version
+from .client import ClientSettings, apost, async_client, client, post
+from .errors import error_table
+from .format_last import formatted, is_settled
+from .mapper import OllamaMapper
+from .parameters import OllamaParameters
+from .profiles import profile_of
+from .request import default_params, request_params
+from .schemas import output_format
+from .settings import client_settings, portable_fields, request_options, secrets_of, silence_of
+from .tools import format_tool, format_tool_choice, is_forced, tool_name
+from .validation import check_model
+
+__all__ = ["ChatOllama"]
+
+Method = Literal["json_schema", "function_calling", "json_mode"]
+
+_PATH = "/api/chat"
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+class ChatOllama(OllamaParameters):
+    """Models that an Ollama server runs, with tools that run.
+
+    ```python
+    model = ChatOllama(model="qwen3", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The constructor's names are those of langchain-ollama's `ChatOllama`; an unknown one is an error. The HTTP client is made at the
+    first request. `tool_choice` is accepted, but the protocol has none: "none" declares no tools, and a model cannot be forced to
+    call one, which is logged.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work.
+    """
+
+    _clients: Clients = PrivateAttr(default_factory=Clients)
+    _mappers: Clients = PrivateAttr(default_factory=Clients)
+
+    @model_validator(mode="after")
+    def _set_autotools_ollama_version(self) -> Self:
+        version = installed_version()
+        if version:
+            self._add_version(DISTRIBUTION, version)
+        return self
+
+    @model_validator(mode="after")
+    def _validate_model(self) -> Self:
+        if self.validate_model_on_init:
+            check_model(client(self._client_settings()), self.address.url, self.model, request_options(self, {}))
+        return self
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        params = request_params(self, stop, kwargs, stream=stream)
+        mapper = self._mapper(str(params["model"]))
+        return Exchange(
+            body=mapper.encode_request(messages, params),
+            decoder=mapper.stream_decoder,
+            decode_body=mapper.decode_body,
+            events=NDJSONDecoder,
+            options=request_options(self, kwargs),
+            silence=silence_of(self, kwargs),
+            secrets=secrets_of(self),
+        )
+
+    def _mapper(self, model: str) -> OllamaMapper:
+        """The mapper for a model, kept: it remembers the messages that it has encoded."""
+        origin = origin_of(self.address.url, model)
+        mapper: OllamaMapper = self._mappers.get(origin, lambda: OllamaMapper(origin=origin, model=model))
+        return mapper
+
+    def _client_settings(self) -> ClientSettings:
+        return client_settings(self, self._clients)
+
+    def _open(self, exchange: Exchange) -> Response:
+        http = client(self._client_settings())
+        response: Response = post(http, self.address.url + _PATH, exchange.body, exchange.options)
+        return response
+
+    async def _aopen(self, exchange: Exchange) -> Response:
+        http = async_client(self._client_settings(), asyncio.get_running_loop())
+        response: Response = await apost(http, self.address.url + _PATH, exchange.body, exchange.options)
+        return response
+
+    def _error_table(self, exchange: Exchange) -> ErrorTable:
+        return error_table(exchange.secrets)
+
+    # ------------------------------------------------------------------------------------------ tools and a format at once
+
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Make one request and yield its reply as it comes; with tools and a format see `format_last`."""
+        free, bound = formatted(self, kwargs)
+        if bound is None:
+            yield from super().raw_stream(messages, stop, **free)
+            return
+        chunks = list(super().raw_stream(messages, stop, **free))
+        if is_settled(chunks):
+            yield from chunks
+        else:
+            yield from super().raw_stream(messages, stop, **bound)
+
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+        """Like `raw_stream`, asynchronously."""
+        free, bound = formatted(self, kwargs)
+        if bound is not None:
+            chunks = [chunk async for chunk in super().araw_stream(messages, stop, **free)]
+            if is_settled(chunks):
+                for chunk in chunks:
+                    yield chunk
+                return
+        async with aclosing(cast(Any, super().araw_stream(messages, stop, **(free if bound is None else bound)))) as stream:
+            async for chunk in stream:
+                yield chunk
+
+    def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Make one request that is not streamed and return its reply; with tools and a format see `format_last`."""
+        free, bound = formatted(self, kwargs)
+        reply = super().raw_invoke(messages, stop, **free)
+        return reply if bound is None or is_settled([reply]) else super().raw_invoke(messages, stop, **bound)
+
+    async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Like `raw_invoke`, asynchronously."""
+        free, bound = formatted(self, kwargs)
+        reply = await super().araw_invoke(messages, stop, **free)
+        return reply if bound is None or is_settled([reply]) else await super().araw_invoke(messages, stop, **bound)
+
+    # ------------------------------------------------------------------------------------------ tools and output
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool as a request declares it. `strict` means nothing here."""
+        return format_tool(tool)
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice in one form: "auto", "none", "required", or the function of a name. Only "none" changes a request."""
+        return format_tool_choice(choice, tools)
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: Any = None, strict: bool | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Declare tools without executing them: their calls are left to the caller.
+
+        Args:
+            tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, or dicts in OpenAI's or Anthropic's form.
+            tool_choice: `auto`, `none` (no tools are declared), or `any`, a tool's name, True: accepted, but the protocol cannot force
+                a call, which is logged.
+            strict: Means nothing here.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: A tool cannot be declared, or the choice names none.
+        """
+        formatted_tools = [self.format_tool(tool) for tool in tools]
+        choice = self.format_tool_choice(tool_choice, formatted_tools)
+        if is_forced(choice):
+            _logger.warning("Ollama has no tool_choice: the model is told of the tools and decides itself whether to call one")
+        return self.bind(tools=formatted_tools, **({"tool_choice": choice} if choice else {}), **kwargs)
+
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        *,
+        method: Method = "json_schema",
+        include_raw: bool = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]:
+        """A runnable that returns output of a schema: an object of a pydantic class, else a dict.
+
+        With constructor tools the output is that of the last turn. An incomplete reply is an error, never half an object.
+
+        Args:
+            schema: A pydantic class, a TypedDict, a JSON schema with a title, or a function of OpenAI's form. Optional for
+                `json_mode`.
+            method: `json_schema` (the server holds the model to the schema), `function_calling` (the schema is a tool, which the model
+                cannot be forced to call: the output may be None), or `json_mode` (any JSON: say in the prompt what you want).
+            include_raw: Return `{"raw": message, "parsed": output or None, "parsing_error": error or None}`.
+            strict: Means nothing here.
+            tools: Tools to declare along with the schema (`json_schema` only); their calls are left to the caller.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: The arguments cannot work together.
+            OutputParserException: (when run) The reply is incomplete or does not fit the schema.
+        """
+        if schema is None and method != "json_mode":
+            raise ConfigurationError(f"method={method!r} needs a schema")
+        if tools and method != "json_schema":
+            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+        said = {"kwargs": {"method": method}, "schema": _shown(schema)}
+        kwargs = {"ls_structured_output_format": said, **kwargs}
+        if method == "function_calling":
+            declared = format_tool(schema)
+            choice = format_tool_choice(tool_name(declared), [declared])
+            calling = self.bind(tools=[declared], tool_choice=choice, **kwargs)
+            return structured(calling, call_parser(schema, tool_name(declared)), include_raw=include_raw)
+        if method not in ("json_schema", "json_mode"):
+            raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
+        kwargs = {"format": output_format("json" if method == "json_mode" else schema), **kwargs}
+        model = self.bind_tools(tools, **kwargs) if tools else self.bind(**kwargs)
+        return structured(model, json_parser(schema), include_raw=include_raw)
+
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @property
+    def _llm_type(self) -> str:
+        return "chat-ollama"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
+        about = {"base_url": self.address.url, "output_version": self.output_version}
+        return {**default_params(self), **{name: value for name, value in about.items() if value}}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = request_params(self, stop, kwargs, stream=False)
+        options = params.get("options") or {}
+        said = LangSmithParams(ls_provider="ollama", ls_model_name=str(params["model"]), ls_model_type="chat")
+        if isinstance(options.get("temperature"), int | float):
+            said["ls_temperature"] = options["temperature"]
+        if isinstance(options.get("num_predict"), int):
+            said["ls_max_tokens"] = options["num_predict"]
+        if options.get("stop"):
+            said["ls_stop"] = list(options["stop"])
+        return said
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        return cast("ModelProfile", profile_of(self.num_ctx))
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """The fields that are secrets, by the environment variable to find each in."""
+        return {"api_key": "OLLAMA_API_KEY", **({"base_url": "OLLAMA_HOST"} if self.address.authorization else {})}
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where the class is to be found, as traces name it."""
+        return ["langchain_autotools"]
+
+    def get_num_tokens(self, text: str) -> int:
+        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
+        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
+
+    def get_num_tokens_from_messages(
+        self,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
+        **kwargs: Any,
+    ) -> int:
+        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
+        return messages_tokens(messages, [format_tool(tool) for tool in tools or ()], self.get_num_tokens)
+
+    # ------------------------------------------------------------------------------------------ copies
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
+        state = super().__getstate__()
+        fields = {**state["__dict__"], **portable_fields(self)}
+        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        key = os.environ.get("OLLAMA_API_KEY")
+        self.api_key = SecretStr(key) if key else None
+
+
+def _shown(schema: Any) -> Any:
+    """A schema as traces show it."""
+    return schema if schema is None or isinstance(schema, Mapping) else convert_to_openai_tool(schema)

@@ -1,0 +1,178 @@
+"""Replies of /api/chat as raw chunks: streams of JSON lines, and whole bodies, which are a stream of one.
+
+Wire facts (quirks O-01 to O-09, T-07): a call comes whole, its arguments as an object, in any event, the last one included; older
+servers send neither id nor index, so a call's place tells it apart. `done` marks the end and `done_reason` says "stop" also where
+there are calls. An event may have no message (`done_reason` "load"). An error is a line of its own, `{"error": ...}`, of some
+releases under the key "error parsing tool call". That one is the model's mistake, not the server's: it becomes a call that
+cannot run, and the model is told.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk
+
+from ...errors import StreamError
+from ...messages import KEY
+from .._raw_chunk import raw_chunk
+from .usage import usage_metadata
+
+__all__ = ["PROVIDER", "OllamaDecoder", "decode_body", "is_model_mistake"]
+
+PROVIDER = "ollama"
+"""The `model_provider` of replies."""
+
+_REASONING = "reasoning_content"
+_MISTAKE = "error parsing tool call"
+_RAW = re.compile(r"raw='(?P<raw>.*)', err=", re.DOTALL)
+_SAID_ONCE = (
+    *("created_at", "done", "done_reason", "total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration"),
+    *("eval_count", "eval_duration", "remote_model", "remote_host"),
+)
+
+
+def is_model_mistake(error: str) -> bool:
+    """Whether an error says that the model wrote a call which the server cannot read."""
+    return error.startswith(_MISTAKE)
+
+
+def decode_body(body: Mapping[str, Any], *, origin: str) -> AIMessageChunk:
+    """A whole reply as one raw chunk, see `OllamaMapper.decode_body`."""
+    if not isinstance(body, Mapping):
+        raise StreamError(f"the reply is no JSON object but {str(body)[:200]!r}")
+    decoder = OllamaDecoder(origin=origin)
+    first = decoder.feed(body)
+    if not decoder.ended and not decoder.mistaken:
+        raise StreamError(f"the reply is no whole answer of /api/chat: it has only {sorted(map(str, body))}")
+    last = decoder.finish()
+    if first is not None:
+        last.content = first.content
+        last.additional_kwargs = first.additional_kwargs
+        last.response_metadata |= first.response_metadata
+    return last
+
+
+class OllamaDecoder:
+    """Reads the events of one streamed reply (or one whole reply as its only event).
+
+    Args:
+        origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
+
+    Attributes:
+        ended: Whether the wire's end marker has come.
+        mistaken: Whether the server gave up on a call that the model wrote.
+    """
+
+    def __init__(self, *, origin: str = "") -> None:
+        self.ended = False
+        self.mistaken = False
+        self._origin = origin
+        self._known = False
+        self._model: str | None = None
+        self._calls = 0
+        self._last: Mapping[str, Any] = {}
+
+    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        """Take one event; returns the text, reasoning and calls that it brings, or None.
+
+        Raises:
+            Exception: The event is an error; it is raised as the vendor's own.
+        """
+        message = event.get("message")
+        if self._known and message.__class__ is dict and len(message) == 2 and event.get("done") is False and "logprobs" not in event:
+            text = message.get("content")
+            if text.__class__ is str and "role" in message:
+                return raw_chunk(text, {}, None) if text else None
+        return self._read(event, message)
+
+    def done(self) -> None:
+        """Note that the wire's own end marker has come."""
+        self.ended = True
+
+    def _read(self, event: Mapping[str, Any], message: Any) -> AIMessageChunk | None:
+        failed = _error_of(event)
+        if failed is not None:
+            return self._failure(failed)
+        self._known = True
+        self._model = self._model or str(event.get("model") or "") or None
+        if event.get("done"):
+            self.ended = True
+            self._last = event
+        message = message if isinstance(message, Mapping) else {}
+        extra: dict[str, Any] = {}
+        if message.get("thinking"):
+            extra[_REASONING] = str(message["thinking"])
+        if message.get("tool_calls"):
+            extra["tool_calls"] = self._numbered(message["tool_calls"])
+        text, logprobs = str(message.get("content") or ""), event.get("logprobs")
+        if not text and not extra and not logprobs:
+            return None
+        chunk = raw_chunk(text, extra, None)
+        if logprobs:
+            chunk.__dict__["response_metadata"] = {"logprobs": logprobs}
+        return chunk
+
+    def _numbered(self, calls: Any) -> list[dict[str, Any]]:
+        """Calls under their place in the reply: each is whole, and equal ones are two."""
+        fragments = []
+        for call in [calls] if isinstance(calls, Mapping) else calls:
+            if isinstance(call, Mapping):
+                fragments.append({**call, "index": self._calls})
+                self._calls += 1
+        return fragments
+
+    def _failure(self, error: Any) -> AIMessageChunk:
+        """An error in the reply.
+
+        Raises:
+            Exception: The vendor's own error, unless it is the model's mistake.
+        """
+        text = _text_of(error)
+        if not is_model_mistake(text):
+            from .errors import error_from_body
+
+            raise error_from_body(error)
+        self._known = self.mistaken = True
+        raw = _RAW.search(text)
+        function = {"name": "", "arguments": raw["raw"] if raw else text}
+        return raw_chunk("", {"tool_calls": self._numbered({"function": function})}, None)
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def finish(self) -> AIMessageChunk:
+        """The last chunk: what is said once.
+
+        Raises:
+            StreamError: The stream held no event of this wire.
+        """
+        if not self._known:
+            raise StreamError("the reply held no events of /api/chat")
+        chunk = raw_chunk("", {}, None)
+        chunk.__dict__["response_metadata"] = self._last_metadata()
+        chunk.__dict__["usage_metadata"] = usage_metadata(self._last)
+        return chunk
+
+    def _last_metadata(self) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"model_provider": PROVIDER}
+        if self._model:
+            metadata |= {"model": self._model, "model_name": self._model}
+        metadata |= {key: self._last[key] for key in _SAID_ONCE if self._last.get(key) is not None}
+        if not self.ended and not self.mistaken:
+            metadata["finish_reason"] = "incomplete"
+        elif self._last.get("done_reason"):
+            metadata["finish_reason"] = str(self._last["done_reason"])
+        return {**metadata, KEY: {"origin": self._origin}} if self._origin and self._calls else metadata
+
+
+def _error_of(event: Mapping[str, Any]) -> Any:
+    """The error that an event is, under whatever key; None of any other event."""
+    error = event.get("error")
+    if error is None and not isinstance(event.get("message"), Mapping):
+        key = next((key for key in event if str(key).startswith("error")), None)
+        error = None if key is None else f"{key}: {event[key]}"
+    return error or None
+
+
+def _text_of(error: Any) -> str:
+    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)

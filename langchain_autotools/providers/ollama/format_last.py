@@ -1,0 +1,34 @@
+"""Tools and a format in one turn, which the server cannot do: a format is a grammar, and under a grammar no call can be written.
+
+(ollama/ollama#8095, #11185: with `format` set, tools are never called.) So a turn that has both is asked without the format. Where the
+model then calls a tool, or writes JSON by itself, that is the turn. Where it answers in any other words, the same messages
+are sent once more, with the format and without the tools, and that reply is the turn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from ...messages import text_of
+from .._json import read_object
+from .parameters import OllamaParameters
+
+__all__ = ["formatted", "is_settled"]
+
+
+def formatted(model: OllamaParameters, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The keywords of a turn's first request, and those of its second; None where one will do."""
+    form = kwargs.get("format", model.format) or kwargs.get("response_format")
+    if not form or not kwargs.get("tools") or kwargs.get("tool_choice") == "none":
+        return dict(kwargs), None
+    plain = {**kwargs, "format": None, "response_format": None}
+    return plain, {**plain, "format": form, "tools": None, "tool_choice": None}
+
+
+def is_settled(chunks: Sequence[AIMessage]) -> bool:
+    """Whether a reply that came without a format needs none: it calls, it is JSON, or it was cut off."""
+    if any(chunk.additional_kwargs.get("tool_calls") for chunk in chunks):
+        return True
+    cut = any(chunk.response_metadata.get("finish_reason") in ("incomplete", "length") for chunk in chunks)
+    return cut or read_object("".join(map(text_of, chunks)).strip()) is not None

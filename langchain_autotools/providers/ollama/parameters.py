@@ -1,0 +1,143 @@
+"""The constructor of `ChatOllama`: its fields, what they are called on the wire, and what the environment fills in.
+
+Names and meanings are those of langchain-ollama's `ChatOllama`.
+"""
+
+import os
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from .._chat_model import ProviderChatModel
+from .address import Address, address_of
+from .schemas import output_format
+
+__all__ = ["OPTIONS", "OllamaParameters"]
+
+OPTIONS = (
+    *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),
+    *("repeat_penalty", "temperature", "seed", "stop", "tfs_z", "top_k", "top_p"),
+)
+"""Fields that are sent in the request's `options`, under their own names. None is not sent."""
+
+_CLIENTS = "clients are made from the other settings when they are needed; client_kwargs goes to them"
+
+
+class OllamaParameters(ProviderChatModel):
+    """The fields of a chat model that speaks /api/chat."""
+
+    model: str = Field(alias="model_name")
+    """The model's name."""
+    base_url: str | None = None
+    """Where the server is: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
+    None: this machine, port 11434."""
+    api_key: SecretStr | None = None
+    """The key of a server that wants one, ollama.com among them. Environment: `OLLAMA_API_KEY`."""
+
+    reasoning: bool | str | None = Field(default=None, alias="think")
+    """Whether the model thinks: True, False, or how much (`low`, `medium`, `high`, `max`; models differ). None leaves it to the server.
+    Thinking stands in `additional_kwargs["reasoning_content"]`."""
+    validate_model_on_init: bool = False
+    """Whether the constructor asks the server if it has the model."""
+
+    mirostat: int | None = None
+    """0: off, 1: Mirostat, 2: Mirostat 2.0."""
+    mirostat_eta: float | None = None
+    """How fast Mirostat learns."""
+    mirostat_tau: float | None = None
+    """How coherent (low) or diverse (high) Mirostat is."""
+    num_ctx: int | None = None
+    """Tokens of the context. What is beyond it the server cuts off at the front, silently; runs end before (`context_window`)."""
+    num_gpu: int | None = None
+    """Layers on the GPU."""
+    num_thread: int | None = None
+    """Threads that compute."""
+    num_predict: int | None = Field(default=None, alias="max_tokens")
+    """How many tokens one reply may have; -1: any number, -2: to the end of the context."""
+    repeat_last_n: int | None = None
+    """How far back repetitions are looked for; 0: off, -1: the whole context."""
+    repeat_penalty: float | None = None
+    """How strongly repetitions are avoided."""
+    temperature: float | None = None
+    """How freely the model chooses."""
+    seed: int | None = None
+    """The seed of the choice: the same seed and request give the same text."""
+    stop: list[str] | None = None
+    """Texts before which the reply ends."""
+    tfs_z: float | None = None
+    """Tail free sampling; 1: off. Newer servers have it no more."""
+    top_k: int | None = None
+    """Choose among this many tokens only."""
+    top_p: float | None = None
+    """Choose among the most likely tokens of this probability mass only."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the server that this class does not name (`min_p`, `num_keep`, ...)."""
+
+    logprobs: bool | None = None
+    """Whether to return the log probabilities of the reply's tokens, in `response_metadata["logprobs"]`."""
+    top_logprobs: int | None = Field(default=None, ge=1)
+    """With how many alternatives each; implies `logprobs`."""
+    format: Literal["", "json"] | dict[str, Any] | None = None
+    """What the text must be: "json", or a JSON schema. With tools see `with_structured_output`."""
+    keep_alive: int | float | str | None = None
+    """How long the model stays in memory afterwards: seconds, or a text such as "5m"; -1: for ever."""
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Keys of the request that this class does not name (`truncate`, `shift`, ...)."""
+
+    streaming: bool = False
+    """Whether `invoke` asks for a stream too."""
+    stream_chunk_timeout: float | None = None
+    """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
+    default_request_timeout: Any = Field(default=None, alias="timeout")
+    """Seconds to wait for the connection and between two bytes: a number, (connect, read), or an `httpx.Timeout`. None: 10 to
+    connect, and any time for the reply, since a model may have to be loaded first."""
+    client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
+    """Arguments of the HTTP clients (`headers`, `verify`, `auth`, ...), as httpx takes them."""
+    sync_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
+    """The same for synchronous requests only."""
+    async_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
+    """The same for asynchronous requests only."""
+
+    _refused: ClassVar[dict[str, str]] = {
+        "client": _CLIENTS,
+        "async_client": _CLIENTS,
+        "headers": "headers go into client_kwargs={'headers': {...}}",
+    }
+
+    @field_validator("format", mode="before")
+    @classmethod
+    def _read_format(cls, value: Any) -> Any:
+        return None if value is None else output_format(value)
+
+    @field_validator("reasoning")
+    @classmethod
+    def _check_reasoning(cls, value: Any) -> Any:
+        if value == "":
+            raise ValueError("reasoning='' is none of True, False, None, 'low', 'medium', 'high' and 'max'")
+        return value
+
+    @model_validator(mode="after")
+    def _complete_from_environment(self) -> Self:
+        if self.api_key is None and (key := os.environ.get("OLLAMA_API_KEY")):
+            self.api_key = SecretStr(key)
+        self.base_url = self.base_url or os.environ.get("OLLAMA_HOST") or None
+        address_of(self.base_url)
+        return self
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> Self:
+        if self.top_logprobs is not None and self.logprobs is False:
+            raise ValueError("top_logprobs asks for log probabilities, which logprobs=False refuses: say one of them")
+        if self.output_version not in (None, "v0", "v1"):
+            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' (text) and 'v1' (standard blocks)")
+        return self
+
+    @property
+    def model_name(self) -> str:
+        """The model's name."""
+        return self.model
+
+    @property
+    def address(self) -> Address:
+        """Where requests go."""
+        return address_of(self.base_url)

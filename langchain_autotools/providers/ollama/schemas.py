@@ -1,0 +1,148 @@
+"""Schemas as Ollama takes them: of a tool's parameters, and of structured output in `format`.
+
+Wire facts (quirk O-05): of a parameter's schema the server keeps type, description, enum, items, properties, required and anyOf and
+silently drops everything else, references among it. So references are written out, `const`, `oneOf` and `allOf` are said in the
+keys that are kept, and what has no such key (defaults, bounds, patterns) is told in the description. Of a schema in `format` the
+server makes a grammar, which knows references; it is sent as it is.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.utils.function_calling import convert_to_openai_function
+
+from ...errors import ConfigurationError
+from .._json import dumps
+from .._structured import is_pydantic
+
+__all__ = ["output_format", "tool_parameters"]
+
+_SILENT = frozenset({"title", "$defs", "definitions", "$schema", "additionalProperties", "examples", "deprecated", "readOnly", "writeOnly"})
+_COMBINED = frozenset({"anyOf", "oneOf", "allOf", "$ref", "const"})
+_KEPT = frozenset({"type", "description", "enum", "items", "properties", "required"})
+
+
+class _Recursive(ValueError):
+    """A schema that holds itself, which cannot be written out."""
+
+
+def tool_parameters(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool's parameters in the server's dialect.
+
+    Raises:
+        ConfigurationError: The schema refers to itself, to nothing, or is no object.
+    """
+    definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
+    try:
+        plain = _plain(schema, definitions, ())
+    except ValueError as error:
+        raise ConfigurationError(f"tool {name!r} cannot be sent: {error}") from error
+    if plain.get("type", "object") != "object":
+        raise ConfigurationError(f"tool {name!r} cannot be sent: its parameters must be an object, not {plain['type']!r}")
+    rest = {key: value for key, value in plain.items() if key not in ("type", "properties")}
+    return {"type": "object", "properties": plain.get("properties") or {}, **rest}
+
+
+def _plain(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+    """A schema without references, in keys that the server keeps. `inside` names the definitions being written out."""
+    if not isinstance(node, Mapping):
+        return {}  # `true`: anything
+    reference = node.get("$ref")
+    if reference is not None:
+        target = str(reference).rpartition("/")[2]
+        if target in inside:
+            raise _Recursive(f"{target!r} refers to itself, and Ollama knows no references: give that field a plain type, such as dict")
+        if target not in definitions:
+            raise ValueError(f"{reference!r} refers to nothing")
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _plain({**definitions[target], **rest}, definitions, (*inside, target))
+    if isinstance(node.get("allOf"), list):
+        return _plain(_merged(node, definitions), definitions, inside)
+    said = {key: value for key, value in node.items() if key in _KEPT}
+    if "const" in node:
+        said["enum"] = [node["const"]]
+    if isinstance(node.get("properties"), Mapping):
+        said["properties"] = {name: _plain(one, definitions, inside) for name, one in node["properties"].items()}
+    if "items" in node:
+        said["items"] = _plain(node["items"], definitions, inside)
+    either = node.get("anyOf") or node.get("oneOf")
+    if isinstance(either, list):
+        said["anyOf"] = [_plain(one, definitions, inside) for one in either]
+    return {**said, **_told(node, definitions, inside)}
+
+
+def _merged(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema with all of `allOf` in one: properties and required names of each, of other keys the outer ones."""
+    merged: dict[str, Any] = {}
+    rest = {key: value for key, value in node.items() if key != "allOf"}
+    for part in [*node["allOf"], rest]:
+        if isinstance(part, Mapping) and "$ref" in part and len(node["allOf"]) > 1:
+            part = {**definitions.get(str(part["$ref"]).rpartition("/")[2], part), **{k: v for k, v in part.items() if k != "$ref"}}
+        properties = {**merged.get("properties", {}), **(part.get("properties") or {})}
+        required = list(dict.fromkeys([*merged.get("required", ()), *(part.get("required") or ())]))
+        merged |= part
+        merged |= {"properties": properties} if properties else {}
+        merged |= {"required": required} if required else {}
+    return merged
+
+
+def _told(node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+    """The description, with what the server has no key for."""
+    others = {key: value for key, value in node.items() if key not in _KEPT | _SILENT | _COMBINED and value is not None}
+    if isinstance(node.get("additionalProperties"), Mapping) and node["additionalProperties"]:
+        others["values"] = _plain(node["additionalProperties"], definitions, inside)
+    description = [str(node["description"])] if node.get("description") else []
+    if others:
+        description.append("(" + ", ".join(f"{key}: {dumps(value)}" for key, value in others.items()) + ")")
+    return {"description": " ".join(description)} if description else {}
+
+
+# ---------------------------------------------------------------------------------------------- structured output
+
+
+def output_format(schema: Any) -> Any:
+    """The `format` that asks for output of this schema.
+
+    Args:
+        schema: A pydantic class, a TypedDict, a JSON schema, a function of OpenAI's form, a `response_format` of OpenAI's form, or
+            the wire's own "json" and "".
+
+    Raises:
+        ConfigurationError: No JSON schema can be made of it.
+    """
+    if isinstance(schema, str):
+        if schema not in ("", "json"):
+            raise ConfigurationError(f"format={schema!r} is neither 'json' nor a JSON schema")
+        return schema
+    if isinstance(schema, Mapping):
+        return _of_mapping(schema)
+    if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
+        declared: dict[str, Any] = schema.model_json_schema()
+        if "$ref" in declared:  # a class that refers to itself; the grammar wants an object at the top
+            declared = {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
+        return declared
+    return _of_function(schema)
+
+
+def _of_mapping(schema: Mapping[str, Any]) -> Any:
+    kind = schema.get("type")
+    if kind in ("json_object", "text"):
+        return "json" if kind == "json_object" else ""
+    if kind == "json_schema":
+        inner = schema.get("json_schema")
+        found = inner.get("schema") if isinstance(inner, Mapping) else schema.get("schema")
+        if not isinstance(found, Mapping):
+            raise ConfigurationError(f"a response_format of type 'json_schema' needs a schema, not {found!r}")
+        return dict(found)
+    if "parameters" in schema or "function" in schema or "input_schema" in schema:
+        return _of_function(schema)
+    return dict(schema)
+
+
+def _of_function(schema: Any) -> dict[str, Any]:
+    try:
+        function = convert_to_openai_function(schema)
+    except ValueError as error:
+        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
+    parameters: dict[str, Any] = function.get("parameters") or {"type": "object", "properties": {}}
+    return parameters

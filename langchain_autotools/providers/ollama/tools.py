@@ -1,0 +1,99 @@
+"""Tools and tool choices as /api/chat declares them.
+
+Wire facts: a tool is `{"type": "function", "function": {name, description, parameters}}`; there are no tools of the server's own and no
+tool choice: whoever must not call gets no tools, and nobody can be forced. A choice is therefore kept in a form of our own (that of
+chat completions), which `request` reads and does not send.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from ...errors import ConfigurationError
+from .schemas import tool_parameters
+
+__all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]
+
+_MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}
+
+
+def format_tool(tool: Any) -> dict[str, Any]:
+    """A tool as a request declares it.
+
+    Args:
+        tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
+            OpenAI or Anthropic.
+
+    Raises:
+        ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema refers to itself.
+    """
+    try:
+        declared = convert_to_openai_tool(tool)
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+    function = declared.get("function")
+    if not isinstance(function, Mapping) or not function.get("name"):
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: Ollama has no tools of its own, only functions with a name")
+    described = {"description": function["description"]} if function.get("description") else {}
+    parameters = tool_parameters(function["name"], function.get("parameters") or {})
+    return {"type": "function", "function": {"name": function["name"], **described, "parameters": parameters}}
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """The name of a declared tool."""
+    return str(tool["function"]["name"])
+
+
+# ---------------------------------------------------------------------------------------------- choices
+
+
+def is_forced(choice: Any) -> bool:
+    """Whether a choice, as `format_tool_choice` made it, demands a call."""
+    return choice not in (None, "auto", "none")
+
+
+def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any] | None:
+    """A tool choice in one form, whoever wrote it.
+
+    Args:
+        choice: None or False (the model decides), True, "any" or "required" (some tool), "auto", "none", the name of a declared
+            tool, or a dict in the form of chat completions, Responses or Anthropic.
+        tools: The declared tools, as `format_tool` made them.
+
+    Returns:
+        "auto", "none", "required", `{"type": "function", "function": {"name": ...}}`, or None where nothing was chosen.
+
+    Raises:
+        ConfigurationError: The choice names no declared tool, or is of no known form.
+    """
+    if choice is None or choice is False:
+        return None
+    if choice is True:
+        return "required"
+    if isinstance(choice, Mapping):
+        inner = choice.get("function")
+        name = inner.get("name") if isinstance(inner, Mapping) else choice.get("name") or choice.get("type")
+        return _named(str(name), tools)
+    if isinstance(choice, str):
+        return _named(choice, tools)
+    raise ConfigurationError(f"tool_choice must be a string, a bool or a dict, not {choice!r}")
+
+
+def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    """A choice by one word; a tool's own name goes before a word that means something."""
+    names = [tool_name(tool) for tool in tools]
+    if choice in names or (not tools and choice not in _MODES):
+        return {"type": "function", "function": {"name": choice}}
+    if choice in _MODES:
+        return _MODES[choice]
+    near = get_close_matches(choice, [*names, *_MODES], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")

@@ -1,0 +1,79 @@
+"""The table of the recorded loops: one row for each wire. A new wire adds a row and its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_autotools import ChatAnthropic, ChatOpenAI
+from tests.loops import read_anthropic, read_chat, read_responses
+from tests.loops.meaning import Atom
+from tests.loops.records import Loop
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A declared tool: a function with its schema, or one of the vendor's own (`builtin`)."""
+
+    name: str
+    description: str = ""
+    schema: Mapping[str, Any] | None = None
+    builtin: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What replaying a loop needs to know of a wire.
+
+    Attributes:
+        wire: The wire, as the recordings name it.
+        read: What a request says.
+        tools: The tools that a request declares.
+        model: The model class for a recorded loop, pointed at an address, with these further arguments.
+    """
+
+    wire: str
+    read: Callable[[Mapping[str, Any]], list[Atom]]
+    tools: Callable[[Mapping[str, Any]], list[Declared]]
+    model: Callable[..., Any]
+
+
+def _flat_tools(tools: Sequence[Mapping[str, Any]], schema: str) -> list[Declared]:
+    return [
+        Declared(tool["name"], tool.get("description") or "", tool[schema])
+        if tool.get("type", "function") in ("function", "custom") and schema in tool
+        else Declared(tool.get("name") or tool["type"], builtin=tool)
+        for tool in tools
+    ]
+
+
+def _chat_tools(body: Mapping[str, Any]) -> list[Declared]:
+    return _flat_tools([tool.get("function") or tool for tool in body.get("tools") or []], "parameters")
+
+
+def _openai_model(address: str, loop: Loop, **more: Any) -> ChatOpenAI:
+    return ChatOpenAI(**{"model": loop.model, "base_url": f"{address}/v1", "api_key": "key", "max_retries": 0, **more})
+
+
+def _responses_model(address: str, loop: Loop, **more: Any) -> ChatOpenAI:
+    refers = any(request.get("previous_response_id") for request in loop.requests)
+    asked = _given(loop, "store", "include", "reasoning")
+    return _openai_model(address, loop, use_responses_api=True, use_previous_response_id=refers, **asked, **more)
+
+
+def _anthropic_model(address: str, loop: Loop, **more: Any) -> ChatAnthropic:
+    asked = _given(loop, "max_tokens", "thinking")
+    return ChatAnthropic(**{"model": loop.model, "base_url": address, "api_key": "key", "max_retries": 0, **asked, **more})
+
+
+def _given(loop: Loop, *names: str) -> dict[str, Any]:
+    """The parameters of these names that the first recorded request has."""
+    return {name: loop.requests[0][name] for name in names if loop.requests[0].get(name) is not None}
+
+
+ROWS = (
+    Row("openai-chat", read_chat.read, _chat_tools, _openai_model),
+    Row("openai-responses", read_responses.read, lambda body: _flat_tools(body.get("tools") or [], "parameters"), _responses_model),
+    Row("anthropic", read_anthropic.read, lambda body: _flat_tools(body.get("tools") or [], "input_schema"), _anthropic_model),
+)
