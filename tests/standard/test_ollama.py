@@ -3,50 +3,17 @@
 The server (semantic_ollama.py) is as strict as Ollama and decides from tools, tool choice, schemas and messages. Nothing is xfailed.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
-from langchain_core.tools import tool
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
 from langchain_autotools import ChatOllama
-from tests.support.http_server import Exchange
 from tests.support.ollama_server import OllamaServer
-from tests.support.script import Turn
+from tests.support.own_tools import RAN, Listening, archive_record, read_clock
 from tests.support.semantic_ollama import SemanticOllama
-
-RAN: Counter[str] = Counter()
-
-
-@tool
-def archive_record(record: str) -> str:
-    """Archive a record. Only when asked for by name."""
-    RAN["archive_record"] += 1
-    return f"archived {record}"
-
-
-@tool
-def read_clock() -> str:
-    """Tell the time. Call this tool first, before anything else."""
-    RAN["read_clock"] += 1
-    return "12:00"
-
-
-class Listening(SemanticOllama):
-    """The thinking model, and which tools it has called."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.called: Counter[str] = Counter()
-
-    def __call__(self, exchange: Exchange) -> Turn:
-        """The reply to a request."""
-        turn = super().__call__(exchange)
-        self.called.update(call.name for call in turn.calls)
-        return turn
 
 
 class Unit(ChatModelUnitTests):
@@ -83,7 +50,7 @@ class TestUnitWithATool(Unit):
 def server(request: pytest.FixtureRequest) -> Iterator[None]:
     """One server for a suite. Afterwards: no request was refused, and the model's own tool ran as often as it was called."""
     RAN.clear()
-    mind = Listening()
+    mind = Listening(SemanticOllama())
     with OllamaServer(mind) as serving:
         request.cls.url = serving.url
         yield

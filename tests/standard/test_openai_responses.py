@@ -5,7 +5,6 @@ Without tools of its own, with one never called, with one called first.
 The server (responses_server.py) is as strict as OpenAI and decides from tools, tool choice, schemas and messages.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import reduce
 from operator import add
@@ -14,44 +13,12 @@ from typing import Any, ClassVar
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
-from langchain_core.tools import tool
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
 from langchain_autotools import ChatOpenAI
-from tests.support.http_server import Exchange
+from tests.support.own_tools import RAN, Listening, archive_record, read_clock
 from tests.support.responses_server import ResponsesServer, SemanticResponses
-from tests.support.script import Turn
-
-RAN: Counter[str] = Counter()
-
-
-@tool
-def archive_record(record: str) -> str:
-    """Archive a record. Only when asked for by name."""
-    RAN["archive_record"] += 1
-    return f"archived {record}"
-
-
-@tool
-def read_clock() -> str:
-    """Tell the time. Call this tool first, before anything else."""
-    RAN["read_clock"] += 1
-    return "12:00"
-
-
-class Listening(SemanticResponses):
-    """The thinking model, and which tools it has called."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.called: Counter[str] = Counter()
-
-    def __call__(self, exchange: Exchange) -> Turn:
-        """The reply to a request."""
-        turn = super().__call__(exchange)
-        self.called.update(call.name for call in turn.calls)
-        return turn
 
 
 class Unit(ChatModelUnitTests):
@@ -89,7 +56,7 @@ class TestUnitWithATool(Unit):
 def server(request: pytest.FixtureRequest) -> Iterator[None]:
     """One server for a suite. Afterwards: no request was refused, and the model's own tool ran as often as it was called."""
     RAN.clear()
-    mind = Listening()
+    mind = Listening(SemanticResponses())
     with ResponsesServer(mind) as serving:
         request.cls.url = serving.url
         yield

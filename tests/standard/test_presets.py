@@ -6,7 +6,6 @@ Each vendor's server (vendor_server.py) is as strict as the vendor and decides f
 are made from the table of vendors: one factory in place of a file for each.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import reduce
 from operator import add
@@ -14,45 +13,14 @@ from typing import Any, ClassVar
 
 import pytest
 from langchain_core.messages import AIMessage
-from langchain_core.tools import tool
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
 from langchain_autotools import AzureChatOpenAI
 from tests.support.http_server import Exchange
-from tests.support.script import Turn
+from tests.support.own_tools import RAN, Listening, archive_record, read_clock
 from tests.support.vendor_server import SemanticVendor, VendorServer
 from tests.support.vendors import VENDORS, Vendor
-
-RAN: Counter[str] = Counter()
-
-
-@tool
-def archive_record(record: str) -> str:
-    """Archive a record. Only when asked for by name."""
-    RAN["archive_record"] += 1
-    return f"archived {record}"
-
-
-@tool
-def read_clock() -> str:
-    """Tell the time. Call this tool first, before anything else."""
-    RAN["read_clock"] += 1
-    return "12:00"
-
-
-class Listening(SemanticVendor):
-    """The thinking model, and which tools it has called."""
-
-    def __init__(self, vendor: Vendor) -> None:
-        super().__init__(vendor)
-        self.called: Counter[str] = Counter()
-
-    def __call__(self, exchange: Exchange) -> Turn:
-        """The reply to a request."""
-        turn = super().__call__(exchange)
-        self.called.update(call.name for call in turn.calls)
-        return turn
 
 
 class Unit(ChatModelUnitTests):
@@ -80,7 +48,7 @@ class Unit(ChatModelUnitTests):
 def server(request: pytest.FixtureRequest) -> Iterator[None]:
     """One server for a suite. Afterwards: no request was refused, and the model's own tool ran as often as it was called."""
     RAN.clear()
-    mind = Listening(request.cls.vendor)
+    mind = Listening(SemanticVendor(request.cls.vendor))
     with request.cls.serve(request.cls.vendor, mind) as serving:
         request.cls.url = serving.url
         yield
