@@ -16,7 +16,7 @@ from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
 __all__ = ["OpenedModel", "open_model", "provider_names"]
 
-o_SERVER_MODULE = "xllamacpp"
+_SERVER_MODULE = "xllamacpp"
 _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
 
 
