@@ -27,7 +27,7 @@ def format_tool(tool: Any) -> dict[str, Any]:
             OpenAI or Anthropic.
 
     Raises:
-        ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema refers to itself.
+        ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema is no object's.
     """
     try:
         function = None if _is_foreign(tool) else convert_to_openai_tool(tool).get("function")
