@@ -77,7 +77,7 @@ def references(node: Any) -> list[str]:
 
 
 def test_schemas_of_every_shape_are_declared_and_accepted() -> None:
-    """Nested models, unions, enums, defaults and names of any script go through; nested models stand in their place, but for one that refers to itself."""
+    """Nested models, unions, enums, defaults and names of any script go through; what does not refer to itself stands in its place."""
     with GoogleServer([Turn("Hi.")]) as server:
         model = ChatGoogleGenerativeAI(model="any", base_url=server.url, api_key="k", tools=[order, tell_time])
         model.bind_tools([Pair, free_tool()]).invoke("Hi")
