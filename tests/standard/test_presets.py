@@ -1,105 +1,49 @@
-"""langchain-tests' standard suites for every preset over real HTTP: without tools of its own, with one never called, with one called first.
+"""langchain-tests' standard suites for every preset over real HTTP, made from the table of vendors.
 
-Each vendor's server (vendor_server.py) is as strict as the vendor and decides from tools, tool choice, schemas and messages. The classes
-are made from the table of vendors: one factory in place of a file for each.
+Each vendor's server (vendor_server.py) is as strict as the vendor.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar
 
-import pytest
-from langchain_core.messages import AIMessage
-from langchain_core.tools import tool
-from langchain_tests.integration_tests import ChatModelIntegrationTests
-from langchain_tests.unit_tests import ChatModelUnitTests
-
-from tests.support.http_server import Exchange
-from tests.support.script import Turn
+from tests.standard import suites
+from tests.standard.suites import Listening, Subject, read_clock, usage_details
 from tests.support.vendor_server import SemanticVendor, VendorServer
 from tests.support.vendors import VENDORS, Vendor
 
-RAN: Counter[str] = Counter()
 
-
-@tool
-def archive_record(record: str) -> str:
-    """Archive a record. Only when asked for by name."""
-    RAN["archive_record"] += 1
-    return f"archived {record}"
-
-
-@tool
-def read_clock() -> str:
-    """Tell the time. Call this tool first, before anything else."""
-    RAN["read_clock"] += 1
-    return "12:00"
-
-
-class Listening(SemanticVendor):
-    """The thinking model, and which tools it has called."""
-
-    def __init__(self, vendor: Vendor) -> None:
-        super().__init__(vendor)
-        self.called: Counter[str] = Counter()
-
-    def __call__(self, exchange: Exchange) -> Turn:
-        """The reply to a request."""
-        turn = super().__call__(exchange)
-        self.called.update(call.name for call in turn.calls)
-        return turn
-
-
-class Unit(ChatModelUnitTests):
+class Preset(Subject):
     vendor: ClassVar[Vendor]
-    own_tools: ClassVar[list[Any]] = []
+    arguments: ClassVar[dict[str, Any]] = {"model": "some-model", "api_key": "key"}
 
     @property
     def chat_model_class(self) -> type[Any]:
         """The class under test."""
         return self.vendor.chat_model
 
-    @property
-    def chat_model_params(self) -> dict[str, Any]:
-        """How to construct it."""
-        return {"model": "some-model", "tools": self.own_tools, "api_key": "key"}
+
+class Unit(Preset, suites.Unit):
+    attributes: ClassVar[dict[str, Any]] = {"openai_api_key": "secret"}
 
     @property
-    def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
-        """Environment variables, constructor arguments, and the attributes they give."""
-        return {self.vendor.key: "secret"}, {"model": "some-model"}, {"openai_api_key": "secret"}
+    def environment(self) -> dict[str, str]:
+        """The vendor's variable."""
+        return {self.vendor.key: "secret"}
 
 
-@pytest.fixture(scope="class")
-def server(request: pytest.FixtureRequest) -> Iterator[None]:
-    """One server for a suite. Afterwards: no request was refused, and the model's own tool ran as often as it was called."""
-    RAN.clear()
-    mind = Listening(request.cls.vendor)
-    with VendorServer(request.cls.vendor, mind) as serving:
-        request.cls.url = serving.url
-        yield
-        assert [rejection.message for rejection in serving.rejections] == []
-    for own in request.cls.own_tools:
-        assert RAN[own.name] == mind.called[own.name]
+class Integration(Preset, suites.Integration):
+    supports_image_urls = True
+    model_override_value = "other-model"
+    supported_usage_metadata_details = usage_details("cache_read_input")
 
+    @classmethod
+    def mind(cls) -> SemanticVendor:
+        """A model behind the vendor's endpoint."""
+        return SemanticVendor(cls.vendor)
 
-@pytest.mark.usefixtures("server")
-class Suite(ChatModelIntegrationTests):
-    vendor: ClassVar[Vendor]
-    own_tools: ClassVar[list[Any]] = []
-    url = ""
-
-    @property
-    def chat_model_class(self) -> type[Any]:
-        """The class under test."""
-        return self.vendor.chat_model
-
-    @property
-    def chat_model_params(self) -> dict[str, Any]:
-        """How to construct it."""
-        return {"model": "some-model", "api_key": "key", "base_url": self.url, "tools": self.own_tools}
+    @classmethod
+    def serve(cls, replies: Listening) -> VendorServer:
+        """The vendor's server."""
+        return VendorServer(cls.vendor, replies)
 
     @property
     def supports_json_mode(self) -> bool:
@@ -120,27 +64,6 @@ class Suite(ChatModelIntegrationTests):
     def _two_turns(self) -> bool:
         return read_clock in self.own_tools
 
-    supports_image_inputs = True
-    supports_image_urls = True
-    supports_anthropic_inputs = True
-    supports_image_tool_message = True
-    model_override_value = "other-model"
-    supported_usage_metadata_details: ClassVar[dict[str, list[str]]] = {"invoke": ["cache_read_input"], "stream": ["cache_read_input"]}
-
-    def invoke_with_cache_read_input(self, *, stream: bool = False) -> AIMessage:
-        """A request that was made before."""
-        model = self.chat_model_class(**self.chat_model_params)
-        model.invoke("The same again.")
-        return reduce(add, model.stream("The same again.")) if stream else model.invoke("The same again.")
-
-
-OWN_TOOLS: dict[str, list[Any]] = {"Plain": [], "ToolNeverCalled": [archive_record], "ToolCalledFirst": [read_clock]}
 
 for one in VENDORS:
-    made = f"{one.chat_model.__name__}"
-    for words, own in OWN_TOOLS.items():
-        said = {"__module__": __name__, "vendor": one, "own_tools": own, "__doc__": f"{made}: {words}."}
-        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Suite,), said)
-    for words, own in (("Unit", []), ("UnitWithATool", [read_clock])):
-        said = {"__module__": __name__, "vendor": one, "own_tools": own, "__doc__": f"{made}: {words}."}
-        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Unit,), said)
+    globals().update(suites.classes_to_test(__name__, Unit, Integration, one.chat_model.__name__, vendor=one))
