@@ -9,7 +9,6 @@ or None).
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
@@ -101,18 +100,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class _NeverRaised(Exception):
-    """Stands where other vendors' SDKs raise: requests of this one do not go through its SDK."""
-
-
-def _http() -> Any:
-    """The HTTP library in the shape in which `_errors` knows SDKs."""
-    client = type("DefaultHttpxClient", (library().Client,), {})
-    return SimpleNamespace(APIError=_NeverRaised, DefaultHttpxClient=client)
-
-
 _FAMILY = Family(
-    sdk=_http,
+    library=library,
     error_class=error_class,
     prefix="Google",
     by_status=_BY_STATUS,
