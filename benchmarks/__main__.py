@@ -14,6 +14,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import langchain_autotools
+
+from .wires import WIRES
+
 _PROTOCOLS = (
     "floor",
     "sdk",
@@ -160,7 +164,35 @@ def first(port: int, rounds: int) -> None:
         print(f"| {name} | {raw * 1e3:.2f} | {sdk * 1e3:.2f} | {ours * 1e3:.2f} | {sdk_ratio:.2f} | {ratio:.2f} |", flush=True)
 
 
-_TASKS = {"text": text, "arguments": fragments, "turns": turns, "construct": construct, "first": first}
+def wires(port: int, rounds: int) -> None:
+    """Every other wire beside its vendor's SDK, and its class beside LangChain's partner package."""
+    names = [name for name in WIRES if WIRES[name].construct[2].split()[3].rstrip(";") in langchain_autotools.__all__]
+    peers = ("sdk", "raw", "autotools", "autotools_async")
+    for task, size, title in (("text", 4000, "text chunk"), ("arguments", 2000, "argument fragment")):
+        print(f"\n### CPU per {title} in us, by wire ({size:,} of them)\n")
+        print("| wire | SDK | `raw_stream` | of SDK | autotools | of SDK | asynchronous | of SDK |")
+        print("|---|---|---|---|---|---|---|---|")
+        for name in names:
+            if task == "arguments" and not WIRES[name].arguments:
+                continue
+            taken: dict[str, list[dict[str, float]]] = {peer: [] for peer in peers}
+            for _ in range(rounds):
+                for peer, results in taken.items():
+                    results.append(json.loads(_run(["-m", "benchmarks.wires", name, peer, task, str(size), str(port)])))
+            sdk, *others = (_median(taken[peer], "cpu") * 1e6 for peer in peers)
+            print(f"| {name} | {sdk:.1f} | " + " | ".join(f"{cost:.1f} | {cost / sdk:.2f}" for cost in others) + " |", flush=True)
+    print("\n### A fresh process to a constructed model, CPU ms, by wire\n\n| wire | SDK | partner package | autotools | of partner |")
+    print("|---|---|---|---|---|")
+    for name in names:
+        costs: list[list[float]] = [[], [], []]
+        for _ in range(rounds):
+            for column, code in zip(costs, WIRES[name].construct, strict=True):
+                column.append(float(_run(["-c", _CPU.format(code=code)]).split()[0]))
+        sdk, partner, ours = (statistics.median(column) * 1e3 for column in costs)
+        print(f"| {name} | {sdk:.0f} | {partner:.0f} | {ours:.0f} | {ours / partner:.2f} |", flush=True)
+
+
+_TASKS = {"text": text, "arguments": fragments, "turns": turns, "construct": construct, "first": first, "wires": wires}
 
 
 def main() -> None:

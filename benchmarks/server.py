@@ -1,8 +1,9 @@
-"""A loopback chat-completions server that costs its client nothing: every reply is made before it is asked for.
+"""A loopback server that costs its client nothing: every reply is made before it is asked for.
 
-The model's name says what is wanted: `text-4000` streams 4,000 text chunks, `arguments-2000` streams one call with 2,000
-argument fragments and then an answer, `turns-80` asks for two tools in each of 80 turns and then answers. `slow-50` is
-`text-50` by a server that thinks for 20 ms first.
+It speaks chat completions, Anthropic's Messages, OpenAI's Responses, Google's generateContent and Ollama's /api/chat. The model's
+name says what is wanted: `text-4000` streams 4,000 text chunks, `arguments-2000` streams one call with 2,000 argument fragments
+(and, on chat completions, then an answer). On chat completions alone, `turns-80` asks for two tools in each of 80 turns and then
+answers, and `slow-50` is `text-50` by a server that thinks for 20 ms first.
 """
 
 import asyncio
@@ -10,7 +11,10 @@ import json
 import sys
 from functools import cache
 
-_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n"
+from .replies import REPLIES
+
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n\r\n"
+_EVENTS, _LINES = b"text/event-stream", b"application/x-ndjson"
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
@@ -71,16 +75,27 @@ def reply(body: dict[str, object]) -> bytes:
     return two_calls(turn) if turn < int(size) else text(3)
 
 
+def answer(path: str, body: dict[str, object]) -> bytes:
+    """The reply to a request on any wire. Google names the model in the path."""
+    wire = next((known for known, _ in REPLIES if path.startswith(known)), None)
+    if wire is None:
+        return reply(body)
+    model = path[len(wire) + 1 :].partition(":")[0] if wire.endswith("/models") else str(body["model"])
+    kind, _, size = model.partition("-")
+    return REPLIES[wire, kind](int(size))
+
+
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             body = json.loads(await reader.readexactly(length))
-            if body["model"].startswith("slow"):
+            if str(body.get("model")).startswith("slow"):
                 await asyncio.sleep(0.02)
-            out = reply(body)
-            writer.write(_HEAD % len(out) + out)
+            path = head.split(b" ", 2)[1].decode()
+            out = answer(path, body)
+            writer.write(_HEAD % (_LINES if path.startswith("/api") else _EVENTS, len(out)) + out)
             await writer.drain()
     except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
         pass

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from .providers.local import ChatLocal
     from .providers.mistralai import ChatMistralAI
     from .providers.ollama import ChatOllama
-    from .providers.openai import ChatOpenAI
+    from .providers.openai import AzureChatOpenAI, ChatOpenAI
     from .providers.openrouter import ChatOpenRouter
+    from .providers.registry import init_chat_model
     from .providers.together import ChatTogether
     from .providers.xai import ChatXAI
     from .retry import RetryPolicy
 
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
+    "AzureChatOpenAI",
     "ChatAnthropic",
     "ChatCohere",
     "ChatDeepSeek",
@@ -44,6 +46,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ChatTogether",
     "ChatXAI",
     "ToolsAndMessagesMixin",
+    "init_chat_model",
     # The messages of a run
     "calls_of",
     "final_message",
@@ -84,8 +87,9 @@ _HOMES = {
     "providers.local": ("ChatLocal",),
     "providers.mistralai": ("ChatMistralAI",),
     "providers.ollama": ("ChatOllama",),
-    "providers.openai": ("ChatOpenAI",),
+    "providers.openai": ("AzureChatOpenAI", "ChatOpenAI"),
     "providers.openrouter": ("ChatOpenRouter",),
+    "providers.registry": ("init_chat_model",),
     "providers.together": ("ChatTogether",),
     "providers.xai": ("ChatXAI",),
     "retry": ("RetryPolicy",),

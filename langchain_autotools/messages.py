@@ -10,7 +10,7 @@ under one key of `response_metadata`, `KEY`:
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -26,6 +26,7 @@ __all__ = [
     "calls_of",
     "carried",
     "carry",
+    "copier",
     "derived",
     "final_message",
     "new_messages",
@@ -161,6 +162,27 @@ def derived(model: _B, fields: Mapping[str, Any]) -> _B:
     _set(new, "__pydantic_extra__", model.__pydantic_extra__)
     _set(new, "__pydantic_private__", None)
     return new
+
+
+def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]:
+    """A function that does what `derived` does, for one model and always the same fields, at a third of its cost again.
+
+    Args:
+        model: What is copied.
+        names: The fields that each copy is given.
+    """
+    cls, values, extra = model.__class__, model.__dict__, model.__pydantic_extra__
+    known = {*model.__pydantic_fields_set__, *names}
+
+    def copy(fields: Mapping[str, Any]) -> _B:
+        new = cls.__new__(cls)
+        _set(new, "__dict__", {**values, **fields})
+        _set(new, "__pydantic_fields_set__", known.copy())
+        _set(new, "__pydantic_extra__", extra)
+        _set(new, "__pydantic_private__", None)
+        return new
+
+    return copy
 
 
 # ---------------------------------------------------------------------------------------------- the carrier

@@ -15,7 +15,6 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
 from .errors import ConfigurationError
-from .event_stream import arun_events, run_events
 from .limits import OnLimit
 from .loop import CallModel, Decision
 from .messages import remember
@@ -260,12 +259,16 @@ class ToolsAndMessagesMixin(RawChatModel):
     def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """The events of an answer; version "v3" of a model with tools tells the whole conversation as one message."""
         if version == "v3" and self.tools:
+            from .event_stream import run_events  # here, because it costs every other program its import
+
             return run_events(self, input, config, kwargs)
         return super().stream_events(input, config, version=version, **kwargs)
 
     def astream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Like `stream_events`, asynchronously."""
         if version == "v3" and self.tools:
+            from .event_stream import arun_events
+
             return arun_events(self, input, config, kwargs)
         return super().astream_events(input, config, version=version, **kwargs)
 

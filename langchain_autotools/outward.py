@@ -14,19 +14,50 @@ from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.messages.utils import message_chunk_to_message
 
 from .loop import RunOutcome
-from .messages import KEY, ToolCallRecord, carry, derived, generation_id, number_messages, remember, text_of
+from .messages import KEY, ToolCallRecord, carry, copier, derived, generation_id, number_messages, remember, text_of
 
 __all__ = ["RunOutput", "sum_chunks"]
 
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"})
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
-_EMPTY = AIMessageChunk(content="", tool_calls=[], invalid_tool_calls=[], tool_call_chunks=[])
+_with_content = copier(
+    AIMessageChunk(content="", tool_calls=[], invalid_tool_calls=[], tool_call_chunks=[]),
+    ("content", "additional_kwargs", "response_metadata"),
+)
 
 
 def sum_chunks(chunks: Sequence[Any]) -> AIMessage:
     """The message that the chunks of a stream make together, in one step: linear where `+` one by one is not."""
-    return message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))  # type: ignore[return-value]
+    first, *others = _condensed(chunks)
+    return message_chunk_to_message(add_ai_message_chunks(first, *others))  # type: ignore[return-value]
+
+
+def _condensed(chunks: Sequence[Any]) -> list[Any]:
+    """The chunks, with neighbours that are text and nothing else as one: core looks at every field of every chunk."""
+    condensed: list[Any] = []
+    texts: list[str] = []
+    for chunk in chunks:
+        fields = chunk.__dict__
+        said = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
+        if said or fields["chunk_position"] or fields["content"].__class__ is not str:
+            texts = _joined(condensed, texts)
+            condensed.append(chunk)
+        elif texts and condensed[-1].__dict__["id"] == fields["id"]:
+            texts.append(fields["content"])
+        else:
+            _joined(condensed, texts)
+            condensed.append(chunk)
+            texts = [fields["content"]]
+    _joined(condensed, texts)
+    return condensed
+
+
+def _joined(condensed: list[Any], texts: list[str]) -> list[str]:
+    """Put the texts of the last chunks into the one that stands for them; returns the list for the next ones."""
+    if len(texts) > 1:
+        condensed[-1] = derived(condensed[-1], {"content": "".join(texts)})
+    return []
 
 
 class RunOutput:
@@ -89,7 +120,7 @@ class RunOutput:
         if isinstance(content, list):
             self._listed = True
             of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata}
-        return derived(_EMPTY, {"content": content, "additional_kwargs": extra, "response_metadata": {**of_blocks, **self._version()}})
+        return _with_content({"content": content, "additional_kwargs": extra, "response_metadata": {**of_blocks, **self._version()}})
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}
@@ -134,7 +165,7 @@ class RunOutput:
         """A turn's finished AI message: in its place, and the chunk that brings it."""
         self._generation = generation_id(message, self._position + len(self._handed_out))
         (self._message,) = number_messages(self._generation, [message])
-        self._separator_due = True
+        self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
         return self._message, self._bring(self._message)
 
     def result(self, message: ToolMessage, of: AIMessage, position: int) -> tuple[ToolMessage, AIMessageChunk]:

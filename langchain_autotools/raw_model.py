@@ -3,9 +3,9 @@
 The synchronous and asynchronous methods differ only by their `await`s; what a turn does with its raw chunks is in `turn`.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -15,8 +15,9 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from .errors import ConfigurationError
 from .settings import RUN_KEYWORDS
-from .turn import Turn, as_chunk
+from .turn import Turn, as_chunk, own_name
 
 __all__ = ["RawChatModel"]
 
@@ -136,6 +137,18 @@ class RawChatModel(BaseChatModel):
 
     # ------------------------------------------------------------------------------------------ declaring tools
 
+    if not TYPE_CHECKING:  # the type that core gives it is private to core
+
+        def bind(self, **kwargs: Any) -> Any:
+            """The model with these keywords in every request. A tool that is declared twice is sent once.
+
+            Raises:
+                ConfigurationError: Two of the `tools` have one name, and are not the same.
+            """
+            if kwargs.get("tools"):
+                kwargs["tools"] = _distinct(kwargs["tools"])
+            return super().bind(**kwargs)
+
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: Any = None, strict: bool | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
@@ -152,3 +165,25 @@ class RawChatModel(BaseChatModel):
             choice = self.format_tool_choice(tool_choice, formatted)
             kwargs |= {} if choice is None else {"tool_choice": choice}
         return self.bind(tools=formatted, **kwargs)
+
+
+def _distinct(tools: Iterable[Any]) -> list[Any]:
+    """The declared tools, each once: no vendor takes two of one name."""
+    distinct: list[Any] = []
+    said: dict[str, Any] = {}
+    for tool in tools:
+        name = own_name(tool) if isinstance(tool, Mapping) else None
+        if name is None or name not in said:
+            distinct.append(tool)
+        elif said[name] != _essence(tool):
+            raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
+        if name is not None:
+            said.setdefault(name, _essence(tool))
+    return distinct
+
+
+def _essence(value: Any) -> Any:
+    """A declaration without the titles that pydantic makes of names, and that some forms of a tool lack."""
+    if isinstance(value, Mapping):
+        return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
+    return [_essence(inner) for inner in value] if isinstance(value, list) else value

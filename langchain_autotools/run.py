@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from .content import with_output_version
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from .history import repair
-from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, tool_loop, turn_calls
+from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, is_paused, tool_loop, turn_calls
 from .messages import remember
 from .outward import RunOutput, sum_chunks
 from .streaming.accumulator import canonical_message
@@ -137,7 +137,8 @@ class Run:
         else:
             parts = [whole]
         calls, blocked = turn_calls(canonical_message(whole))
-        withheld = [] if calls or not self.settings.last_text_only else [chunk for part in parts for chunk in self._outward(part)]
+        held = not self.settings.last_text_only or calls or is_paused(whole)
+        withheld = [] if held else [chunk for part in parts for chunk in self._outward(part)]
         message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._sent = (message, calls, blocked)

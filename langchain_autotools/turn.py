@@ -14,14 +14,14 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 from .content import BlockWriter
 from .history import repair
-from .messages import call_ids, calls_of, derived
+from .messages import call_ids, calls_of, copier
 from .outward import sum_chunks
 from .streaming.accumulator import TurnAccumulator, canonical_message
 
-__all__ = ["Turn", "tool_name"]
+__all__ = ["Turn", "own_name", "tool_name"]
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
-_TEXT = ChatGenerationChunk(message=AIMessageChunk(content=""), text="")
+_of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
 
 
 class Turn:
@@ -57,7 +57,7 @@ class Turn:
             return ChatGenerationChunk(message=self._writer.chunk(message))
         text = _text_alone(message.content)
         if text is not None and not message.response_metadata:
-            return derived(_TEXT, {"message": message, "text": text})
+            return _of_text({"message": message, "text": text})
         return ChatGenerationChunk(message=message)
 
     def result(self, chunks: Sequence[AIMessage]) -> ChatResult:
@@ -86,11 +86,16 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
     return AIMessageChunk(**values)
 
 
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """The name of a declared tool, in any wire's form; of a builtin tool its type."""
+def own_name(tool: Mapping[str, Any]) -> str | None:
+    """The name of a declared tool, in any wire's form; None for a builtin tool that its vendor knows by its type alone."""
     nested = tool.get("function") or tool.get("custom")
     inner = nested if isinstance(nested, Mapping) else tool
-    return str(inner.get("name") or tool.get("type") or "")
+    return str(inner["name"]) if inner.get("name") else None
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """The name of a declared tool; of a builtin tool without one its type."""
+    return own_name(tool) or str(tool.get("type") or "")
 
 
 def _text_alone(content: str | list[Any]) -> str | None:

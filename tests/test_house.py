@@ -157,11 +157,11 @@ def test_importing_the_package_loads_no_sdk_and_no_chat_model() -> None:
     assert "langchain_core.language_models.chat_models" not in loaded
 
 
-@pytest.mark.parametrize("name", ["ChatOpenAI", "ChatAnthropic", "ChatOllama", "ChatLocal"])
+@pytest.mark.parametrize("name", ["ChatOpenAI", "ChatAnthropic", "ChatGoogleGenerativeAI", "ChatOllama", "ChatLocal"])
 def test_naming_a_chat_model_loads_no_sdk(name: str) -> None:
     """Importing a model class loads no SDK: it comes with the first client."""
     loaded = in_fresh_process(f"import sys; from langchain_autotools import {name}; print(*sorted(sys.modules), sep='\\n')").split()
-    assert not {"openai", "anthropic", "ollama", "httpx", "xllamacpp", "huggingface_hub"} & set(loaded)
+    assert not {"openai", "anthropic", "google.genai", "google.auth", "ollama", "httpx", "xllamacpp", "huggingface_hub"} & set(loaded)
 
 
 def test_every_public_name_of_the_root_resolves() -> None:

@@ -1,9 +1,8 @@
 """Which model a name on the command line means, and which one is taken where no name is given."""
 
-import importlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,41 +10,14 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.providers.registry import PROVIDERS, provider_named
 
 from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
 __all__ = ["OpenedModel", "open_model", "provider_names"]
 
-
-@dataclass(frozen=True)
-class Provider:
-    """How a provider is opened.
-
-    Attributes:
-        module: Where its class is.
-        class_name: Its class.
-        key_variables: Environment variables, one of which holds the key.
-        default_model: The model to take where only the provider is named.
-        settings: Constructor arguments that a conversation on the screen needs.
-    """
-
-    module: str
-    class_name: str
-    key_variables: Sequence[str] = ()
-    default_model: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider("langchain_autotools.providers.openai", "ChatOpenAI", ("OPENAI_API_KEY",), "gpt-5", {"stream_usage": True}),
-    "anthropic": Provider("langchain_autotools.providers.anthropic", "ChatAnthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5"),
-    "ollama": Provider("langchain_autotools.providers.ollama", "ChatOllama", default_model="qwen3"),
-    "local": Provider("langchain_autotools.providers.local", "ChatLocal"),
-}
-
 _SERVER_MODULE = "xllamacpp"
 _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
-_EXAMPLE = "openai:gpt-5"
 
 
 @dataclass(frozen=True)
@@ -77,14 +49,15 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     reason = None
     if name is None:
         name, reason = _default()
-    provider_name, _, model_name = name.partition(":")
-    provider = PROVIDERS.get(provider_name)
-    if provider is None:
-        raise ConfigurationError(f"--model {name}: no such provider; known are {', '.join(PROVIDERS)} (as in {_EXAMPLE})")
-    chat_model = getattr(importlib.import_module(provider.module), provider.class_name)
-    arguments = {**provider.settings, **settings, **_model_argument(provider_name, model_name or provider.default_model)}
+    given, _, model_name = name.partition(":")
+    try:
+        provider_name, provider = provider_named(given)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--model {name}: {error}") from error
+    wanted = model_name or provider.default_model
+    arguments = {**provider.arguments, **provider.settings, **settings, **({provider.model_argument: wanted} if wanted else {})}
     built_in = _built_in_tools(provider_name, model_name) if tools is None else ()
-    model = chat_model(tools=list(built_in if tools is None else tools), **arguments)
+    model = provider.load()(tools=list(built_in if tools is None else tools), **arguments)
     shown = getattr(model, "model_name", None) or model_name
     return OpenedModel(model, f"{provider_name}:{shown}" if shown else provider_name, reason, built_in)
 
@@ -93,12 +66,6 @@ def _built_in_tools(provider_name: str, model_name: str) -> Sequence[BaseTool]:
     """The demonstration tools; for the very small default model those that it is known to use well."""
     is_small = provider_name == "local" and not model_name and not os.environ.get(_OWN_FILE_VARIABLE)
     return SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
-
-
-def _model_argument(provider_name: str, model_name: str | None) -> dict[str, str]:
-    if model_name is None:
-        return {}
-    return {"model_path": model_name} if provider_name == "local" else {"model": model_name}
 
 
 def _default() -> tuple[str, str]:

@@ -236,7 +236,7 @@ def hide_secrets(error: Any, secrets: list[str]) -> None:
     if not long_enough:
         return
     error.args = tuple(_hidden(value, long_enough) for value in error.args)
-    for name in ("message", "body"):
+    for name in ("message", "body", "details"):
         if hasattr(error, name):
             setattr(error, name, _hidden(getattr(error, name), long_enough))
 

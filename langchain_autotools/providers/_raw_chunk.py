@@ -4,14 +4,24 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
-from ..messages import derived
+from ..messages import copier
 
 __all__ = ["raw_chunk"]
 
-_TEMPLATE = AIMessageChunk(content="", additional_kwargs={}, response_metadata={})
+_FIELDS = ("content", "additional_kwargs", "response_metadata", "id", "tool_calls", "invalid_tool_calls", "tool_call_chunks")
+_copy = copier(AIMessageChunk(content="", additional_kwargs={}, response_metadata={}), _FIELDS)
 
 
 def raw_chunk(content: str | list[Any], extra: dict[str, Any], message_id: str | None) -> AIMessageChunk:
     """A chunk of this content, with these additional keywords."""
-    empty: dict[str, Any] = {"response_metadata": {}, "tool_calls": [], "invalid_tool_calls": [], "tool_call_chunks": []}
-    return derived(_TEMPLATE, {"content": content, "additional_kwargs": extra, "id": message_id, **empty})
+    return _copy(
+        {
+            "content": content,
+            "additional_kwargs": extra,
+            "response_metadata": {},
+            "id": message_id,
+            "tool_calls": [],
+            "invalid_tool_calls": [],
+            "tool_call_chunks": [],
+        }
+    )

@@ -1,21 +1,14 @@
 """JSON schemas, walked: what every vendor's dialect is made with."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["class_schema", "mapped"]
+__all__ = ["at_the_top", "free_keys", "is_recursive", "mapped", "reference", "walked"]
 
 _ONE = ("items", "not", "additionalProperties", "contains")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "$defs", "definitions", "patternProperties")
-
-
-def class_schema(schema: Any) -> dict[str, Any]:
-    """The JSON schema of a pydantic class, an object at its top also where the class refers to itself."""
-    declared: dict[str, Any] = schema.model_json_schema()
-    if "$ref" not in declared:
-        return declared
-    return {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
+_DEFINITIONS = ("$defs", "definitions")
 
 
 def mapped(node: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -25,3 +18,63 @@ def mapped(node: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, A
     changed |= {key: [change(item) for item in node[key]] for key in _LISTS if isinstance(node.get(key), list)}
     changed |= {key: {name: change(item) for name, item in node[key].items()} for key in _NAMED if isinstance(node.get(key), Mapping)}
     return changed
+
+
+def walked(node: Any, where: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every schema inside a schema, itself first, each with its place in words (`pets.items.name`)."""
+    if not isinstance(node, Mapping):
+        return
+    yield where, node
+    for key in _ONE:
+        yield from walked(node.get(key), f"{where}.{key}".lstrip("."))
+    for key in _LISTS:
+        for item in node[key] if isinstance(node.get(key), list) else ():
+            yield from walked(item, where)
+    for key in _NAMED:
+        for name, item in node[key].items() if isinstance(node.get(key), Mapping) else ():
+            yield from walked(item, f"{where}.{name}".lstrip("."))
+
+
+def reference(node: Mapping[str, Any]) -> str | None:
+    """The name of the definition that a schema refers to; "" for the whole schema; None if it refers to none."""
+    target = node.get("$ref")
+    return target.rpartition("/")[2].lstrip("#") if isinstance(target, str) else None
+
+
+def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: node for key in _DEFINITIONS for name, node in (schema.get(key) or {}).items()}
+
+
+def at_the_top(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with an object at its top: a class that refers to itself stands among its own definitions."""
+    name = reference(schema)
+    return {**_definitions(schema)[name], **{key: schema[key] for key in _DEFINITIONS if key in schema}} if name else dict(schema)
+
+
+def is_recursive(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema refers to itself somewhere."""
+    definitions = _definitions(schema)
+    inner = {name: {reference(node) for _, node in walked(definition)} - {None} for name, definition in definitions.items()}
+    if any(reference(node) == "" for _, node in walked(schema)):
+        return True
+    return any(name in _reached(inner, name) for name in inner)
+
+
+def _reached(inner: Mapping[str, set[str | None]], name: str) -> set[str | None]:
+    """The definitions that one leads to."""
+    found: set[str | None] = set()
+    waiting = list(inner[name])
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += inner.get(str(one), ())
+    return found
+
+
+def free_keys(schema: Any) -> str | None:
+    """Where a schema has an object whose keys are not known, which no vendor's strict mode can express; None if nowhere."""
+    for where, node in walked(schema):
+        if node.get("additionalProperties") or (node.get("type") == "object" and "properties" not in node):
+            return where or "its top"
+    return None

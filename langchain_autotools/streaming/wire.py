@@ -124,6 +124,8 @@ class SSEDecoder:
         for line in lines:
             if line.startswith(b"data: ") and not data and len(line) > 6:
                 data.append(line[6:])
+            elif line.startswith(b"event: "):
+                self._event = line[7:].decode("utf-8", "replace")
             elif line:
                 self._field(line, events)
             elif data:

@@ -23,17 +23,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def wire(request: pytest.FixtureRequest) -> Wire:
-    """Each row of the table; skips what its vendor cannot do. The report says what the test shows (supports.py)."""
-    row: Wire = request.param
-    known = {"wire": row.name, "class": row.class_name, **facts(request.function, request.module)}
-    request.node.user_properties += known.items()
+    """Each row of the table."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(autouse=True)
+def told(request: pytest.FixtureRequest) -> None:
+    """The report says which row a test ran over and what it shows (supports.py). What the row's vendor cannot do is skipped."""
+    if "wire" not in request.fixturenames:
+        return
+    row: Wire = request.getfixturevalue("wire")
+    request.node.user_properties += {"wire": row.name, **facts(request.function, request.module)}.items()
     if reason := row.cannot.get(request.function.__name__):
         pytest.skip(reason)
-    return row
 
 
 @pytest.fixture
-def start(wire: Wire) -> Iterator[Start]:
+def start(wire: Wire, request: pytest.FixtureRequest) -> Iterator[Start]:
     """A function from a script and constructor arguments to a conversation. Afterwards: no request was refused."""
     with ExitStack() as stack:
         servers: list[ScriptedServer] = []
@@ -41,7 +47,9 @@ def start(wire: Wire) -> Iterator[Start]:
         def begin(script: Script, **model: Any) -> Talk:
             server = stack.enter_context(wire.serve(script))
             servers.append(server)
-            return Talk(wire, server, wire.model(server, **model))
+            talk = Talk(wire, server, wire.model(server, **model))
+            request.node.user_properties.append(("class", type(talk.model).__name__))
+            return talk
 
         yield begin
         assert [rejection.message for server in servers for rejection in server.rejections] == []

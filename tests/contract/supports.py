@@ -9,8 +9,8 @@ wires.py which says what its vendor cannot do.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,19 +23,19 @@ Every line is a behaviour that the contract tests (`tests/contract`) hold each c
 wire, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their results
 (`python -m pytest tests/contract --supports write`); CI compares."""
 
-
-_PRESETS = "Vendors on the wire of `ChatOpenAI`: what their dialects could change; all else is `ChatOpenAI`'s"
+_PRESETS = "Presets, in what their data can change; else they are as their wire"
 
 
 def facts(function: object, module: object) -> dict[str, str]:
     """What a test shows, and the heading that it stands under."""
-    heading = str(module.__doc__).split("\n")[0].split(":")[0].split(";")[0].rstrip(".")
+    heading = re.split("[:;.]", str(module.__doc__).split("\n")[0])[0]
     return {"behaviour": behaviour_of(function.__doc__), "heading": heading}
 
 
 def behaviour_of(docstring: str | None) -> str:
-    """A test's docstring as the words of a line."""
-    return str(docstring).strip().split("\n")[0].rstrip(".").replace("|", "\\|")
+    """The first sentence of a test's docstring, as the words of a line."""
+    words = " ".join(str(docstring).split())
+    return re.split(r"(?<=\w)\. ", words)[0].rstrip(".").replace("|", "\\|")
 
 
 class Supports:
@@ -46,6 +46,7 @@ class Supports:
         self._order: dict[tuple[str, int], tuple[str, str]] = {}
         self._outcomes: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._classes: dict[str, str] = {}
+        self._reasons: dict[str, int] = {}
         self._stale = ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -57,44 +58,57 @@ class Supports:
         self._order[path, line or 0] = said["heading"], said["behaviour"]
         reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
         self._outcomes[said["wire"], said["behaviour"]].add(reason.removeprefix("Skipped: ") or report.outcome)
-        self._classes.setdefault(said["wire"], said["class"])
+        if "class" in said:
+            self._classes[said["wire"]] = said["class"]
 
-    def page(self, wires: list[str], presets: Sequence[str] = ()) -> str:
-        """The page that these results make.
-
-        Args:
-            wires: The rows that all contract tests run over.
-            presets: Those that some run over: vendors that speak a wire in a dialect of their own.
-        """
+    def page(self, wires: list[str]) -> str:
+        """The page that these results make: a table for each heading, and one of the rows beside those of all tests."""
+        self._reasons.clear()
+        tables: dict[str, list[str]] = defaultdict(list)
+        for heading, behaviour in self._in_order():
+            tables[heading] += self._line(behaviour, wires)
+        others = sorted({wire for wire, _ in self._outcomes} - set(wires))
+        for _, behaviour in self._in_order() if others else ():
+            tables[_PRESETS] += self._line(behaviour, others)
         lines = [_HEAD]
-        reasons: dict[str, int] = {}
-        heading = ""
-        for _, (under, behaviour) in sorted(self._order.items()):
-            if under != heading:
-                heading = under
-                lines += self._top(heading, wires)
-            lines.append(self._line(behaviour, wires, reasons))
-        shown = [behaviour for _, (_, behaviour) in sorted(self._order.items()) if any(self._outcomes[one, behaviour] for one in presets)]
-        if shown:
-            lines += [*self._top(_PRESETS, presets), *(self._line(behaviour, presets, reasons) for behaviour in shown)]
-        notes = [f"{number}. {reason}" for reason, number in reasons.items()]
+        for heading, table in tables.items():
+            lines += [f"\n## {heading}\n", *self._top(others if heading == _PRESETS else wires), *table]
+        notes = [f"{number}. {reason}" for reason, number in self._reasons.items()]
         return "\n".join([*lines, *(["\n## Why not\n", *notes] if notes else [])]) + "\n"
 
-    def _top(self, heading: str, wires: Sequence[str]) -> list[str]:
-        named = [f"`{self._classes[wire]}`<br>{wire}" for wire in wires]
-        return [f"\n## {heading}\n", "| | " + " | ".join(named) + " |", "|---|" + "---|" * len(wires)]
+    def _in_order(self) -> list[tuple[str, str]]:
+        """Heading and behaviour of each test, as they stand in the files."""
+        return [told for _, told in sorted(self._order.items())]
 
-    def _line(self, behaviour: str, wires: Sequence[str], reasons: dict[str, int]) -> str:
-        return f"| {behaviour} | " + " | ".join(_cell(self._outcomes[wire, behaviour], reasons) for wire in wires) + " |"
+    def _top(self, wires: list[str]) -> list[str]:
+        names = [f"`{self._classes.get(wire, wire)}`<br>{wire}" for wire in wires]
+        return ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(wires)]
+
+    def _line(self, behaviour: str, wires: list[str]) -> list[str]:
+        """The line of a behaviour; none where it is tested over none of these rows."""
+        if not any((wire, behaviour) in self._outcomes for wire in wires):
+            return []
+        return [f"| {behaviour} | " + " | ".join(self._cell(wire, behaviour) for wire in wires) + " |"]
+
+    def _cell(self, wire: str, behaviour: str) -> str:
+        """Yes, no, or partly, with the numbers of the reasons."""
+        outcomes = self._outcomes.get((wire, behaviour))
+        if not outcomes:
+            return "not tested"
+        numbers = [self._reasons.setdefault(reason, len(self._reasons) + 1) for reason in sorted(outcomes - {"passed"})]
+        word = "yes" if not numbers else "partly" if "passed" in outcomes else "no"
+        return word + "".join(f" ({number})" for number in numbers)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the page, or fail the session where the committed one is stale."""
-        from tests.contract.wires import PRESETS, WIRES
+        from tests.contract.wires import WIRES
 
+        if not self._outcomes:
+            return
         if any("failed" in outcomes for outcomes in self._outcomes.values()):
             self._stale = "contract tests failed: docs/supports.md was neither written nor compared"
             return
-        made = self.page([wire.name for wire in WIRES], [preset.name for preset in PRESETS])
+        made = self.page([wire.name for wire in WIRES])
         if self._mode == "write":
             PAGE.write_text(made, encoding="utf-8")
         elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != made:
@@ -105,12 +119,3 @@ class Supports:
         """Say that the page is stale."""
         if self._stale:
             terminalreporter.write_line(self._stale, red=True)
-
-
-def _cell(outcomes: set[str], reasons: dict[str, int]) -> str:
-    """What a table says of a behaviour: yes, no, or partly, with the numbers of the reasons."""
-    told = sorted(outcomes - {"passed"})
-    numbers = [reasons.setdefault(reason, len(reasons) + 1) for reason in told]
-    if not outcomes:
-        return "not tested"
-    return ("yes" if not told else "partly" if "passed" in outcomes else "no") + "".join(f" ({number})" for number in numbers)

@@ -1,64 +1,108 @@
-"""What a history brings along: thoughts go back where they came from, and conversations of any other class go on here."""
+"""One history works on every provider: what a run of any row made is accepted by the strict server of every row, and secrets stay home."""
 
+from __future__ import annotations
+
+import json
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.tools import tool
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict, messages_to_dict
 
-from tests.contract.talk import Run, Start, run_in
-from tests.contract.wires import WIRES
+from tests.contract.stories import PIXEL, QUESTION, ROWS, THOUGHT, TOOLS, history, opaque, script
+from tests.contract.talk import WAYS, Start, Talk, run_in
 from tests.support.script import Call, Turn
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-QUESTION = [HumanMessage("What does Paris look like, and how warm is it?")]
-THOUGHT = "Both at once."
+GO_ON = HumanMessage("Go on.")
 
 
-@tool
-def look(city: str) -> list[dict[str, Any]]:
-    """Take a picture."""
-    return [{"type": "text", "text": f"{city} from above"}, {"type": "image", "base64": PIXEL, "mime_type": "image/png"}]
+def sent(talk: Talk, request: int = -1) -> str:
+    """A request as text, without the escapes of JSON."""
+    return json.dumps(talk.server.exchanges[request].json, ensure_ascii=False)
 
 
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    raise ValueError(f"no thermometer in {city}")
+@pytest.mark.parametrize("origin", ROWS)
+async def test_a_history_from_every_row_is_accepted(start: Start, origin: str) -> None:
+    """A run of one row goes on at every other, and at another server of the same: whole, as parts, as v1 blocks stored and read again,
+    with more calls on top. What only its own server may see is not sent."""
+    message, new = history(ROWS[origin])
+    _, standard = history(ROWS[origin], "v1")
+    stored = messages_from_dict(json.loads(json.dumps(messages_to_dict(list(standard)))))
+    for number, middle in enumerate(([message], list(new), stored)):
+        talk = start([Turn("Again.", [Call("get_temperature", {"city": "Rome"})], reasoning=THOUGHT[::-1]), Turn("Fine.")], tools=TOOLS)
+        ran = await run_in(WAYS[number], talk.model, [*QUESTION, *middle, GO_ON])
+        assert ran.message.text == "Again.\nFine."
+        body = sent(talk, 0)
+        assert [secret for secret in opaque(standard) | opaque(new) if secret in body] == []
+        assert all(text in body for text in ("Let me look.", "Once more.", "21 °C.", "Zürich: 21 °C", "Atlantis", PIXEL))
 
 
-def conversation() -> list[Turn]:
-    """A turn that thinks, talks and calls two tools, and an answer."""
-    calls = [Call("look", {"city": "Paris"}), Call("get_temperature", {"city": "Paris"})]
-    return [Turn("Let me look.", calls, reasoning=THOUGHT), Turn("Grey. I do not know.")]
+async def test_another_model_of_the_same_server_is_not_sent_what_is_sealed(start: Start, wire: Any) -> None:
+    """Signatures and the like belong to a model: another one gets texts, calls and results. At home the history is accepted as it is."""
+    talk = start([*script(wire), Turn("Fine."), Turn("Fine.")], tools=TOOLS)
+    ran = await run_in("ainvoke", talk.model, QUESTION)
+    assert (await run_in("invoke", talk.model, [*QUESTION, *ran.new, GO_ON])).message.text == "Fine."
+    other = wire.model(talk.server, tools=TOOLS, model="other")
+    assert (await run_in("invoke", other, [*QUESTION, *ran.new, GO_ON])).message.text == "Fine."
+    assert [secret for secret in opaque(tuple(ran.new)) if secret in sent(talk)] == []
 
 
-def thoughts(message: AIMessage) -> str:
-    """The reasoning of a message, in LangChain's standard blocks or where it stood before there were these."""
-    blocks = "".join(str(block.get("reasoning")) for block in message.content_blocks if block["type"] == "reasoning")
-    return blocks or str(message.additional_kwargs.get("reasoning_content"))
+async def test_a_conversation_that_wanders_through_every_row(start: Start, wire: Any) -> None:
+    """One history is continued at every row in turn, each with calls of its own, and comes back to where it began."""
+    rows = [row for row in ROWS.values() if row.name != wire.name]
+    replies = [Turn("So.", [Call("get_temperature", {"city": "Oslo"})], reasoning=THOUGHT), Turn("Cold.")]
+    home = start([*replies, Turn("Home.")], tools=TOOLS)
+    talked = [*QUESTION, *(await run_in("invoke", home.model, QUESTION)).new]
+    for row in rows:
+        with row.serve(replies) as server:
+            ran = await run_in("stream", row.model(server, tools=TOOLS), [*talked, GO_ON])
+            assert [rejection.message for rejection in server.rejections] == []
+        talked += [GO_ON, ran.message]
+    assert (await run_in("astream", home.model, [*talked, GO_ON])).message.text == "Home."
 
 
-@pytest.mark.parametrize("version", ["v0", "v1"])
-async def test_thinking_stays_apart_and_goes_back(start: Start, run: Run, version: str) -> None:
-    """What a model thought is no text of the run, stands in its message as reasoning, and goes back beside its calls."""
-    talk = start(conversation(), tools=[look, get_temperature], output_version=version)
-    ran = await run(talk.model, QUESTION)
-    assert ran.message.text == "Let me look.\nGrey. I do not know."
-    assert thoughts(ran.new[0]) == THOUGHT
-    assert talk.wire.thought(talk.server.exchanges[1], THOUGHT)
+def foreign() -> list[Any]:
+    """A history that no class of ours has written: ids that no server takes, used twice; blocks of several vendors; empty texts."""
+    image = f"data:image/png;base64,{PIXEL}"
+    return [
+        SystemMessage([{"type": "text", "text": "Be"}, {"type": "text", "text": " brief."}]),
+        HumanMessage([{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": image}}]),
+        AIMessage(
+            [
+                {"type": "reasoning", "reasoning": "Foreign thought.", "extras": {"signature": "foreign-signature"}},
+                {"type": "thinking", "thinking": "Foreign thought.", "signature": "foreign-signature"},
+                {"type": "text", "text": "I see "},
+                {"type": "tool_use", "id": "functions.look:0", "name": "look", "input": {"a": 1}},
+            ],
+            tool_calls=[
+                {"name": "look", "args": {"a": 1}, "id": "functions.look:0"},
+                {"name": "default_api:look at", "args": {}, "id": "x" * 90},
+                {"name": "look", "args": {}, "id": "ä ö"},
+            ],
+            response_metadata={"model_provider": "somebody", "model_name": "else"},
+            additional_kwargs={"reasoning_content": "Foreign thought."},
+        ),
+        ToolMessage(
+            [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}], tool_call_id="functions.look:0"
+        ),
+        ToolMessage("", tool_call_id="x" * 90),
+        ToolMessage([], tool_call_id="ä ö", status="error"),
+        AIMessage("  ", tool_calls=[{"name": "look", "args": {"a": 2}, "id": "functions.look:0"}]),
+        ToolMessage([{"type": "text", "text": "Seen."}], tool_call_id="functions.look:0"),
+        AIMessage("Half a", invalid_tool_calls=[{"name": "look", "args": '{"a', "id": None, "error": "cut"}]),
+        AIMessage(""),
+        SystemMessage("Later rules."),
+        HumanMessage("a"),
+        HumanMessage("b"),
+        AIMessage("c"),
+        AIMessage([{"type": "non_standard", "value": {"type": "mystery", "x": 1}}, {"type": "text", "text": "d "}]),
+        HumanMessage("e"),
+    ]
 
 
-async def test_conversations_of_every_other_class_go_on(start: Start, way: str) -> None:
-    """A history with thoughts, calls, pictures and failures that any class made is taken by the strict server of this one."""
-    for other in WIRES:
-        with other.serve(conversation()) as server:
-            model = other.model(server, tools=[look, get_temperature])
-            made = (await run_in(way, model, QUESTION)).new
-        assert [message.type for message in made] == ["ai", "tool", "tool", "ai"]
-        talk = start([Turn("As I said.")], tools=[look, get_temperature])
-        ran = await run_in(way, talk.model, [*QUESTION, *made, HumanMessage("Sure?")])
-        assert ran.message.text == "As I said."
-        sent = talk.server.exchanges[0].body.decode()
-        words = ("Let me look.", "Paris from above", PIXEL, "no thermometer in Paris", "I do not know.")
-        assert [word for word in words if word not in sent] == [], other.name
+@pytest.mark.parametrize("bound", [False, True], ids=["own tools", "no tools"])
+async def test_a_history_from_elsewhere_is_accepted(start: Start, bound: bool) -> None:
+    """A history that other packages wrote is sent as what it says, and nothing of its sealed state."""
+    talk = start([Turn("Fine.")], **({} if bound else {"tools": TOOLS}))
+    assert (await run_in("invoke", talk.model, foreign())).message.text == "Fine."
+    body = sent(talk)
+    assert "oreign" not in body and PIXEL in body and "Later rules." in body

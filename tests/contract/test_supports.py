@@ -20,6 +20,7 @@ def test_every_behaviour_and_wire_is_on_the_page(pytestconfig: pytest.Config) ->
         if path != Path(__file__)
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+        if {"start", "wire", "run"} & {argument.arg for argument in node.args.args}
     ]
     behaviours = [behaviour_of(ast.get_docstring(node)) for node in tests]
     assert [text for text in behaviours if f"| {text} |" not in said] == []
@@ -28,13 +29,16 @@ def test_every_behaviour_and_wire_is_on_the_page(pytestconfig: pytest.Config) ->
 
 
 def test_outcomes_become_words() -> None:
-    """What passed in every way is supported; a reason that the row gives says why something is not."""
+    """What passed in every way is supported; a row's reason says why something is not; presets have a table of their own."""
     supports = Supports("check")
-    outcomes = {"a": {"passed"}, "b": {"passed", "the vendor has no such thing"}, "c": {"the vendor has no such thing"}, "d": set()}
-    for name, found in outcomes.items():
-        supports._order["tests/contract/test_x.py", 1] = "What is done", "A thing is done"
-        supports._classes[name] = f"Chat{name.upper()}"
-        supports._outcomes[name, "A thing is done"] = found
-    page = supports.page(list(outcomes))
-    assert "| A thing is done | yes | partly (1) | no (1) | not tested |" in page
+    no = "the vendor has no such thing"
+    for line, behaviour in enumerate(("Nothing is done", "A thing is done")):
+        supports._order["tests/contract/test_x.py", line] = "What is done", behaviour
+    for wire, outcomes in {"a": {"passed"}, "b": {"passed", no}, "c": {no}, "preset": {"passed"}}.items():
+        supports._outcomes[wire, "A thing is done"] = outcomes
+    supports._outcomes["a", "Nothing is done"] = {"passed"}
+    page = supports.page(["a", "b", "c"])
+    assert "| A thing is done | yes | partly (1) | no (1) |\n" in page
+    assert "| Nothing is done | yes | not tested | not tested |\n" in page
+    assert "|---|---|\n| A thing is done | yes |\n" in page.split("## Presets")[1]
     assert page.endswith("## Why not\n\n1. the vendor has no such thing\n")

@@ -28,25 +28,21 @@ class Wire:
 
     Attributes:
         name: The row's name in test ids.
-        class_name: The provider class.
         serve: A strict loopback server of the wire that plays a script (tests/support/script.py).
         model: The provider class, pointed at such a server, with these further arguments.
         messages: The bytes of a request that hold its messages, as they were sent.
         results: Id and text of the tool results at the end of a request.
         question: The text of the last user message of a request.
-        thought: Whether a request holds what this server's model thought, in the way in which the vendor wants it back.
         cannot: What the vendor cannot do: the name of a contract test, and the vendor's reason.
     """
 
     name: str
-    class_name: str
     serve: Callable[[Script], ScriptedServer]
     model: Callable[..., Any]
     messages: Callable[[Exchange], bytes]
     results: Callable[[Exchange], Results]
     question: Callable[[Exchange], str]
-    thought: Callable[[Exchange, str], bool] = lambda exchange, text: text in exchange.body.decode()
-    cannot: Mapping[str, str] = field(default_factory=dict)
+    cannot: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def raw_value(body: bytes, key: str) -> bytes:
@@ -149,7 +145,6 @@ def _google_question(exchange: Exchange) -> str:
 WIRES = (
     Wire(
         name="openai-chat",
-        class_name="ChatOpenAI",
         serve=OpenAIServer,
         model=_openai_model,
         messages=lambda exchange: raw_value(exchange.body, "messages"),
@@ -158,7 +153,6 @@ WIRES = (
     ),
     Wire(
         name="openai-responses",
-        class_name="ChatOpenAI",
         serve=ResponsesServer,
         model=_responses_model,
         messages=lambda exchange: raw_value(exchange.body, "input"),
@@ -167,7 +161,6 @@ WIRES = (
     ),
     Wire(
         name="anthropic",
-        class_name="ChatAnthropic",
         serve=AnthropicServer,
         model=_anthropic_model,
         messages=lambda exchange: raw_value(exchange.body, "messages"),
@@ -176,7 +169,6 @@ WIRES = (
     ),
     Wire(
         name="ollama",
-        class_name="ChatOllama",
         serve=OllamaServer,
         model=_ollama_model,
         messages=lambda exchange: raw_value(exchange.body, "messages"),
@@ -185,7 +177,6 @@ WIRES = (
     ),
     Wire(
         name="google",
-        class_name="ChatGoogleGenerativeAI",
         serve=GoogleServer,
         model=_google_model,
         messages=lambda exchange: raw_value(exchange.body, "contents"),
@@ -202,7 +193,6 @@ def _preset_model(vendor: Vendor, server: VendorServer, **more: Any) -> Any:
 PRESETS = tuple(
     Wire(
         name=vendor.name,
-        class_name=vendor.chat_model.__name__,
         serve=partial(VendorServer, vendor),
         model=partial(_preset_model, vendor),
         messages=lambda exchange: raw_value(exchange.body, "messages"),

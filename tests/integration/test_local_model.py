@@ -5,8 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,28 +12,11 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import ChatLocal, ChatOpenAI, new_messages, run_usage
 from langchain_autotools.cli.demo_tools import get_temperature
-from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.providers.local import find_weights
 
 pytestmark = pytest.mark.local
 
 REPOSITORY = Path(__file__).parents[2]
 QUESTION = "How warm is it in Paris and in Rome?"
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ChatLocal]:
-    """The default model with one tool; its server runs for this file."""
-    if find_spec("xllamacpp") is None:
-        pytest.skip("the model server (xllamacpp) is not installed")
-    try:
-        find_weights()
-    except ConfigurationError as error:
-        pytest.skip(f"no weights: {error}")
-    model = ChatLocal(tools=[get_temperature])
-    model.start()
-    yield model
-    model.close()
 
 
 def test_two_cities_are_asked_for_at_once_and_answered(model):
@@ -110,31 +91,6 @@ def test_other_clients_may_use_the_server_with_its_key(model):
     server = model.start()
     other = ChatOpenAI(model="any", base_url=server.base_url, api_key=server.api_key, temperature=0, tools=[get_temperature])
     assert "13" in other.invoke("How warm is it in Berlin?").text
-
-
-@pytest.mark.parametrize("asked", [{}, {"store": False}], ids=["stored", "not stored"])
-def test_the_conversation_runs_over_the_responses_api(model, asked):
-    """The same two cities over the server's Responses API, streamed: both tools run, both temperatures are told, twice in a row."""
-    server = model.start()
-    other = ChatOpenAI(
-        model="any",
-        base_url=server.base_url,
-        api_key=server.api_key,
-        temperature=0,
-        tools=[get_temperature],
-        use_responses_api=True,
-        **asked,
-    )
-    history = [HumanMessage(QUESTION)]
-    text = ""
-    for chunk in other.stream(history):
-        text += chunk.text
-        history += new_messages(chunk)
-    assert [type(message) for message in history[1:]] == [AIMessage, ToolMessage, ToolMessage, AIMessage]
-    assert [call["args"] for call in history[1].tool_calls] == [{"city": "Paris"}, {"city": "Rome"}]
-    assert "18" in text and "24" in text
-    assert chunk.usage_metadata["output_tokens"] > 0
-    assert "13" in other.invoke([*history, HumanMessage("How warm is it in Berlin?")]).text
 
 
 def test_many_runs_at_once_are_each_answered(model):

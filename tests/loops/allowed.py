@@ -135,17 +135,27 @@ def _repeated(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
 
 
 def _tagged(ours: Atoms, theirs: Atoms, said: Said) -> tuple[Atoms, Atoms]:
-    """Thoughts that stand in the text, up to `</think>`, and those that the client cut out of it."""
+    """Thoughts between `<think>` and `</think>`: those that the client cut out of a text, and those that it made a text of."""
     cut = {atom.value.strip() for atom in theirs if atom.kind == "reasoning"}
     kept: Atoms = []
     for atom in ours:
-        thought, tag, text = atom.value.partition("</think>") if atom.kind == "text" and atom.role == "assistant" else ("", "", "")
+        thought, tag, text = atom.value.partition("</think>") if _is_spoken(atom) else ("", "", "")
         if tag and thought.strip() in cut:
             kept += [replace(atom, kind="reasoning", value=thought.strip())]
             kept += [replace(atom, value=text.strip())] if text.strip() else []
         else:
             kept.append(atom)
-    return kept, theirs
+    ours, theirs = ([atom for atom in atoms if not (_is_spoken(atom) and _is_thought(atom, said))] for atoms in (kept, theirs))
+    return ours, theirs
+
+
+def _is_spoken(atom: Atom) -> bool:
+    return atom.role == "assistant" and atom.kind == "text"
+
+
+def _is_thought(atom: Atom, said: Said) -> bool:
+    inner = atom.value.strip().removeprefix("<think>").removesuffix("</think>")
+    return len(inner) == len(atom.value.strip()) - len("<think></think>") and said.holds(replace(atom, value=inner.strip()))
 
 
 # ---------------------------------------------------------------------------------------------- spelling
@@ -225,8 +235,8 @@ ALLOWED = (
     ),
     Allowed("a signature that the recorded client repeated on further calls", "ours goes back once, as it came", _repeated),
     Allowed(
-        "thoughts in the text, up to `</think>`, that the recorded client cut out of it",
-        "ours goes back as the server wrote it: no field of this wire says that it is a thought",
+        "thoughts between `<think>` tags, which the recorded client cut out of a text or made a text of",
+        "ours go back as the server wrote them",
         _tagged,
     ),
     Allowed("one text in one part or in several", "the vendors join them", each(_joined)),

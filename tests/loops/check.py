@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from tests.loops.allowed import ALLOWED, Said, compared, settled
 from tests.loops.left_out import LEFT_OUT
@@ -26,6 +27,20 @@ class Outcome:
     needlessly_left_out: list[str] = field(default_factory=list)
 
 
+@cache
+def replayed(row: Row, loops: tuple[Loop, ...]) -> Outcome:
+    """What comes of the loops of a wire, replayed once."""
+    with Player() as player:
+        return outcome_of(row, loops, player)
+
+
+@cache
+def histories(row: Row, loops: tuple[Loop, ...]) -> Outcome:
+    """What comes of the histories of a wire's requests, each sent once."""
+    with Player() as player:
+        return outcome_of_histories(row, loops, player)
+
+
 def outcome_of(row: Row, loops: Sequence[Loop], player: Player) -> Outcome:
     """Replay all loops of a wire."""
     found = Outcome()
@@ -39,7 +54,7 @@ def _note(found: Outcome, loop: Loop, row: Row, player: Player) -> None:
     found.loops += 1
     try:
         replayed = replay(loop, row, player)
-        wrong = [*_wrong_texts(loop, replayed), *_wrong_requests(loop, row, replayed, found.needed)]
+        wrong = [*_wrong_texts(loop, replayed), *_wrong_requests(loop, row, replayed, found.needed), *_wrong_beginnings(loop, replayed)]
     except Exception as error:
         wrong = [repr(error)]
     if loop.id in LEFT_OUT:
@@ -71,6 +86,15 @@ def _wrong_requests(loop: Loop, row: Row, replayed: Replayed, needed: Counter[st
         declared = sorted(tool.name for tool in row.tools(replayed.bodies[number]))
         if wanted and declared != wanted:
             yield f"request {number}: declares {declared} instead of {wanted}"
+
+
+def _wrong_beginnings(loop: Loop, replayed: Replayed) -> Iterator[str]:
+    """Each request of a run begins with the one before it, unless the server keeps that."""
+    for run in replayed.runs:
+        for number in run[1:]:
+            before, after = replayed.ours[number - 1 : number + 1]
+            if after[: len(before)] != before and not loop.turns[number].request.get("previous_response_id"):
+                yield f"request {number} does not begin with the one before it"
 
 
 def said_before(loop: Loop, replayed: Replayed, number: int) -> Said:

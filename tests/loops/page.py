@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from tests.loops.allowed import ALLOWED
-from tests.loops.check import Outcome, outcome_of, outcome_of_histories
+from tests.loops.check import Outcome
 from tests.loops.left_out import LEFT_OUT
-from tests.loops.records import Loop
-from tests.loops.replay import Player
 from tests.loops.rows import ROWS
 
 _HEAD = """# Recorded loops
@@ -17,8 +15,9 @@ _HEAD = """# Recorded loops
 `tests/loops` replays every complete tool loop of the recorded traffic: a loopback server answers with the recorded bytes, tools return
 the recorded results, and each of our requests is compared with the one that the recorded client sent: the sequence of roles, texts, media,
 calls (name and arguments), results, reasoning and signatures, and which result answers which call; further the names of the declared tools,
-and that every id that the server gave goes back to it. Each loop must end with the recorded final text, and each turn on the way with its
-own. This page is made from the outcome (`python -m tests.loops`); a test compares.
+that every id that the server gave goes back to it, and that each request of a run begins with the one before it. Each loop must end with
+the recorded final text, and each turn on the way with its own. This page is made from the outcome (`python -m tests.loops`); a test
+compares.
 
 | wire | loops | requests | one run | several runs | turn by turn | left out |
 |---|---|---|---|---|---|---|
@@ -46,15 +45,12 @@ _OUT = """
 """
 
 
-def page(loops: Sequence[Loop]) -> tuple[str, list[Outcome]]:
-    """The page, and the outcomes that it tells."""
-    with Player() as player:
-        replayed = [outcome_of(row, loops, player) for row in ROWS]
-        histories = [outcome_of_histories(row, loops, player) for row in ROWS]
+def page(replayed: Sequence[Outcome], histories: Sequence[Outcome]) -> str:
+    """The page, made from the outcomes of the replayed loops and of the histories, both in the order of the table of wires."""
     lines = [_row(row.wire, outcome) for row, outcome in zip(ROWS, replayed, strict=True)]
     every = [*replayed, *histories]
     differences = [f"| {rule.what} | {rule.why} | {sum(outcome.needed[rule.what] for outcome in every)} |\n" for rule in ALLOWED]
-    return "".join([_HEAD, *lines, _HOW, *differences, _OUT, *_left_out()]), every
+    return "".join([_HEAD, *lines, _HOW, *differences, _OUT, *_left_out()])
 
 
 def _row(wire: str, outcome: Outcome) -> str:

@@ -52,8 +52,6 @@ def _part(part: Mapping[str, Any]) -> Iterator[tuple[Kind, Any]]:
         yield "text", part[kind]
     elif kind == "image_url":
         yield "media", data_url(part["image_url"]["url"], "image")
-    elif kind == "document_url":
-        yield "media", data_url(part["document_url"], "file")
     elif kind == "file":
         file = part["file"]
         yield "media", Media("file", "", "id", file["file_id"]) if "file_id" in file else data_url(file["file_data"], "file")

@@ -26,7 +26,7 @@ class Turn:
     tags: frozenset[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loop:
     """All turns of one recorded conversation."""
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_autotools import ChatAnthropic, ChatOpenAI
-from tests.loops import read_anthropic, read_chat, read_responses
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
+from tests.loops import read_anthropic, read_chat, read_google, read_responses
 from tests.loops.meaning import Atom
 from tests.loops.records import Loop
+
+_TYPES = ("unspecified", "string", "number", "integer", "boolean", "array", "object")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,41 @@ def _anthropic_model(address: str, loop: Loop, **more: Any) -> ChatAnthropic:
     return ChatAnthropic(**{"model": loop.model, "base_url": address, "api_key": "key", "max_retries": 0, **asked, **more})
 
 
+def _google_model(address: str, loop: Loop, **more: Any) -> ChatGoogleGenerativeAI:
+    vertex = {"vertexai": True} if loop.server == "google-vertex" else {}
+    return ChatGoogleGenerativeAI(**{"model": loop.model, "base_url": address, "api_key": "key", "max_retries": 0, **vertex, **more})
+
+
+def _google_tools(body: Mapping[str, Any]) -> list[Declared]:
+    found: list[Declared] = []
+    for tool in body.get("tools") or []:
+        functions = tool.get("functionDeclarations") or tool.get("function_declarations") or []
+        found += [Declared(function["name"], function.get("description") or "", _google_schema(function)) for function in functions]
+        builtin = {key: value for key, value in tool.items() if value is not None and not key.startswith("function")}
+        found += [Declared(name, builtin={name: value}) for name, value in builtin.items()]
+    return found
+
+
+def _google_schema(function: Mapping[str, Any]) -> Any:
+    """The schema of a function as JSON schema: the vendor's own has types in capitals, or their numbers."""
+    found = [function[key] for key in ("parametersJsonSchema", "parameters_json_schema", "parameters") if function.get(key)]
+    return _plain_types(found[0]) if found else {}
+
+
+def _plain_types(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_plain_types(inner) for inner in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kind = schema.get("type")
+    types = {"type": kind.lower() if isinstance(kind, str) else _TYPES[kind]} if isinstance(kind, str | int) else {}
+    return {**{key: _plain_types(value) for key, value in schema.items()}, **types}
+
+
+def _ollama_model(address: str, loop: Loop, **more: Any) -> ChatOllama:
+    return ChatOllama(**{"model": loop.model, "base_url": address, "max_retries": 0, **_given(loop, "think"), **more})
+
+
 def _given(loop: Loop, *names: str) -> dict[str, Any]:
     """The parameters of these names that the first recorded request has."""
     return {name: loop.requests[0][name] for name in names if loop.requests[0].get(name) is not None}
@@ -76,4 +113,6 @@ ROWS = (
     Row("openai-chat", read_chat.read, _chat_tools, _openai_model),
     Row("openai-responses", read_responses.read, lambda body: _flat_tools(body.get("tools") or [], "parameters"), _responses_model),
     Row("anthropic", read_anthropic.read, lambda body: _flat_tools(body.get("tools") or [], "input_schema"), _anthropic_model),
+    Row("google", read_google.read, _google_tools, _google_model),
+    Row("ollama", read_chat.read, _chat_tools, _ollama_model),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.loops.allowed import ALLOWED
-from tests.loops.check import outcome_of, outcome_of_histories
+from tests.loops.check import histories, outcome_of, replayed
 from tests.loops.left_out import LEFT_OUT
 from tests.loops.page import page
 from tests.loops.records import Loop, loops
@@ -29,8 +29,7 @@ def recorded(wire_folder: Path) -> tuple[Loop, ...]:
 @over_every_wire
 def test_loops_run_as_recorded(recorded: tuple[Loop, ...], row: Row) -> None:
     """Each request says what the recorded one said, each reply is read as it was meant, and the loop ends with the recorded text."""
-    with Player() as player:
-        outcome = outcome_of(row, recorded, player)
+    outcome = replayed(row, recorded)
     assert outcome.wrong == {}
     assert outcome.needlessly_left_out == []
     assert outcome.driven["one run"] > outcome.loops * 0.7
@@ -46,17 +45,16 @@ def test_loops_run_asynchronously_whatever_the_pieces(recorded: tuple[Loop, ...]
 @over_every_wire
 def test_histories_of_plain_messages_are_sent_as_recorded(recorded: tuple[Loop, ...], row: Row) -> None:
     """The history of each recorded request, made of plain LangChain messages, gives a request that says the same."""
-    with Player() as player:
-        outcome = outcome_of_histories(row, recorded, player)
+    outcome = histories(row, recorded)
     assert outcome.wrong == {}
     assert outcome.requests >= outcome.loops
 
 
 def test_the_page_tells_what_was_found(recorded: tuple[Loop, ...]) -> None:
     """docs/recorded_loops.md states what may differ, how often it did, and what is left out: `python -m tests.loops` writes it."""
-    said, outcomes = page(recorded)
-    assert (REPOSITORY / "docs" / "recorded_loops.md").read_text(encoding="utf-8") == said
+    runs, sent = [replayed(row, recorded) for row in ROWS], [histories(row, recorded) for row in ROWS]
+    assert (REPOSITORY / "docs" / "recorded_loops.md").read_text(encoding="utf-8") == page(runs, sent)
     wires = {row.wire for row in ROWS}
     assert {loop.id for loop in recorded if loop.wire in wires} >= LEFT_OUT.keys()
-    idle = [rule.what for rule in ALLOWED if not any(outcome.needed[rule.what] for outcome in outcomes)]
+    idle = [rule.what for rule in ALLOWED if not any(outcome.needed[rule.what] for outcome in [*runs, *sent])]
     assert idle == [] or not wires >= {loop.wire for loop in recorded}, "nothing needs these allowed differences"

@@ -16,7 +16,7 @@ from tests.support.http_server import Exchange, HttpReply
 from tests.support.script import Events, Failure, Reply, Turn
 from tests.support.scripted_server import Script, ScriptedServer
 from tests.support.strict import Rejection
-from tests.support.strict_anthropic import check_request
+from tests.support.strict_anthropic import check_request, opaque
 
 _PATH = "/v1/messages"
 
@@ -29,7 +29,7 @@ class AnthropicServer(ScriptedServer):
     def __init__(self, script: Script = (), *, strict: bool = True, signed: bool = True) -> None:
         super().__init__(script)
         self._strict = strict
-        self._signed: set[tuple[str, str]] = set()
+        self._signed: set[str] = set()
         self._checks_signatures = signed
 
     def check(self, exchange: Exchange) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class AnthropicServer(ScriptedServer):
         written = blocks_of(asked, reply) if isinstance(reply, Turn) else []
         if isinstance(reply, Events) and reply.whole:
             written = list(reply.whole.get("content", ()))
-        self._signed |= {(block["thinking"], block["signature"]) for block in written if block["type"] == "thinking"}
+        self._signed |= {said for block in written if (said := opaque(block)) is not None}
         return reply_to(asked, reply)
 
     def refuse(self, rejection: Rejection) -> HttpReply:

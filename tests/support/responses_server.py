@@ -13,7 +13,7 @@ from typing import Any
 from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_server import OpenAIServer, Script
 from tests.support.responses_wire import Asked, items, reply_to
-from tests.support.script import Cut, Reply, Turn
+from tests.support.script import Cut, Events, Reply, Turn
 from tests.support.semantic_openai import SemanticOpenAI
 from tests.support.strict import Rules
 from tests.support.strict_responses import Memory, check_responses_request
@@ -40,6 +40,8 @@ class ResponsesServer(OpenAIServer):
         turn = reply.reply if isinstance(reply, Cut) else reply
         if isinstance(turn, Turn):
             self.memory.note(f"resp_{asked.number:04d}", items(asked, turn), stored=asked.stored)
+        elif isinstance(turn, Events) and turn.whole and turn.whole.get("output"):
+            self.memory.note(str(turn.whole["id"]), turn.whole["output"], stored=asked.stored)
         return reply_to(asked, reply)
 
 

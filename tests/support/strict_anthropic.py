@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tests.support.strict import Rejection
+from tests.support.strict_schema import check_schema, walk
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -29,20 +31,35 @@ _KEYS = {
     "thinking": {"thinking", "signature"},
     "redacted_thinking": {"data"},
     "search_result": {"source", "title", "content", "citations"},
+    "server_tool_use": {"id", "name", "input", "caller"},
+    **{f"{tool}_tool_result": {"tool_use_id", "content", "caller"} for tool in ("web_search", "web_fetch", "code_execution")},
 }
-_OF_ASSISTANT = {"text", "tool_use", "thinking", "redacted_thinking"}
+_WRITTEN = {"thinking", "redacted_thinking", "server_tool_use"}
+_OF_ASSISTANT = {"text", "tool_use", *_WRITTEN, *(kind for kind in _KEYS if kind.endswith("_tool_result"))}
 _OF_USER = {"text", "image", "document", "tool_result", "search_result"}
 _OF_RESULT = {"text", "image", "document", "search_result"}
+_BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems", "uniqueItems"}
 _SOURCES = {"base64": {"media_type", "data"}, "url": {"url"}, "file": {"file_id"}, "text": {"media_type", "data"}, "content": {"content"}}
 _IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 
-def check_request(body: bytes, signed: Collection[tuple[str, str]] | None = None) -> dict[str, Any]:
+Written = Collection[str] | None
+"""What `opaque` says of all blocks that a server wrote and knows again; None: it takes any."""
+
+
+def opaque(block: Mapping[str, Any]) -> str | None:
+    """What of a block the vendor has signed, so that it must come back unchanged; None of any other block."""
+    if block["type"] not in _WRITTEN and not block["type"].endswith("_tool_result"):
+        return None
+    return json.dumps({key: value for key, value in block.items() if key != "cache_control"}, sort_keys=True)
+
+
+def check_request(body: bytes, signed: Written = None) -> dict[str, Any]:
     """The parsed body, or the vendor's `Rejection`.
 
     Args:
         body: The request's JSON.
-        signed: Thinking and signature of what the server wrote; None takes any signature.
+        signed: What the server wrote and signed, see `opaque`; None takes any signature.
     """
     try:
         request = json.loads(body)
@@ -86,6 +103,8 @@ def _check_tools(request: Mapping[str, Any]) -> None:
             schema = tool.get("input_schema")
             need(isinstance(schema, dict), f"{where}.custom.input_schema: Input does not match the expected shape.")
             need(schema.get("type") == "object", f"{where}.custom.input_schema.type: Field required")
+            check_schema({"properties": {}, **schema}, False, partial(_no_schema, where))
+            _check_strict(tool, where)
             combined = {"anyOf", "oneOf", "allOf"} & schema.keys()
             need(not combined, f"{where}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level")
         need(bool(_NAME.fullmatch(tool.get("name", ""))), f"{where}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
@@ -100,6 +119,21 @@ def _check_tools(request: Mapping[str, Any]) -> None:
     allowed = {"type"} | ({"name"} if kind == "tool" else set()) | (set() if kind == "none" else {"disable_parallel_tool_use"})
     known(choice, allowed, f"tool_choice.{kind}")
     need(kind != "tool" or choice.get("name") in names, f"Tool '{choice.get('name')}' not found in provided tools")
+
+
+def _no_schema(where: str, reason: str) -> Rejection:
+    return Rejection(f"{where}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12. {reason}")
+
+
+def _check_strict(tool: Mapping[str, Any], where: str) -> None:
+    """What strict mode asks of a schema (the vendor's "JSON Schema limitations")."""
+    for place, part in walk(tool["input_schema"], ()) if tool.get("strict") else ():
+        if not isinstance(part, dict):
+            continue
+        closed = part.get("additionalProperties") is False or not (part.get("type") == "object" or "properties" in part)
+        need(closed, f"{where}.custom: For 'object' type, 'additionalProperties' must be explicitly set to false ({place})")
+        bounds = _BOUNDS & part.keys()
+        need(not bounds, f"{where}.custom: For '{part.get('type')}' type, properties {sorted(bounds)} are not supported")
 
 
 def _check_thinking(request: Mapping[str, Any]) -> None:
@@ -117,7 +151,7 @@ def _check_thinking(request: Mapping[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------- messages
 
 
-def _check_messages(messages: Any, signed: Collection[tuple[str, str]] | None) -> None:
+def _check_messages(messages: Any, signed: Written) -> None:
     need(isinstance(messages, list) and bool(messages), "messages: at least one message is required")
     need(messages[0].get("role") == "user", 'messages: first message must use the "user" role')
     waiting: list[str] = []
@@ -139,6 +173,19 @@ def _check_messages(messages: Any, signed: Collection[tuple[str, str]] | None) -
             need(len({*waiting}) == len(waiting) and used.isdisjoint(waiting), f"{where}: `tool_use` ids must be unique")
             used.update(waiting)
     need(not waiting, _unanswered(f"messages.{len(messages) - 1}", waiting))
+    _check_server_tools(messages)
+
+
+def _check_server_tools(messages: Sequence[Mapping[str, Any]]) -> None:
+    """What a tool of the server's own was asked has its result, unless the conversation ends there: then the server goes on."""
+    contents = [content if isinstance(content := message["content"], list) else [{"type": "text"}] for message in messages]
+    answered = {block.get("tool_use_id") for content in contents for block in content}
+    end = max(number for number, content in enumerate(contents) if any(block["type"] != "tool_result" for block in content))
+    for number, content in enumerate(contents[:end]):
+        for block in content:
+            if block["type"] == "server_tool_use" and block["id"] not in answered:
+                kind = f"`{block['name']}` tool use with id `{block['id']}`"
+                raise Rejection(f"messages.{number}: {kind} was found without a corresponding `{block['name']}_tool_result` block")
 
 
 def _unanswered(where: str, waiting: Sequence[str]) -> str:
@@ -170,7 +217,7 @@ def _check_results(blocks: Sequence[Mapping[str, Any]], waiting: Sequence[str], 
     need(not missing, _unanswered(where, missing))
 
 
-def _check_block(block: Any, where: str, kinds: Collection[str], signed: Collection[tuple[str, str]] | None) -> None:
+def _check_block(block: Any, where: str, kinds: Collection[str], signed: Written) -> None:
     kind = block.get("type")
     need(kind in kinds, f"{where}: Input tag '{kind}' found using 'type' does not match any of the expected tags: {sorted(kinds)}")
     known(block, {"type", "cache_control", *_KEYS[kind]}, f"{where}.{kind}")
@@ -181,17 +228,17 @@ def _check_block(block: Any, where: str, kinds: Collection[str], signed: Collect
         _check_source(block["source"], kind, f"{where}.{kind}.source")
     elif kind == "thinking":
         need(bool(block.get("signature")), f"{where}.thinking.signature: Field required")
-        own = signed is None or (block["thinking"], block["signature"]) in signed
-        need(own, f"{where}: Invalid `signature` in `thinking` block")
     elif kind == "tool_use":
         need(bool(_ID.fullmatch(block["id"])), f"{where}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
         need(bool(_NAME.fullmatch(block["name"])), f"{where}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
         need(isinstance(block["input"], dict), f"{where}.tool_use.input: Input should be a valid dictionary")
     elif kind == "tool_result":
         _check_result(block, where, signed)
+    if signed is not None and (said := opaque(block)) is not None and kind != "tool_result":
+        need(said in signed, f"{where}: Invalid `signature` in `{kind}` block")
 
 
-def _check_result(block: Mapping[str, Any], where: str, signed: Collection[tuple[str, str]] | None) -> None:
+def _check_result(block: Mapping[str, Any], where: str, signed: Written) -> None:
     content = block.get("content", "")
     need(bool(content) or not block.get("is_error"), f"{where}: content cannot be empty if `is_error` is true")
     for number, inner in enumerate(content if isinstance(content, list) else ()):

@@ -81,7 +81,7 @@ def check_request(body: bytes, known: Known) -> dict[str, Any]:
     keys(request, _REQUEST, "")
     need(bool(request.get("contents")), "* GenerateContentRequest.contents: contents is not specified\n")
     names = _check_tools(request)
-    _check_config(request, names)
+    _check_config(request, names, vertex=not known.ids)
     if "systemInstruction" in request:
         for part in request["systemInstruction"]["parts"]:
             need(set(part) == {"text"}, "System instruction only supports text.")
@@ -155,8 +155,13 @@ def _check_references(node: Any, root: Mapping[str, Any]) -> None:
         _check_references(item, root)
 
 
-def _check_config(request: Mapping[str, Any], names: Collection[str]) -> None:
-    config = (request.get("toolConfig") or {}).get("functionCallingConfig")
+def _check_config(request: Mapping[str, Any], names: Collection[str], *, vertex: bool) -> None:
+    given = request.get("toolConfig") or {}
+    mixed = bool(names) and any("functionDeclarations" not in tool for tool in request.get("tools", ()))
+    text = "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling."
+    need(vertex or not mixed or given.get("includeServerSideToolInvocations") is True, text)
+    need(not vertex or "includeServerSideToolInvocations" not in given, 'Unknown name "includeServerSideToolInvocations"')
+    config = given.get("functionCallingConfig")
     if config is not None:
         need(bool(names), "Function calling config is set without function_declarations.")
         keys(config, {"mode", "allowedFunctionNames"}, "tool_config.function_calling_config")
@@ -184,7 +189,8 @@ def _check_config(request: Mapping[str, Any], names: Collection[str]) -> None:
 def _check_contents(contents: Sequence[Mapping[str, Any]], known: Known) -> None:
     need(contents[0].get("role") == "user", "Please ensure that multiturn requests begin with a user turn.")
     calls: list[Mapping[str, Any]] = []
-    turn = max((place for place, content in enumerate(contents) if content["role"] == "user" and "text" in content["parts"][0]), default=0)
+    asked = [place for place, content in enumerate(contents) if content.get("role") == "user" and _says(content)]
+    turn = max(asked, default=0)
     before = "user"
     for position, content in enumerate(contents):
         keys(content, {"role", "parts"}, f"contents[{position}]")
@@ -205,6 +211,10 @@ def _check_contents(contents: Sequence[Mapping[str, Any]], known: Known) -> None
             need(bool(first.get("thoughtSignature")), f"{text} Additional data, function call `default_api:{calls[0]['name']}`.")
         before = content["role"]
     _check_responses([], calls, [])
+
+
+def _says(content: Mapping[str, Any]) -> bool:
+    return any("text" in part for part in content.get("parts") or ())
 
 
 def _check_responses(responses: Sequence[Mapping[str, Any]], calls: Sequence[Mapping[str, Any]], parts: Sequence[Any]) -> None:

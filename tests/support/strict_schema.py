@@ -20,26 +20,26 @@ def check_schema(schema: Any, strict: bool, fail: Fail) -> None:
         raise fail(f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'.")
     if "properties" not in schema and "$ref" not in schema:
         raise fail("In context=(), object schema missing properties.")
-    for context, part in _walk(schema, ()):
+    for context, part in walk(schema, ()):
         _check_any(context, part, schema, fail)
         if strict:
             _check_strict(context, part, fail)
 
 
-def _walk(schema: Any, context: Context) -> Iterator[tuple[Context, Any]]:
+def walk(schema: Any, context: Context) -> Iterator[tuple[Context, Any]]:
     """Every schema inside a schema, itself first."""
     yield context, schema
     if not isinstance(schema, dict):
         return
     for key in ("properties", "$defs", "definitions"):
         for name, part in _items(schema.get(key)):
-            yield from _walk(part, (*context, key, name))
+            yield from walk(part, (*context, key, name))
     for key in ("anyOf", "allOf", "oneOf", "prefixItems"):
         for position, part in enumerate(schema.get(key) or ()):
-            yield from _walk(part, (*context, key, str(position)))
+            yield from walk(part, (*context, key, str(position)))
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            yield from _walk(schema[key], (*context, key))
+            yield from walk(schema[key], (*context, key))
 
 
 def _items(value: Any) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.script import Call, Turn
 from tests.support.strict import Rejection
-from tests.support.strict_anthropic import check_request
+from tests.support.strict_anthropic import check_request, opaque
 
 USER = {"role": "user", "content": [{"type": "text", "text": "q"}]}
 CALL = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}
@@ -66,9 +66,15 @@ def test_foreign_thinking_is_refused() -> None:
     """Thinking that the server did not write, or that was changed, is refused."""
     said = {"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": "s"}]}
     body = json.dumps(request(USER, said, USER)).encode()
-    check_request(body, {("x", "s")})
+    known = opaque(said["content"][0])
+    check_request(body, {str(known)})
     with pytest.raises(Rejection, match="Invalid `signature`"):
-        check_request(body, {("y", "s")})
+        check_request(body, {str(known).replace("x", "y")})
+    searched = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    open_end = [USER, {"role": "assistant", "content": [searched]}]
+    check_request(json.dumps(request(*open_end)).encode())
+    with pytest.raises(Rejection, match="without a corresponding"):
+        check_request(json.dumps(request(*open_end, USER)).encode())
 
 
 def post(server: AnthropicServer, body: Any, **headers: str) -> tuple[int, Any]:

@@ -52,6 +52,12 @@ class Vendor:
     shape: str = "error"
     json: bool = True
 
+    @property
+    def has_schemas(self) -> bool:
+        """Whether JSON output can be held to a schema beside tools."""
+        preset = getattr(self.chat_model, "preset", None)
+        return self.json and (preset is None or "json_schema" in preset.methods)
+
 
 def _unknown(body: Mapping[str, Any], *names: str, status: int = 400) -> None:
     """Refuse parameters."""

@@ -155,7 +155,7 @@ def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["Hi", "--model", "nowhere:x"], "no such provider; known are openai, anthropic, ollama, local"),
+        (["Hi", "--model", "nowhere:x"], "no such provider: 'nowhere'; did you mean"),
         (["Hi", "--tools", "nothing"], "expected module:attribute"),
         (["Hi", "--model", "local:/no/such.gguf"], r"model_path: /no/such.gguf cannot be read"),
         (["Hi", "--max-turns", "0"], "max_turns must be greater than 0"),

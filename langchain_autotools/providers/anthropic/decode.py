@@ -3,8 +3,8 @@
 Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see
 `request.may_hold_blocks`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner
 package gives them and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of
-their block; what a server tool did leaves whole, as it is sent back whole. A fragment of a tool call is handed on under a
-number of its own, since gateways use an index twice.
+their block; what a server tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and
+with its arguments at its end, under a number of its own, since gateways use an index twice.
 
 Wire facts (quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
 twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
@@ -187,7 +187,8 @@ class MessagesDecoder:
         if kind == "text_delta":
             return self._text(block, delta.get("text") or "", [])
         if kind == "input_json_delta":
-            return self._arguments(block, delta.get("partial_json") or "")
+            self._arguments(block, delta.get("partial_json") or "")
+            return None
         if kind == "thinking_delta":
             return self._thinking(block, delta.get("thinking") or "")
         if kind == "signature_delta":
@@ -203,8 +204,8 @@ class MessagesDecoder:
         if block is None:
             return None
         if block.kind == "tool_use":
-            late = block.start.get("input") if not block.arguments else None
-            return self._call(block, {"arguments": late}) if late else None
+            given = "".join(block.arguments) or block.start.get("input")
+            return self._call(block, {"arguments": given}) if given else None
         if block.kind == "thinking":
             signed = {"signature": block.signature} if block.signature else {}
             return self._content(block, {"thinking": "", **signed}) if signed or not block.written else None
@@ -248,11 +249,10 @@ class MessagesDecoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _arguments(self, block: _Block, text: str) -> AIMessageChunk | None:
-        if not text:
-            return None
-        block.arguments.append(text)
-        return self._call(block, {"arguments": text}) if block.kind == "tool_use" else None
+    def _arguments(self, block: _Block, text: str) -> None:
+        """A piece of a call's arguments. Nothing of a call leaves before its turn has ended, so pieces wait for the end of their block."""
+        if text:
+            block.arguments.append(text)
 
     def _call(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
         return raw_chunk("", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
@@ -268,7 +268,7 @@ class MessagesDecoder:
         if not self._events:
             raise StreamError("the reply held no events of the Messages API")
         whole = self.ended or self._said_stop
-        rest = [self._stop(block) for block in self._open.values() if whole and block.kind in _STREAMED]
+        rest = [self._stop(block) for block in self._open.values() if block.arguments or whole if block.kind in _STREAMED]
         self._open = {}
         chunk = _with(*rest) or raw_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata(whole)

@@ -6,7 +6,7 @@ results of a turn come first in their user message (quirks C-18).
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -36,12 +36,16 @@ class Encoded:
         blocks: Its content blocks, each as JSON.
         results: Results of tool calls in it, each as JSON.
         calls: Its calls and the ids they are sent with.
+        asked: The blocks that ask a tool of the server's own, by number, with their ids.
+        answered: The ids of those calls of the server's tools that it has the results of.
     """
 
     role: Role
     blocks: tuple[bytes, ...] = ()
     results: tuple[bytes, ...] = ()
     calls: tuple[CallId, ...] = ()
+    asked: tuple[tuple[int, str], ...] = ()
+    answered: tuple[str, ...] = ()
 
 
 def _encoded(part: Part) -> bytes:
@@ -94,16 +98,16 @@ class MessageEncoder:
         at_home = self._is_home(message)
         sent = wire_ids(records, taken, place)
         bodies = [to_bytes(encode_call(call, one, at_home=at_home)) for call, one in zip(records, sent, strict=True)]
-        blocks: list[bytes] = []
-        for item in in_order(message, records):
-            if isinstance(item, int):
-                blocks.append(bodies[item])
-                continue
-            part = spoken(item, at_home=at_home)
-            if part is not None:
-                blocks.append(_encoded(part))
+        said = [item if isinstance(item, int) else spoken(item, at_home=at_home) for item in in_order(message, records)]
+        parts = [part for part in said if part is not None]
         pairs = zip(records, sent, strict=True)
-        return Encoded("assistant", tuple(blocks), calls=tuple(CallId(call.id, one, _toolset(call)) for call, one in pairs))
+        return Encoded(
+            "assistant",
+            tuple(bodies[part] if isinstance(part, int) else _encoded(part) for part in parts),
+            calls=tuple(CallId(call.id, one, _toolset(call)) for call, one in pairs),
+            asked=tuple((place, str(part.get("id"))) for place, part in enumerate(parts) if _is_of_server(part, "_tool_use")),
+            answered=tuple(str(part.get("tool_use_id")) for part in parts if _is_of_server(part, "_tool_result")),
+        )
 
     def _is_home(self, message: AIMessage) -> bool:
         """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
@@ -114,6 +118,10 @@ class MessageEncoder:
             return bool(origin == self._origin)
         model = metadata.get("model_name") or metadata.get("model")
         return metadata.get("model_provider", PROVIDER) == PROVIDER and (not model or str(model).startswith(self._model))
+
+
+def _is_of_server(part: Part | int, ending: str) -> TypeGuard[Part]:
+    return not isinstance(part, int) and str(part["type"]).endswith(ending)
 
 
 def _toolset(call: ToolCallRecord) -> str | None:

@@ -77,7 +77,7 @@ class MessagesMapper:
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """The messages on the wire: neighbours of one role are one message, in it results before all else."""
         groups: list[tuple[str, list[bytes], list[bytes]]] = []
-        for encoded in self._each(messages):
+        for encoded in _settled(list(self._each(messages))):
             if not groups or groups[-1][0] != encoded.role:
                 groups.append((encoded.role, [], []))
             groups[-1][1].extend(encoded.results)
@@ -155,6 +155,25 @@ class MessagesMapper:
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice as this wire says it, see `tools.format_tool_choice`."""
         return format_tool_choice(choice, tools)
+
+
+def _settled(messages: list[Encoded]) -> list[Encoded]:
+    """The messages without what the server's own tools were asked and never answered, where the conversation has gone on since.
+
+    At the end, results of other calls apart, such a block is a turn that the server has paused and goes on with (quirks C-15).
+    """
+    if not any(message.asked for message in messages):
+        return messages
+    answered = {identifier for message in messages for identifier in message.answered}
+    end = max(number for number, message in enumerate(messages) if message.blocks)
+    settled = [_without_open(message, answered) for message in messages[:end]]
+    return [message for message in settled if message.blocks or message.results] + messages[end:]
+
+
+def _without_open(message: Encoded, answered: Container[str]) -> Encoded:
+    doomed = {place for place, identifier in message.asked if identifier not in answered}
+    kept = tuple(block for place, block in enumerate(message.blocks) if place not in doomed)
+    return replace(message, blocks=kept) if doomed else message
 
 
 def _message(role: str, blocks: Iterable[bytes]) -> bytes:

@@ -8,13 +8,12 @@ description, as the vendor's own SDK does.
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_function
-
 from ...errors import ConfigurationError
-from .._schemas import class_schema, mapped
+from .._functions import function_of
+from .._schemas import at_the_top, free_keys, is_recursive, mapped
 from .._structured import is_pydantic
 
-__all__ = ["output_format"]
+__all__ = ["output_format", "strict_schema"]
 
 _BOUNDS = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
@@ -43,13 +42,29 @@ def output_format(schema: Any) -> dict[str, Any]:
 
 def _json_schema(schema: Any) -> Mapping[str, Any]:
     if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
-        return class_schema(schema)
+        return at_the_top(schema.model_json_schema())
     try:
-        function = convert_to_openai_function(schema)
+        function = function_of(schema)
     except ValueError as error:
         raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
     parameters: Mapping[str, Any] = function.get("parameters") or {"type": "object", "properties": {}}
     return parameters
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a strict tool.
+
+    Raises:
+        ConfigurationError: Strict mode cannot express it.
+    """
+    free = free_keys(schema)
+    why = (
+        f"an object with keys of its own choosing ({free})" if free else "a schema that refers to itself" if is_recursive(schema) else None
+    )
+    if why:
+        raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
+    closed: dict[str, Any] = _closed(schema)
+    return closed
 
 
 def _closed(node: Any) -> Any:

@@ -10,10 +10,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
+from .._functions import function_of
 from .calls import LEGAL_NAME
+from .structured import strict_schema
 
 __all__ = ["choice_with_parallel", "format_tool", "format_tool_choice", "is_builtin"]
 
@@ -58,12 +59,13 @@ def is_builtin(tool: Mapping[str, Any]) -> bool:
 def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
     said = {} if strict is None else {"strict": strict}
     if isinstance(tool, dict) and "input_schema" in tool:
-        return {**tool, **said}
-    function = convert_to_openai_tool(tool, strict=strict)["function"]
+        return {**tool, **said, **({"input_schema": strict_schema(tool["input_schema"])} if strict else {})}
+    inner = tool["function"] if isinstance(tool, dict) and isinstance(tool.get("function"), Mapping) else tool
+    function = function_of(inner, strict=strict)
     described = {"description": function["description"]} if function.get("description") else {}
     schema = function.get("parameters") or {"type": "object", "properties": {}}
-    said = {"strict": function["strict"]} if isinstance(function.get("strict"), bool) and function["strict"] else said
-    return {"name": function["name"], **described, "input_schema": schema, **said}
+    said = {"strict": function["strict"]} if function.get("strict") or strict is False else {}
+    return {"name": function["name"], **described, "input_schema": strict_schema(schema) if strict else schema, **said}
 
 
 def _check(declared: Mapping[str, Any]) -> None:

@@ -8,59 +8,60 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from .parts import Part, PartEncoder, text_part
+from ...errors import UnsupportedFeatureError
+from .parts import Part, part_of, text_part
 
-__all__ = ["Speech"]
+__all__ = ["spoken"]
 
 _logger = logging.getLogger("langchain_autotools")
 
 _OUTCOMES: Mapping[Any, str] = {1: "OUTCOME_OK", 2: "OUTCOME_FAILED", 3: "OUTCOME_DEADLINE_EXCEEDED"}
 _TEXTS = frozenset({"text", "output_text", "refusal"})
-_MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "file_data", "media", "document"})
+_MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "file_data", "media", "document", "image_generation_call"})
 _CODE_RESULT = "code_execution_result"
 
 
-class Speech:
-    """Encodes the content blocks of an assistant that are no calls.
+def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
+    """One block; None where it is not sent.
 
     Args:
-        parts: Encodes media.
+        block: The block, of any vendor.
+        at_home: Whether it goes back to the endpoint and model that wrote it.
     """
+    if isinstance(block, str):
+        return text_part(block) if block else None
+    kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
+    signature = _signature(block) if at_home else None
+    part = _part(block, kind, at_home=at_home)
+    if part is None or (part == text_part("") and not signature):
+        return None
+    return {**part, "thoughtSignature": signature} if signature else part
 
-    def __init__(self, parts: PartEncoder) -> None:
-        self._parts = parts
 
-    def spoken(self, block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
-        """One block; None where it is not sent.
+def _part(block: Mapping[str, Any], kind: str, *, at_home: bool) -> Part | None:
+    if kind in _TEXTS:
+        return text_part(str(block.get("text") or block.get("refusal") or ""))
+    if kind in _MEDIA:
+        return _media(block, kind)
+    if not at_home:
+        _logger.debug("not sent: an assistant's content block of type %r", kind)
+        return None
+    if kind in ("thinking", "reasoning"):
+        return {"text": block.get("thinking") or block.get("reasoning") or "", "thought": True}
+    if kind == "part":
+        return dict(block.get("part") or {})
+    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+        return spoken(block["value"], at_home=True)
+    return _of_server(block, kind)
 
-        Args:
-            block: The block, of any vendor.
-            at_home: Whether it goes back to the endpoint and model that wrote it.
-        """
-        if isinstance(block, str):
-            return text_part(block) if block else None
-        kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
-        signature = _signature(block) if at_home else None
-        part = self._part(block, kind, at_home=at_home)
-        if part is None or (part == text_part("") and not signature):
-            return None
-        return {**part, "thoughtSignature": signature} if signature else part
 
-    def _part(self, block: Mapping[str, Any], kind: str, *, at_home: bool) -> Part | None:
-        if kind in _TEXTS:
-            return text_part(str(block.get("text") or block.get("refusal") or ""))
-        if kind in _MEDIA:
-            return self._parts.part_of(block)
-        if not at_home:
-            _logger.debug("not sent: an assistant's content block of type %r", kind)
-            return None
-        if kind in ("thinking", "reasoning"):
-            return {"text": block.get("thinking") or block.get("reasoning") or "", "thought": True}
-        if kind == "part":
-            return dict(block.get("part") or {})
-        if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-            return self.spoken(block["value"], at_home=True)
-        return _of_server(block, kind)
+def _media(block: Mapping[str, Any], kind: str) -> Part | None:
+    """Media that an assistant made; None where its data is not in the block, but with the vendor that made it."""
+    try:
+        return part_of(block)
+    except UnsupportedFeatureError:
+        _logger.debug("not sent: an assistant's content block of type %r without data", kind)
+        return None
 
 
 def _signature(block: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
@@ -36,6 +35,8 @@ from .structured import reply_schema, told_schema
 from .tools import flat_tools, format_tool, format_tool_choice
 
 __all__ = ["ChatGoogleGenerativeAI"]
+
+_EMPTY_REPLIES = 2  # so often a reply without a word is tried again (quirks G-08); then it is the reply
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 
@@ -74,10 +75,11 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         name = str(params.pop("model"))
         mapper = self._mapper(name)
         blocks = may_hold_blocks(params)
+        refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_policy().attempts - 1))
         return Exchange(
             body=mapper.encode_request(messages, params),
-            decoder=partial(mapper.stream_decoder, blocks=blocks),
-            decode_body=partial(mapper.decode_body, blocks=blocks),
+            decoder=lambda: mapper.stream_decoder(blocks=blocks, may_be_empty=next(refused, True)),
+            decode_body=lambda body: mapper.decode_body(body, blocks=blocks, may_be_empty=next(refused, True)),
             options=request_options(self, name, kwargs, stream=stream),
             silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.timeout),
             secrets=tuple(self._secrets()),
@@ -89,7 +91,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         older = is_older(model)
         name = plain_name(model)
         home = Home(origin_of(f"{endpoint.root}/{endpoint.model_path(model)}", name), name, signs=not older, media_in_responses=not older)
-        mapper: GenerateContentMapper = self._made.get((home, endpoint), lambda: GenerateContentMapper(home, endpoint.file_uri))
+        mapper: GenerateContentMapper = self._made.get(home, lambda: GenerateContentMapper(home))
         return mapper
 
     def _endpoint(self) -> Endpoint:
@@ -159,7 +161,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     def with_structured_output(
         self,
         schema: Any = None,
-        method: Method = "json_schema",
+        method: Method | None = "json_schema",
         *,
         include_raw: bool = False,
         strict: bool | None = None,
@@ -185,6 +187,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
             ModelRefusalError: (when run) The model declined.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
+        method = method or "json_schema"
         if method not in ("json_schema", "function_calling", "json_mode"):
             raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
         if schema is None and method != "json_mode":

@@ -26,6 +26,7 @@ class AccessTokens:
     def __init__(self, credentials: Any = None) -> None:
         self._credentials = credentials
         self._project: str | None = None
+        self._transport: Any = None
         self._lock = threading.Lock()
 
     @property
@@ -45,9 +46,7 @@ class AccessTokens:
         headers: dict[str, str] = {}
         with self._lock:
             self._find()
-            from google.auth.transport.requests import Request
-
-            self._credentials.before_request(Request(), "POST", url, headers)
+            self._credentials.before_request(self._transport, "POST", url, headers)
         return headers
 
     async def aheaders(self, url: str) -> Mapping[str, str]:
@@ -57,6 +56,10 @@ class AccessTokens:
         return await asyncio.to_thread(self.headers, url)
 
     def _find(self) -> None:
+        if self._transport is None:
+            from google.auth.transport.requests import Request
+
+            self._transport = Request()
         if self._credentials is not None:
             return
         import google.auth

@@ -31,14 +31,17 @@ _SHOWN = 200
 _OF_EVERY_EVENT = frozenset({"content", "index"})
 _OUTCOMES = {"OUTCOME_OK": 1, "OUTCOME_FAILED": 2, "OUTCOME_DEADLINE_EXCEEDED": 3}
 _CALL_KEYS = frozenset({"name", "args", "partialArgs", "willContinue"})
-_NAME_IN_MESSAGE = re.compile(r"(?:default_api|functions|tools)[.:]\s*([A-Za-z_][\w.:-]*?)\s*\(|function:?\s+([A-Za-z_][\w.:-]*)")
+_NAMES_IN_MESSAGE = (
+    re.compile(r"(?:default_api|functions|tools)[.:]\s*([A-Za-z_][\w.:-]*?)\s*[({]"),
+    re.compile(r"undeclared function:?\s+([A-Za-z_][\w.:-]*)"),
+)
 _NO_NAME = "malformed_function_call"
 
 
-def decode_body(body: Any, *, origin: str, blocks: bool) -> AIMessageChunk:
+def decode_body(body: Any, *, origin: str, blocks: bool, may_be_empty: bool = True) -> AIMessageChunk:
     """A whole reply as one raw chunk, see `GenerateContentMapper.decode_body`."""
     events = body if isinstance(body, list) else [body]
-    decoder = GenerateContentDecoder(origin=origin, blocks=blocks)
+    decoder = GenerateContentDecoder(origin=origin, blocks=blocks, may_be_empty=may_be_empty)
     if not all(isinstance(event, Mapping) for event in events):
         raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
     chunks = [decoder.feed(event) for event in events]
@@ -51,6 +54,7 @@ class GenerateContentDecoder:
     Args:
         origin: The endpoint and model that reply, kept with what is only theirs to read.
         blocks: Whether content is a list of blocks from the start.
+        may_be_empty: Whether a reply that ends normally and says nothing is a reply; else it is a `StreamError`, to be tried again.
 
     Attributes:
         ended: Always false: nothing but the end of the body says that nothing follows.
@@ -58,8 +62,9 @@ class GenerateContentDecoder:
 
     ended = False
 
-    def __init__(self, *, origin: str = "", blocks: bool = False) -> None:
+    def __init__(self, *, origin: str = "", blocks: bool = False, may_be_empty: bool = True) -> None:
         self._origin = origin
+        self._may_be_empty = may_be_empty
         self._in_blocks = blocks
         self._known = False
         self._id: str | None = None
@@ -98,11 +103,17 @@ class GenerateContentDecoder:
         candidate = candidates[0]
         if candidate.keys() - _OF_EVERY_EVENT:
             self._metadata.update(of_candidate(candidate))
-            self._reason = finish_reason(candidate.get("finishReason")) or self._reason
+            self._ended(candidate.get("finishReason"))
         parts = (candidate.get("content") or {}).get("parts")
         if not parts:
             return None
         return self._part(parts[0]) if len(parts) == 1 else _with(*map(self._part, parts))
+
+    def _ended(self, said: Any) -> None:
+        reason = finish_reason(said)
+        self._reason = reason or self._reason
+        if reason and reason != said:
+            self._metadata["native_finish_reason"] = said
 
     def done(self) -> None:
         """Note the end marker of other wires, which some gateways add."""
@@ -168,15 +179,13 @@ class GenerateContentDecoder:
     def _call(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
         call = part.get("functionCall") or {}
         before = None
-        if self._partial is not None:
+        if self._partial is not None and not call.get("name"):
             self._partial.feed(call.get("partialArgs") or ())
-            if call.get("willContinue") and not call.get("name"):
-                return None
-            before = self._end_partial(ended=not call.get("name"))
-            if not call.get("name"):
-                return before
+            return None if call.get("willContinue") else self._end_partial(ended=True)
+        if self._partial is not None:  # another call begins before the end of this one
+            before = self._end_partial(ended=False)
         if not call.get("name") and not call.get("args"):
-            return before
+            return None
         self._kind = None
         self._in_blocks = True
         self._number += 1
@@ -195,7 +204,7 @@ class GenerateContentDecoder:
         """A whole call; what else came with it goes back with it."""
         call = part.get("functionCall") or {}
         self._calls.append(self._contents)
-        beside = {key: value for key, value in part.items() if key not in ("functionCall", "thought")}
+        beside = {key: value for key, value in part.items() if key != "functionCall" and value}
         within = {key: value for key, value in call.items() if key not in _CALL_KEYS and value}
         fragment = {
             "index": number,
@@ -211,8 +220,7 @@ class GenerateContentDecoder:
         if self._reason not in CALL_FAILURES or self._calls:
             return None
         message = str(self._metadata.get("finish_message") or self._reason)
-        named = _NAME_IN_MESSAGE.search(message)
-        name = (named[1] or named[2]) if named else _NO_NAME
+        name = next((found[1] for pattern in _NAMES_IN_MESSAGE if (found := pattern.search(message))), _NO_NAME)
         self._number += 1
         return self._fragment(self._number, {"functionCall": {"name": name}}, message)
 
@@ -259,10 +267,12 @@ class GenerateContentDecoder:
         """The last chunk: what is said once.
 
         Raises:
-            StreamError: The stream held no event of this wire.
+            StreamError: The stream held no event of this wire, or an empty reply.
         """
         if not self._known:
             raise StreamError("the reply held no events of generateContent")
+        if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
+            raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
         chunk = _with(rest, self._failed_call()) or raw_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()

@@ -14,10 +14,10 @@ from ...errors import UnsupportedFeatureError
 from ...messages import KEY, ToolCallRecord, calls_of
 from .._json import dumps, to_bytes
 from .._order import in_order
-from .assistant import Speech
+from .assistant import spoken
 from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
 from .decode import PROVIDER
-from .parts import Part, PartEncoder
+from .parts import Part, part_of
 
 __all__ = ["Encoded", "Home", "MessageEncoder"]
 
@@ -66,13 +66,10 @@ class MessageEncoder:
 
     Args:
         home: The endpoint and model that are asked.
-        parts: Encodes content blocks.
     """
 
-    def __init__(self, home: Home, parts: PartEncoder) -> None:
+    def __init__(self, home: Home) -> None:
         self._home = home
-        self._parts = parts
-        self._speech = Speech(parts)
 
     def encode(self, message: BaseMessage, ids: Sequence[CallId] = ()) -> Encoded:
         """The message on the wire.
@@ -94,19 +91,11 @@ class MessageEncoder:
             case HumanMessage():
                 return self._user(message, ids)
             case SystemMessage():
-                return Encoded("system", self._encoded(_only_text(self._all(message.content))))
+                return Encoded("system", _encoded(_only_text(_all(message.content))))
             case FunctionMessage() | ChatMessage():
                 role: Role = "model" if getattr(message, "role", "") in ("assistant", "model") else "user"
-                return Encoded(role, self._encoded(self._all(message.content)))
+                return Encoded(role, _encoded(_all(message.content)))
         raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
-
-    def _all(self, content: Any) -> list[Part]:
-        blocks = [content] if isinstance(content, str) else content
-        return [part for part in map(self._parts.part_of, blocks) if part is not None]
-
-    @staticmethod
-    def _encoded(parts: Sequence[Part]) -> tuple[bytes, ...]:
-        return tuple(to_bytes(dumps(part)) for part in parts)
 
     # ------------------------------------------------------------------------------------------ assistant
 
@@ -119,7 +108,7 @@ class MessageEncoder:
             if isinstance(item, int):
                 parts.append(to_bytes(encode_call(records[item], stand_in if item == 0 else None, at_home=at_home)))
                 continue
-            part = self._speech.spoken(item, at_home=at_home)
+            part = spoken(item, at_home=at_home)
             if part is not None:
                 parts.append(to_bytes(dumps(part)))
         return Encoded("model", tuple(parts), calls=tuple(_sent(call, at_home) for call in records))
@@ -140,7 +129,7 @@ class MessageEncoder:
         """A user message. It may hold results of tool calls among its blocks, in Anthropic's form."""
         content = message.content
         if isinstance(content, str):
-            return Encoded("user", self._encoded(self._all(content)))
+            return Encoded("user", _encoded(_all(content)))
         responses: list[bytes] = []
         late: list[bytes] = []
         for block in filter(_is_result, content):
@@ -150,14 +139,14 @@ class MessageEncoder:
             responses.append(response)
             late += media
             ids = [known for known in ids if known is not call]
-        others = self._encoded(self._all([block for block in content if not _is_result(block)]))
+        others = _encoded(_all([block for block in content if not _is_result(block)]))
         return Encoded("user", (*late, *others), tuple(responses))
 
     # ------------------------------------------------------------------------------------------ results
 
     def _response(self, call: CallId, content: Any, failed: bool) -> tuple[bytes, tuple[bytes, ...]]:
         """A result as its response, and the media that must follow the responses because they cannot stand in one."""
-        parts = [{"text": content}] if isinstance(content, str) else self._all(content)
+        parts = [{"text": content}] if isinstance(content, str) else _all(content)
         texts = [part["text"] for part in parts if "text" in part]
         media = [part for part in parts if "text" not in part]
         inside = [part for part in media if self._home.media_in_responses and _fits_response(part)]
@@ -166,7 +155,16 @@ class MessageEncoder:
         response: Part = {**({"id": call.sent} if call.sent else {}), "name": call.name, "response": said}
         if inside:
             response["parts"] = inside
-        return to_bytes(dumps({"functionResponse": response})), self._encoded(after)
+        return to_bytes(dumps({"functionResponse": response})), _encoded(after)
+
+
+def _all(content: Any) -> list[Part]:
+    blocks = [content] if isinstance(content, str) else content
+    return [part for part in map(part_of, blocks) if part is not None]
+
+
+def _encoded(parts: Sequence[Part]) -> tuple[bytes, ...]:
+    return tuple(to_bytes(dumps(part)) for part in parts)
 
 
 def _fits_response(part: Part) -> bool:

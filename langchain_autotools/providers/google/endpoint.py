@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...errors import ConfigurationError
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "file_uri"]
 
 _GEMINI = "https://generativelanguage.googleapis.com"
 _VERTEX = "https://aiplatform.googleapis.com"
@@ -73,6 +73,7 @@ class Endpoint:
         """The whole address of a request. (A stream of events is asked for by the query `alt=sse`.)"""
         return f"{self.root}/{self.model_path(model)}:{'streamGenerateContent' if stream else 'generateContent'}"
 
-    def file_uri(self, identifier: str) -> str:
-        """The address of an uploaded file, which goes by its name (`files/...`) or by its address."""
-        return f"{self.root}/{identifier}" if identifier.startswith("files/") else identifier
+
+def file_uri(identifier: str) -> str:
+    """The address of an uploaded file, which goes by its name (`files/...`) or by its address. It is Google's, also behind a gateway."""
+    return f"{_GEMINI}/v1beta/{identifier}" if identifier.startswith("files/") else identifier

@@ -147,7 +147,7 @@ def error_class(name: str) -> type[Any]:
     def __init__(self: Any, message: str = "", *, response: Any = None, body: Any = None, request: Any = None) -> None:
         status = response.status_code if response is not None else 0
         errors.APIError.__init__(self, status, body if isinstance(body, Mapping) else {}, response)
-        self.message = message or f"No reply ({name})"
+        self.message = message or text.rstrip(".")
         self.status_code, self.body, self.request = status, body, request
         label = f"{status} {self.status}. " if self.status else f"{status} " if status else ""
         self.args = (label + self.message,)

@@ -140,8 +140,6 @@ def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exc
         message = body.decode("utf-8", "replace").strip()[:2000] or response.reason_phrase or "no reason given"
     error = _with_details(_FAMILY.status_error(message, response, said), inner)
     hide_secrets(error, list(secrets))
-    known: Any = error
-    known.details = known.body
     return error
 
 

@@ -1,7 +1,7 @@
 """The mapper of generateContent: LangChain's messages and tools on one side, the wire's JSON on the other."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage, ToolMessage
@@ -12,7 +12,7 @@ from .._memo import MessageMemo
 from .calls import CallId
 from .decode import GenerateContentDecoder, decode_body
 from .encode import Encoded, Home, MessageEncoder
-from .parts import PartEncoder, text_part
+from .parts import text_part
 from .tools import format_tool, format_tool_choice
 from .usage import usage_metadata
 
@@ -27,12 +27,11 @@ class GenerateContentMapper:
 
     Args:
         home: The endpoint and model that are asked.
-        file_uri: Gives the address of an uploaded file by its name or address.
     """
 
-    def __init__(self, home: Home | None = None, file_uri: Callable[[str], str] = str) -> None:
+    def __init__(self, home: Home | None = None) -> None:
         self.home = home or Home()
-        self._encoder = MessageEncoder(self.home, PartEncoder(file_uri))
+        self._encoder = MessageEncoder(self.home)
         self._memo: MessageMemo[Encoded] = MessageMemo()
 
     # ------------------------------------------------------------------------------------------ requests
@@ -103,22 +102,23 @@ class GenerateContentMapper:
 
     # ------------------------------------------------------------------------------------------ replies
 
-    def decode_body(self, body: Any, *, blocks: bool = False) -> AIMessageChunk:
+    def decode_body(self, body: Any, *, blocks: bool = False, may_be_empty: bool = True) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
         Args:
             body: The reply's JSON.
             blocks: Whether content is a list of blocks even where it is nothing but text.
+            may_be_empty: Whether a reply that ends normally may say nothing.
 
         Raises:
-            StreamError: The reply is none of this wire.
+            StreamError: The reply is none of this wire, or empty.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, origin=self.home.origin, blocks=blocks)
+        return decode_body(body, origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty)
 
-    def stream_decoder(self, *, blocks: bool = False) -> GenerateContentDecoder:
-        """A decoder for one stream; `blocks` as in `decode_body`."""
-        return GenerateContentDecoder(origin=self.home.origin, blocks=blocks)
+    def stream_decoder(self, *, blocks: bool = False, may_be_empty: bool = True) -> GenerateContentDecoder:
+        """A decoder for one stream; the arguments as in `decode_body`."""
+        return GenerateContentDecoder(origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""

@@ -12,6 +12,12 @@ PROMPT_BLOCKED = "PROMPT_BLOCKED"
 CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
 """Finish reasons that say the model called a tool wrongly. It is told so, as the result of that call (quirks G-07)."""
 
+_KNOWN = CALL_FAILURES | {
+    *("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_OTHER", "IMAGE_RECITATION", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE"),
+    *("MALFORMED_RESPONSE", "ESCALATION", "PUP_LIMITED_DISABLED", "CONTINUATION"),
+}
+_GATEWAYS = frozenset({"END_TURN", "TOOL_CALLS", "TOOL_USE", "FUNCTION_CALL", "LENGTH", "CONTENT_FILTER"})  # words of other wires
 # The words behind the numbers that are the same in both APIs; others differ and mean at any rate no normal end.
 _REASONS = {0: None, 1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
@@ -24,10 +30,13 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def finish_reason(value: Any) -> str | None:
-    """A finish reason as a word; None where nothing is said."""
+    """A finish reason as a word; None where nothing is said. What is not known is `OTHER`: no normal end, after which calls may run."""
     if isinstance(value, int):
         return _REASONS.get(value, "OTHER")
-    return str(value) if value and value != _UNSPECIFIED else None
+    if not value or value == _UNSPECIFIED:
+        return None
+    word = str(value)
+    return word if word.upper() in _KNOWN or word.upper() in _GATEWAYS else "OTHER"
 
 
 def of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from .._timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .parameters import GoogleParameters
-from .profiles import plain_name, profile_of
+from .profiles import is_older, plain_name, profile_of
 from .structured import reply_schema, response_format_config
 from .tools import format_tool_choice, wire_choice, wire_tools
 
@@ -78,6 +78,8 @@ def request_params(model: GoogleParameters, stop: list[str] | None, kwargs: Mapp
         generation = {"responseMimeType": "application/json", **generation}
     tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
     config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
+    if _mixes(tools) and not model.vertexai and not is_older(str(top["model"])):
+        config = {"includeServerSideToolInvocations": True, **config}
     return {
         **({"tools": tools} if tools else {}),
         **({"toolConfig": config} if config else {}),
@@ -154,7 +156,18 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
     """The request's `toolConfig`: what the caller gave, and the choice."""
     config = _camel_keys(_as_mapping(given))
     chosen = wire_choice(format_tool_choice(choice, tools))
-    return {**config, **({"functionCallingConfig": chosen} if chosen else {})}
+    if chosen:
+        config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **chosen}
+    return config
+
+
+def _mixes(tools: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether functions and tools of the vendor's own stand side by side.
+
+    The Gemini API then wants to be told that its tools' calls will be sent back to it; models before Gemini 3 and Vertex AI have no
+    such switch (ai.google.dev, "Combine built-in tools and function calling").
+    """
+    return len(tools) > 1 and "functionDeclarations" in tools[0]
 
 
 def may_hold_blocks(params: Mapping[str, Any]) -> bool:

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_function, convert_to_openai_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
+from .._functions import function_of
+from .._schemas import at_the_top
 from .._structured import is_pydantic
 from .schemas import dialect
 
@@ -44,14 +46,11 @@ def reply_schema(schema: Any) -> dict[str, Any]:
         ConfigurationError: No JSON schema can be made of it.
     """
     if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
-        declared: dict[str, Any] = schema.model_json_schema()
-        if "$ref" in declared:  # a class that refers to itself; the wire wants an object at the top
-            declared = {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
-        return dialect(declared)
+        return dialect(at_the_top(schema.model_json_schema()))
     if isinstance(schema, Mapping) and "title" not in schema and "name" not in schema:
         return dialect(schema)
     try:
-        function = convert_to_openai_function(schema)
+        function = function_of(schema)
     except ValueError as error:
         raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
     return dialect(function.get("parameters") or {"type": "object", "properties": {}})

@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
+from .._functions import function_of
 from .metadata import snake
 from .schemas import dialect
 
@@ -86,7 +86,8 @@ def _declared(tool: Any) -> dict[str, Any]:
         return {**{key: value for key, value in tool.items() if key not in _SCHEMAS}, "parametersJsonSchema": dialect(schema)}
     if isinstance(tool, Mapping) and "name" in tool and "input_schema" not in tool and _is_openapi(tool.get("parameters")):
         return dict(tool)
-    function = convert_to_openai_tool(tool)["function"]
+    inner = tool["function"] if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping) else tool
+    function = function_of(inner)
     described = {"description": function["description"]} if function.get("description") else {}
     schema = function.get("parameters") or {}
     return {"name": function["name"], **described, "parametersJsonSchema": dialect({"type": "object", "properties": {}, **schema})}

@@ -21,7 +21,6 @@ from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._http import HttpClients, apost, post
 from .._origin import origin_of
-from .._structured import call_parser, json_parser, structured
 from .._tokens import estimate, messages_tokens
 from .._version import DISTRIBUTION, installed_version
 from .client import refusal
@@ -212,6 +211,8 @@ class ChatOllama(OllamaParameters):
             ConfigurationError: The arguments cannot work together.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
+        from .._structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
+
         if schema is None and method != "json_mode":
             raise ConfigurationError(f"method={method!r} needs a schema")
         if tools and method != "json_schema":

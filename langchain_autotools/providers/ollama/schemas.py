@@ -13,8 +13,6 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 
 from ...errors import ConfigurationError
 from .._json import dumps
-from .._schemas import class_schema
-from .._structured import is_pydantic
 
 __all__ = ["output_format", "tool_parameters"]
 
@@ -117,8 +115,13 @@ def output_format(schema: Any) -> Any:
         return schema
     if isinstance(schema, Mapping):
         return _of_mapping(schema)
+    from .._structured import is_pydantic
+
     if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
-        return class_schema(schema)
+        declared: dict[str, Any] = schema.model_json_schema()
+        if "$ref" in declared:  # a class that refers to itself; the grammar wants an object at the top
+            declared = {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
+        return declared
     return _of_function(schema)
 
 

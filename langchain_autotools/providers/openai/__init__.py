@@ -4,15 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .azure import AzureChatOpenAI
     from .chat_completions import ChatCompletionsMapper
     from .chat_model import ChatOpenAI
     from .dialect import Dialect, IdShape
     from .parameters import Environment
     from .preset import Preset, PresetChatModel
 
-__all__ = ["ChatCompletionsMapper", "ChatOpenAI", "Dialect", "Environment", "IdShape", "Preset", "PresetChatModel"]
+__all__ = ["AzureChatOpenAI", "ChatCompletionsMapper", "ChatOpenAI", "Dialect", "Environment", "IdShape", "Preset", "PresetChatModel"]
 
 _HOMES = {
+    "AzureChatOpenAI": "azure",
     "ChatCompletionsMapper": "chat_completions",
     "ChatOpenAI": "chat_model",
     "Dialect": "dialect",

@@ -74,7 +74,7 @@ class ChatOpenAI(OpenAIParameters):
         if self.use_responses_api:
             return responses_exchange(self, self._mappers, messages, stop, kwargs, stream=stream, secrets=tuple(self._secrets()))
         params = self._request_params(stop, kwargs, stream=stream)
-        key = FormKey(origin_of(self.openai_api_base, str(params["model"])), self.null_content, tuple(self.part_keys), self._dialect)
+        key = FormKey(origin_of(self._endpoint, str(params["model"])), self.null_content, tuple(self.part_keys), self._dialect)
         form = self._forms.get(key)
         body = form.mapper.encode_request(messages, params)
         alternatives = params.get("n") or 1
@@ -207,7 +207,7 @@ class ChatOpenAI(OpenAIParameters):
     def _identifying_params(self) -> dict[str, Any]:
         """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
         about: dict[str, Any] = {
-            "base_url": public_url(self.openai_api_base),
+            "base_url": public_url(self._endpoint),
             "output_version": self.output_version,
             "extra_body": self.extra_body,
         }

@@ -20,7 +20,7 @@ from .errors import http_library
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["ApiKey", "ClientSettings", "Clients", "apost", "post"]
+__all__ = ["ApiKey", "ClientSettings", "Clients", "apost", "in_thread", "post"]
 
 ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
 
@@ -75,7 +75,7 @@ class ClientSettings:
         http_client = self.http_async_client or shared_async_client(openai, self.proxy, loop)
         key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
         if callable(key) and not _is_asynchronous(key):
-            key = _in_thread(cast("Callable[[], str]", key))
+            key = in_thread(cast("Callable[[], str]", key))
         return openai.AsyncOpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
 
     def _common(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _is_asynchronous(key: Any) -> bool:
     return inspect.iscoroutinefunction(key) or inspect.iscoroutinefunction(getattr(key, "__call__", None))  # noqa: B004
 
 
-def _in_thread(get_key: Callable[[], str]) -> Callable[[], Awaitable[str]]:
+def in_thread(get_key: Callable[[], str]) -> Callable[[], Awaitable[str]]:
     """A plain key function as the asynchronous client wants it; it may block, so it runs in a thread."""
 
     async def get() -> str:

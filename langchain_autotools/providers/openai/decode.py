@@ -22,7 +22,7 @@ from .usage import usage_metadata
 
 __all__ = ["ChatCompletionsDecoder", "decode_body"]
 
-_METADATA = ("system_fingerprint", "service_tier", "citations", "search_results")
+_METADATA = ("system_fingerprint", "service_tier", "citations", "search_results", "prompt_filter_results")
 _LISTS = ("annotations", "executed_tools", "images")
 # Two choices of one reply may both number their calls from 0.
 _CHOICE_OFFSET = 1_000_000
@@ -144,6 +144,8 @@ class ChatCompletionsDecoder:
             self._end_of(choice, str(reason), event)
         if choice.get("logprobs"):
             self._log_probabilities.add(choice["logprobs"])
+        if choice.get("content_filter_results"):
+            self._metadata["content_filter_results"] = choice["content_filter_results"]
         number = choice.get("index") or 0
         delta = choice.get("delta")
         if delta and isinstance(delta, Mapping):

@@ -35,7 +35,12 @@ THINKING_PART = "thinking_part"
 
 _CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "custom_tool_call"})
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-_SERVER_SIDE = frozenset({"server_tool_result", "server_tool_call_chunk", "executable_code", "code_execution_result", "container_upload"})
+_SERVER_SIDE = frozenset(
+    {
+        *("server_tool_result", "server_tool_call_chunk", "executable_code", "code_execution_result", "container_upload"),
+        *("part", "file_data", "video"),  # of Google's: opaque, or in a form that only its servers read
+    }
+)
 _SERVER_SIDE_ENDINGS = ("_call", "_call_output", "_tool_use", "_tool_result", "mcp_list_tools", "mcp_approval_request")
 
 _ILLEGAL_IN_NAME = re.compile(r"[\s<|\\/>]+")

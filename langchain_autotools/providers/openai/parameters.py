@@ -219,3 +219,13 @@ class OpenAIParameters(ProviderChatModel):
     def model(self) -> str:
         """The model's name."""
         return self.model_name
+
+    @property
+    def _wire_model(self) -> str:
+        """What requests call the model."""
+        return self.model_name
+
+    @property
+    def _endpoint(self) -> str | None:
+        """Where requests go, as far as it decides whose state a history holds; None: OpenAI itself."""
+        return self.openai_api_base

@@ -19,7 +19,7 @@ def default_params(model: OpenAIParameters) -> dict[str, Any]:
     """The parameters that the constructor sets, in the wire's names."""
     fields = {wire: getattr(model, name) for name, wire in model._wire_names.items()}
     said = {name: value for name, value in fields.items() if value is not None and value != []}
-    return {"model": model.model_name, **said, **_renamed(model.model_kwargs)}
+    return {"model": model._wire_model, **said, **_renamed(model.model_kwargs)}
 
 
 def request_params(model: OpenAIParameters, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _stream_params(model: OpenAIParameters, params: Mapping[str, Any], kwargs: M
 
 def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bool:
     """Whether to send the constructor's temperature: some models refuse any but 1, unless their reasoning is off."""
-    same = params["model"] == model.model_name
+    same = params["model"] == model._wire_model
     profile: Mapping[str, Any] = (model.profile or {}) if same else profile_of(str(params["model"]))
     effort = params.get("reasoning_effort") or (params.get("reasoning") or {}).get("effort")
     allowed = profile.get("temperature") is not False or effort == "none"

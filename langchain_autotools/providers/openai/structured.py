@@ -1,19 +1,18 @@
 """Schemas as chat completions takes them in `response_format`.
 
-Wire facts: `{"type": "json_schema", "json_schema": {name, description, schema, strict}}`; names match `[a-zA-Z0-9_-]{1,64}`; with
-`strict` every object lists all its properties as required, admits no others, nothing has a default, and a `$ref` has no keys
-beside it (OpenAI's guide to structured outputs, "Supported schemas").
+Wire facts: `{"type": "json_schema", "json_schema": {name, description, schema, strict}}`; names match `[a-zA-Z0-9_-]{1,64}`. What
+`strict` asks of a schema stands in `strict`.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_function
-
 from ...errors import ConfigurationError
-from .._schemas import class_schema, mapped
+from .._functions import function_of
+from .._schemas import at_the_top
 from .._structured import is_pydantic
+from .strict import strict_schema, why_not_strict
 
 __all__ = ["response_format"]
 
@@ -53,65 +52,27 @@ def _agreed(format: dict[str, Any], strict: bool | None) -> dict[str, Any]:
 
 
 def _of_class(schema: Any, strict: bool | None) -> dict[str, Any]:
-    declared = class_schema(schema)
+    declared = at_the_top(schema.model_json_schema())
     if strict is None:
-        strict = not _has_free_keys(declared)
+        strict = why_not_strict(declared) is None
     named = {"name": _legal(declared.get("title") or schema.__name__)}
     described = {"description": declared["description"]} if declared.get("description") else {}
-    body = _closed(declared, declared.get("$defs") or {}, ()) if strict else declared
+    body = strict_schema(declared) if strict else declared
     return {"type": "json_schema", "json_schema": {**named, **described, "schema": body, "strict": strict}}
 
 
 def _of_function(schema: Any, strict: bool | None) -> dict[str, Any]:
-    if strict is None:
-        said = schema.get("strict") if isinstance(schema, Mapping) else None
-        strict = said if isinstance(said, bool) else False
     try:
-        function = convert_to_openai_function(schema, strict=strict)
+        function = function_of(schema, strict=strict)
+    except ConfigurationError:
+        raise
     except ValueError as error:
         raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
+    strict = bool(function.pop("strict", False))
     body = function.pop("parameters", {"type": "object", "properties": {}})
+    body = strict_schema(body) if strict else body
     return {"type": "json_schema", "json_schema": {**function, "name": _legal(function["name"]), "schema": body, "strict": strict}}
 
 
 def _legal(name: str) -> str:
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME]
-
-
-# ---------------------------------------------------------------------------------------------- strict schemas
-
-
-def _has_free_keys(schema: Any) -> bool:
-    """Whether a schema has an object whose keys are not known, which strict mode cannot express."""
-    free = False
-
-    def look(node: Any) -> Any:
-        nonlocal free
-        if isinstance(node, Mapping):
-            free = free or bool(node.get("additionalProperties")) or (node.get("type") == "object" and not node.get("properties"))
-            mapped(node, look)
-        return node
-
-    look(schema)
-    return free
-
-
-def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-    """A schema as strict mode wants it: all properties required, none besides, no key beside a `$ref`.
-
-    `inside` names the definitions that are being written out here: one within itself stays a bare reference.
-    """
-    if not isinstance(node, Mapping):
-        return node
-    reference = node.get("$ref")
-    if isinstance(reference, str) and len(node) > 1:
-        name = reference.rpartition("/")[2]
-        if name in inside or name not in definitions:
-            return {"$ref": reference}
-        merged = {**definitions[name], **{key: value for key, value in node.items() if key != "$ref"}}
-        return _closed(merged, definitions, (*inside, name))
-    closed = mapped(node, lambda inner: _closed(inner, definitions, inside))
-    closed.pop("default", None)  # of a required property a default says nothing, and the vendor refuses it
-    if isinstance(node.get("properties"), Mapping):
-        closed |= {"required": list(node["properties"]), "additionalProperties": False}
-    return closed

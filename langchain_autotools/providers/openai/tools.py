@@ -11,9 +11,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_function, convert_to_openai_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
+from .._functions import function_of
+from .strict import strict_schema
 
 __all__ = ["format_tool", "format_tool_choice", "tool_name"]
 
@@ -60,12 +62,26 @@ def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
     if isinstance(tool, dict) and tool.get("type") == "function":
         inner = tool.get("function", tool)  # the wire's own form, or the flat one of Responses
         around = {key: tool[key] for key in _EXTRAS if key in tool}
-        return {"type": "function", "function": convert_to_openai_function(inner, strict=strict), **around}
-    declared = convert_to_openai_tool(tool, strict=strict)
-    if declared.get("type") == "custom":
+        return {"type": "function", "function": _function(inner, strict), **around}
+    if _is_custom(tool):
+        declared = convert_to_openai_tool(tool)
         declared = {"type": "custom", "custom": {key: declared[key] for key in _CUSTOM_KEYS if key in declared}}
+    else:
+        declared = {"type": "function", "function": _function(tool, strict)}
     extras = tool.extras if isinstance(tool, BaseTool) else None
     return {**declared, **{key: extras[key] for key in _EXTRAS if key in extras}} if extras else declared
+
+
+def _is_custom(tool: Any) -> bool:
+    """Whether a tool takes a text that is no JSON."""
+    return isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") == "custom_tool"
+
+
+def _function(tool: Any, strict: bool | None) -> dict[str, Any]:
+    function = function_of(tool, strict=strict)
+    if not strict:
+        return function
+    return {**function, "parameters": strict_schema(function.get("parameters") or {"type": "object", "properties": {}})}
 
 
 def _label(tool: Any) -> str:

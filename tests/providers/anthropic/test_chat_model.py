@@ -100,31 +100,6 @@ def test_another_model_is_not_sent_the_thinking() -> None:
         assert b"thinking" not in server.exchanges[2].body
 
 
-SEARCH = {"type": "web_search_20250305", "name": "web_search"}
-SEARCHED = [
-    {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}},
-    {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"type": "web_search_result", "encrypted_content": "e"}]},
-]
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_paused_turn_is_resent_as_it_is(streamed: bool) -> None:
-    """C-15, C-16: what the vendor's tools did is not executed, and goes back verbatim with nothing after it."""
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-test", "usage": {"input_tokens": 1, "output_tokens": 1}}
-    whole = {**head, "content": SEARCHED, "stop_reason": "pause_turn"}
-    events: list[Any] = [{"type": "message_start", "message": {**head, "content": []}}]
-    for index, block in enumerate(SEARCHED):
-        events += [{"type": "content_block_start", "index": index, "content_block": block}, {"type": "content_block_stop", "index": index}]
-    events.append({"type": "message_delta", "delta": {"stop_reason": "pause_turn"}, "usage": {"output_tokens": 5}})
-    with AnthropicServer([Events(events, whole), Turn("Found.")], strict=False) as server:
-        asked = model(server, tools=[get_temperature, SEARCH], streaming=streamed)
-        paused = asked.invoke("Search.")
-        assert paused.response_metadata["finish_reason"] == "pause_turn"
-        assert asked.invoke([HumanMessage("Search."), paused]).text == "Found."
-        assert server.messages[1][1:] == [{"role": "assistant", "content": SEARCHED}]
-        assert server.requests[0]["tools"][-1] == SEARCH
-
-
 def test_parameters_are_sent() -> None:
     """Constructor and call say the same things under the partner package's names; None unsets; betas become a header."""
     with AnthropicServer([Turn("a"), Turn("b")], strict=False) as server:
@@ -198,6 +173,19 @@ def test_tools_that_cannot_be_declared_are_told_when_they_are_bound() -> None:
             asked.bind_tools([bad])
     with pytest.raises(ConfigurationError, match="get_temperature"):
         asked.bind_tools([get_temperature], tool_choice="get_temperatur")
+
+
+def test_strict_tools_are_in_the_vendors_dialect() -> None:
+    """Objects are closed, bounds are told in words; free keys and schemas that refer to themselves are refused when bound."""
+    asked = ChatAnthropic(model="m", api_key="k")
+    schema = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 1}, "y": {"type": "object", "properties": {}}}}
+    bound: Any = asked.bind_tools([{"name": "f", "input_schema": schema}], strict=True)
+    [declared] = bound.kwargs["tools"]
+    properties = declared["input_schema"]["properties"]
+    assert (declared["strict"], properties["x"]["description"], properties["y"]["additionalProperties"]) == (True, "{minimum: 1}", False)
+    for bad in ({"type": "object"}, {"$ref": "#"}):
+        with pytest.raises(ConfigurationError, match="strict mode cannot express"):
+            asked.bind_tools([{"title": "f", "type": "object", "properties": {"x": bad}}], strict=True)
 
 
 def test_parallel_calls_can_be_switched_off_for_every_turn() -> None:
@@ -276,3 +264,23 @@ def test_without_tools_a_message_is_the_vendors() -> None:
     [stored] = [message for chunk in chunks for message in new_messages(chunk)]
     assert stored.content == whole.content
     assert whole.response_metadata["stop_reason"] == "end_turn"
+
+
+NAMES_OF_THE_PARTNER = (
+    *("model", "model_name", "max_tokens", "max_tokens_to_sample", "temperature", "top_k", "top_p", "default_request_timeout", "timeout"),
+    *("max_retries", "stop_sequences", "stop", "anthropic_api_url", "base_url", "anthropic_api_key", "api_key", "anthropic_proxy"),
+    *("default_headers", "betas", "model_kwargs", "streaming", "stream_usage", "thinking", "output_config", "reasoning_effort", "effort"),
+    *("mcp_servers", "context_management", "reuse_last_container", "container", "inference_geo", "user_profile_id"),
+    *("name", "cache", "verbose", "callbacks", "tags", "metadata", "custom_get_token_ids", "rate_limiter", "disable_streaming"),
+    *("output_version", "profile"),
+)
+"""Every constructor argument of langchain-anthropic 1.7.7's `ChatAnthropic`."""
+
+
+@pytest.mark.parametrize("name", NAMES_OF_THE_PARTNER)
+def test_every_argument_of_the_partner_is_known(name: str) -> None:
+    """An argument of langchain-anthropic is taken, or refused with a reason; none is passed over."""
+    if name in ChatAnthropic._argument_names():
+        return
+    with pytest.raises(ConfigurationError, match=f"'{name}': "):
+        ChatAnthropic(**{"model": "m", name: True})

@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messag
 from langchain_autotools import ChatOpenAI, new_messages
 from langchain_autotools.messages import KEY, calls_of
 from langchain_autotools.providers.openai.responses.mapper import ResponsesMapper
+from tests.support.accounts import unlike
 from tests.support.http_server import Exchange
 from tests.support.recorded import Recording, differences, recordings
 from tests.support.responses_server import ResponsesServer
@@ -73,24 +74,15 @@ def streamed_message(model: ChatOpenAI, record: Recording) -> AIMessage:
 
 
 def told(record: Recording, message: AIMessage) -> list[str]:
-    """What a message says otherwise than the record: text, calls, reasoning, refusal, usage, model, id."""
-    expected, extra, usage = record.expected, message.additional_kwargs, message.usage_metadata
-    counts = expected["usage_norm"] or {}
-    names = {"input": "input_tokens", "output": "output_tokens", "total": "total_tokens"}
+    """What a message says otherwise than the record: text, calls, reasoning, signatures, usage, refusal, model, id."""
+    expected = record.expected
     pairs: dict[str, tuple[Any, Any]] = {
-        "reasoning": (extra.get("reasoning_content", ""), expected["reasoning"]),
-        "refusal": (extra.get("refusal"), expected["refusal"]),
+        "refusal": (message.additional_kwargs.get("refusal"), expected["refusal"]),
         "model": (message.response_metadata.get("model_name"), expected["model"]),
         "id": (message.response_metadata.get("id"), expected["response_id"]),
-        **{name: ((usage or {}).get(names[name]), counts[name]) for name in names if counts.get(name) is not None},
     }
-    details: dict[str, Any] = {**usage["input_token_details"], **usage["output_token_details"]} if usage else {}
-    pairs |= {
-        key: (details.get(name), counts[key])
-        for key, name in (("cached", "cache_read"), ("reasoning tokens", "reasoning"))
-        if counts.get(key) is not None
-    }
-    return differences(record, message) + [f"{name}: {pair}" for name, pair in pairs.items() if pair[0] != pair[1]]
+    unequal = [f"{name}: {pair}" for name, pair in pairs.items() if pair[0] != pair[1]]
+    return [*differences(record, message), *unlike(record, message), *unequal]
 
 
 def wrong(records: list[Recording], message_of: Callable[[Recording], AIMessage]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Recorded replies of real servers of the chat completions wire, served again over HTTP: text and calls come out exactly.
+"""Recorded replies of real servers of the chat completions wire, served again over HTTP: text, calls, reasoning, signatures and token
+counts come out exactly.
 
 Each request carries its recording's id as the model name; the server answers with that recording's bytes.
 """
@@ -14,6 +15,7 @@ from langchain_core.exceptions import ContextOverflowError, ModelError
 from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_message
 
 from langchain_autotools import ChatOpenAI
+from tests.support.accounts import unlike
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
 from tests.support.recorded import Recording, differences, recordings
@@ -77,7 +79,8 @@ def wrong(records: list[Recording], message_of: Callable[[Recording], AIMessage]
     found: dict[str, Any] = {}
     for record in records:
         try:
-            told = differences(record, message_of(record))
+            message = message_of(record)
+            told = [*differences(record, message), *unlike(record, message)]
         except Exception as error:
             told = [repr(error)]
         if told:
@@ -87,7 +90,7 @@ def wrong(records: list[Recording], message_of: Callable[[Recording], AIMessage]
 
 @pytest.mark.parametrize("cut", ["arrived", "seven", "random", pytest.param("one", marks=pytest.mark.exhaustive)])
 def test_streams_are_read_exactly(records: dict[str, Recording], serve: Serve, cut: str) -> None:
-    """Every recorded stream gives its text and its calls, in order, however its bytes are cut."""
+    """Every recorded stream gives its text, its calls in order, its reasoning and its counts, however its bytes are cut."""
     model = serve(cut)
     chosen = streamed(records)
     assert len(chosen) > 150
@@ -100,7 +103,7 @@ async def test_streams_are_read_exactly_asynchronously(records: dict[str, Record
     found = {}
     for record in streamed(records):
         message = summed([chunk async for chunk in asking(model, record).astream("x")])
-        if told := differences(record, message):
+        if told := [*differences(record, message), *unlike(record, message)]:
             found[record.id] = told
     assert found == {}
 
@@ -124,7 +127,8 @@ async def test_whole_bodies_are_read_exactly_asynchronously(records: dict[str, R
     model = serve("random")
     found = {}
     for record in whole(records):
-        if told := differences(record, await asking(model, record).ainvoke("x")):
+        message = await asking(model, record).ainvoke("x")
+        if told := [*differences(record, message), *unlike(record, message)]:
             found[record.id] = told
     assert found == {}
 

@@ -1,7 +1,7 @@
 """How tools and tool choices are declared to chat completions."""
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -203,3 +203,54 @@ def test_the_mapper_formats_tools_and_choices() -> None:
 def test_a_name_without_declared_tools_is_taken_as_a_function() -> None:
     """Where the tools are not known here, a name is believed."""
     assert format_tool_choice("weather", []) == NAMED
+
+
+class Leaf(BaseModel):
+    kind: Literal["leaf"]
+    size: int = 1
+
+
+class Branch(BaseModel):
+    kind: Literal["branch"]
+    parts: "list[Annotated[Branch | Leaf, Field(discriminator='kind')]]" = []
+
+
+def test_a_strict_tool_is_written_as_strict_mode_has_it() -> None:
+    """Defaults go, all properties are required, `oneOf` is `anyOf`, and a schema that refers to itself keeps its reference."""
+
+    def grow(tree: Branch, times: int = 2) -> str:
+        """Grow."""
+        return ""
+
+    declared = format_tool(grow, strict=True)["function"]
+    schema = declared["parameters"]
+    assert (schema["required"], schema["properties"]["times"]) == (["tree", "times"], {"type": "integer"})
+    branch = schema["$defs"]["Branch"]
+    assert (branch["required"], branch["additionalProperties"]) == (["kind", "parts"], False)
+    assert branch["properties"]["parts"]["items"] == {"anyOf": [{"$ref": "#/$defs/Branch"}, {"$ref": "#/$defs/Leaf"}]}
+    check_request(
+        ChatCompletionsMapper().encode_request([HumanMessage("q")], {"model": "any", "tools": [format_tool(grow, strict=True)]}), Rules()
+    )
+    loose = format_tool(grow)["function"]["parameters"]
+    assert loose["$defs"]["Branch"]["properties"]["parts"]["default"] == []
+
+
+@pytest.mark.parametrize(
+    ("property", "why"),
+    [
+        ({"type": "object"}, r"keys of its own choosing \(x\)"),
+        (
+            {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}}},
+            r"keys of its own choosing \(x.items\)",
+        ),
+        ({"description": "anything"}, r"any type \(x\)"),
+        ({"type": "string", "not": {"const": "a"}}, r"'not' \(x\)"),
+        ({"allOf": [{"type": "string"}, {"minLength": 1}]}, r"'allOf' \(x\)"),
+    ],
+)
+def test_what_strict_mode_cannot_express_is_refused(property: Any, why: str) -> None:
+    """The error names what cannot be said and where; without `strict` the tool is declared as it is."""
+    form = {"title": "f", "type": "object", "properties": {"x": property}}
+    with pytest.raises(ConfigurationError, match=rf"tool 'f' cannot be declared: strict mode cannot express .*{why}"):
+        format_tool(form, strict=True)
+    assert format_tool(form)["function"]["parameters"]["properties"] == {"x": property}

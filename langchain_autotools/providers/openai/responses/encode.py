@@ -197,7 +197,8 @@ class ItemEncoder:
         own = message.response_metadata.get(KEY)
         at_home = bool(self._origin) and isinstance(own, Mapping) and own.get("origin") == self._origin
         items = None
-        if isinstance(own, Mapping) and at_home and self._opaque and not plain and _unchanged(own, calls):
+        known = [call.wire_id or call.id for call in calls] == ids  # an item that its server knows cannot have another call_id
+        if isinstance(own, Mapping) and at_home and known and self._opaque and not plain and _unchanged(own, calls):
             items = restored(own.get("items"), text, calls, ids)
         if items is not None:
             media = []  # what the vendor's tools made is among the items

@@ -81,7 +81,7 @@ def responses_exchange(
         ConfigurationError: A parameter has no meaning in this API.
     """
     params = responses_params(model, stop, kwargs, stream=stream)
-    origin = origin_of(f"{model.openai_api_base or ''}{_PATH}", str(params["model"]))
+    origin = origin_of(f"{model._endpoint or ''}{_PATH}", str(params["model"]))
     mapper = mappers.get(origin, model.part_keys)
     known, previous = _known_to_server(messages, origin) if model.use_previous_response_id else (0, None)
     if previous is not None and "previous_response_id" not in params:

@@ -1,0 +1,77 @@
+"""Tools of every form as functions with a JSON schema: what each vendor's declaration is made of.
+
+LangChain's core converts them; where a schema refers to itself, core writes an empty schema in place of the inner reference, and the
+model is not told what stands there. Such a schema is taken whole, with its definitions.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_function
+from langchain_core.utils.pydantic import is_basemodel_subclass
+
+from ..errors import ConfigurationError
+from ._schemas import at_the_top, is_recursive, mapped
+
+__all__ = ["function_of"]
+
+_OF_THE_TOOL = ("title", "description")
+
+
+def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+    """A tool as `{name, description?, parameters?, strict?}`, in the present dialect of JSON schema.
+
+    Args:
+        tool: A function, a pydantic class (of version 1 or 2), a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the
+            form of OpenAI's functions, Anthropic or Bedrock.
+        strict: What the function is to say of strict mode; None leaves that as the tool has it. (Its schema is not changed.)
+
+    Raises:
+        ConfigurationError: The tool says itself that it is strict, or is not, and `strict` contradicts it.
+        Exception: The tool cannot be described; core and pydantic raise whatever they meet in it.
+    """
+    function: dict[str, Any] = convert_to_openai_function(tool)
+    whole = _whole_schema(tool)
+    if whole is not None and is_recursive(whole):
+        function["parameters"] = {key: value for key, value in _untitled(at_the_top(whole)).items() if key not in _OF_THE_TOOL}
+    if isinstance(function.get("parameters"), Mapping):
+        parameters = _modern(function["parameters"])
+        if isinstance(parameters.get("strict"), bool):  # of a schema with a title core takes it for a word of the schema
+            function["strict"] = parameters.pop("strict")
+        function["parameters"] = parameters
+    if strict is None:
+        return function
+    if function.get("strict", strict) is not strict:
+        raise ConfigurationError(f"strict={strict} contradicts the tool, which says strict={function['strict']}: say it in one place")
+    return {**function, "strict": strict}
+
+
+def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
+    """The schema that core makes its own of; None where core leaves the tool's as it is, or makes it of a TypedDict."""
+    schema: Any = tool.tool_call_schema if isinstance(tool, BaseTool) else tool
+    if isinstance(schema, type):
+        if not is_basemodel_subclass(schema):
+            return None
+        made: Mapping[str, Any] = schema.model_json_schema() if hasattr(schema, "model_json_schema") else cast("Any", schema).schema()
+        return made
+    if isinstance(schema, Mapping):
+        return schema if isinstance(tool, BaseTool) else None
+    return _whole_schema(StructuredTool.from_function(tool)) if callable(tool) else None
+
+
+def _untitled(node: Any) -> Any:
+    """The schema without the titles that pydantic makes of names."""
+    if not isinstance(node, Mapping):
+        return node
+    return {key: value for key, value in mapped(node, _untitled).items() if not (key == "title" and isinstance(value, str))}
+
+
+def _modern(node: Any) -> Any:
+    """The schema with the items of a tuple where they stand since 2020; pydantic 1 writes them as a list, which vendors refuse."""
+    if not isinstance(node, Mapping):
+        return node
+    changed = mapped(node, _modern)
+    if isinstance(changed.get("items"), list):
+        changed["prefixItems"] = [_modern(item) for item in changed.pop("items")]
+    return changed

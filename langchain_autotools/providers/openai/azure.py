@@ -1,0 +1,281 @@
+"""`AzureChatOpenAI`: OpenAI's models on Azure, over chat completions and the Responses API, with tools that run.
+
+Wire facts (learn.microsoft.com/azure/ai-foundry/openai/reference): a chat completion goes to its deployment's path, a response to
+one path for all, with the deployment as its model; every request says `api-version`; a key goes as `api-key`, a token as
+`Authorization`; streams begin with a chunk of filter results alone (quirks E-01, E-02).
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from langchain_core.language_models import ModelProfile
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.utils import from_env
+from pydantic import Field, SecretStr, model_validator
+
+from ...errors import ConfigurationError
+from .._chat_model import Exchange
+from .._clients import shared_async_client, shared_client
+from .._mapper import StreamDecoder
+from .chat_model import ChatOpenAI
+from .client import ClientSettings, in_thread
+from .parameters import Environment
+from .profiles import profile_of
+
+if TYPE_CHECKING:
+    import openai
+
+__all__ = ["AzureChatOpenAI"]
+
+_TOKEN_VARIABLE = "AZURE_OPENAI_AD_TOKEN"
+_CHAT_PATH = "/chat/completions"
+
+
+@dataclass(frozen=True)
+class AzureSettings(ClientSettings):
+    """Everything an Azure client of the SDK depends on.
+
+    Attributes:
+        azure_endpoint: The resource's address; None where `base_url` says all.
+        azure_deployment: The deployment that chat completions go to.
+        api_version: The version of Azure's API.
+        token: A token of Microsoft Entra.
+        get_token: A function that returns one before each request.
+        aget_token: The same for asynchronous requests.
+    """
+
+    azure_endpoint: str | None = None
+    azure_deployment: str | None = None
+    api_version: str | None = None
+    token: SecretStr | None = None
+    get_token: Callable[[], str] | None = None
+    aget_token: Callable[[], Awaitable[str]] | None = None
+
+    def synchronous(self) -> "openai.OpenAI":
+        """A client for threads.
+
+        Raises:
+            ConfigurationError: The token comes from an asynchronous function only.
+            openai.OpenAIError: There is neither key nor token.
+        """
+        import openai
+
+        if self.aget_token and not (self.get_token or self.token):
+            raise ConfigurationError("azure_ad_async_token_provider serves ainvoke and astream only: give azure_ad_token_provider too")
+        http_client = self.http_client or shared_client(openai, self.proxy)
+        return openai.AzureOpenAI(**self._azure(), azure_ad_token_provider=self.get_token, http_client=http_client)
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
+        """A client for this event loop.
+
+        Raises:
+            openai.OpenAIError: There is neither key nor token.
+        """
+        import openai
+
+        http_client = self.http_async_client or shared_async_client(openai, self.proxy, loop)
+        get_token = self.aget_token or (in_thread(self.get_token) if self.get_token else None)
+        return openai.AsyncAzureOpenAI(**self._azure(), azure_ad_token_provider=get_token, http_client=http_client)
+
+    def _azure(self) -> dict[str, Any]:
+        place = {"azure_endpoint": self.azure_endpoint, "azure_deployment": self.azure_deployment} if self.azure_endpoint else {}
+        common = self._common()
+        if self.azure_endpoint:
+            common.pop("base_url")
+        key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+        token = self.token.get_secret_value() if self.token else None
+        return {**common, **place, "api_version": self.api_version, "api_key": key, "azure_ad_token": token}
+
+
+class AzureChatOpenAI(ChatOpenAI):
+    """OpenAI's chat models on Azure, with tools that run. Constructor names are those of langchain-openai's `AzureChatOpenAI`.
+
+    ```python
+    model = AzureChatOpenAI(azure_endpoint="https://me.openai.azure.com", azure_deployment="gpt-5", api_version="2025-04-01-preview")
+    ```
+
+    For Azure's newer address that ends in `/openai/v1` no version is needed: use `ChatOpenAI(base_url=...)`.
+
+    Raises:
+        ConfigurationError: An argument is unknown, missing or cannot work.
+    """
+
+    model_name: str = Field(default="", alias="model")
+    """The deployed model's name, for profile and traces. Default: the deployment's name."""
+    azure_endpoint: str | None = Field(default_factory=from_env("AZURE_OPENAI_ENDPOINT", default=None))
+    """The resource's address, `https://me.openai.azure.com`. Environment: `AZURE_OPENAI_ENDPOINT`."""
+    deployment_name: str | None = Field(default=None, alias="azure_deployment")
+    """The deployment. Default: the one that is named like the model."""
+    openai_api_version: str | None = Field(default_factory=from_env("OPENAI_API_VERSION", default=None), alias="api_version")
+    """The version of Azure's API. Environment: `OPENAI_API_VERSION`."""
+    azure_ad_token: SecretStr | None = Field(default=None, repr=False)
+    """A token of Microsoft Entra, in place of a key. Environment: `AZURE_OPENAI_AD_TOKEN`."""
+    azure_ad_token_provider: Callable[[], str] | None = Field(default=None, exclude=True, repr=False)
+    """A function that returns one before each request; of an asynchronous one too, in a thread, unless there is the next."""
+    azure_ad_async_token_provider: Callable[[], Awaitable[str]] | None = Field(default=None, exclude=True, repr=False)
+    """An asynchronous function that returns one before each asynchronous request."""
+    model_version: str = ""
+    """The deployed model's version, which Azure does not say: it is added to the model's name in replies and traces."""
+    validate_base_url: bool = True
+    """Whether a `base_url` must be Azure's, with `/openai` in it."""
+    openai_api_type: str | None = "azure"
+    """Takes part in nothing; known because old programs give it."""
+
+    _ls_provider: ClassVar[str] = "azure"
+    _environment: ClassVar[Environment] = Environment(
+        key=("AZURE_OPENAI_API_KEY",), organization=("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), proxy=("OPENAI_PROXY",)
+    )
+    _refused: ClassVar[Mapping[str, str]] = {
+        **ChatOpenAI._refused,
+        "azure_ad_token_credential": "give azure_ad_token_provider=get_bearer_token_provider(credential, scope)",
+    }
+
+    @model_validator(mode="after")
+    def _complete_from_environment(self) -> Self:
+        """An explicit credential goes before the environment; there a token goes before a key."""
+        own_token = bool(self.azure_ad_token or self.azure_ad_token_provider or self.azure_ad_async_token_provider)
+        if not own_token and self.openai_api_key is None and (token := os.environ.get(_TOKEN_VARIABLE)):
+            self.azure_ad_token = SecretStr(token)
+        elif not own_token and self.openai_api_key is None and (key := self._environment.read("key")):
+            self.openai_api_key = SecretStr(key)
+        self.openai_organization = self.openai_organization or self._environment.read("organization")
+        if self.openai_proxy is None and not (self.http_client or self.http_async_client):
+            self.openai_proxy = self._environment.read("proxy")
+        if self.stream_usage is None:
+            self.stream_usage = True
+        if self.disabled_params is None and self.model_name != "gpt-4o":
+            self.disabled_params = {"parallel_tool_calls": None}
+        return self
+
+    @model_validator(mode="after")
+    def _check_place(self) -> Self:
+        if self.openai_api_base:
+            self.azure_endpoint = None
+            if self.validate_base_url and "/openai" not in self.openai_api_base:
+                raise ConfigurationError("base_url has no /openai in it: give the resource's address as azure_endpoint")
+            if self.validate_base_url and self.deployment_name:
+                raise ConfigurationError("base_url says the deployment itself: give azure_endpoint beside azure_deployment")
+        elif not self.azure_endpoint:
+            raise ConfigurationError("where to? Give azure_endpoint, or set AZURE_OPENAI_ENDPOINT")
+        if not self.openai_api_version:
+            raise ConfigurationError("which version of the API? Give api_version, or set OPENAI_API_VERSION")
+        if self.openai_api_key and (self.azure_ad_token or self.azure_ad_token_provider or self.azure_ad_async_token_provider):
+            raise ConfigurationError("a key and a token were given: give one of them")
+        if not (self.model_name or self.deployment_name or "/deployments/" in (self.openai_api_base or "")):
+            raise ConfigurationError("which deployment? Give azure_deployment, or model where the deployment is named like it")
+        return self
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    @property
+    def _wire_model(self) -> str:
+        in_url = (self.openai_api_base or "").rpartition("/deployments/")
+        own, deployment = self.model_name, self.deployment_name or (in_url[2].strip("/") if in_url[1] else "")
+        return (deployment or own) if self.use_responses_api else (own or deployment)
+
+    @property
+    def _endpoint(self) -> str | None:
+        if self.openai_api_base:
+            return self.openai_api_base
+        return f"{(self.azure_endpoint or '').rstrip('/')}/openai/deployments/{self.deployment_name or ''}"
+
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        exchange = super()._exchange(messages, stop, kwargs, stream=stream)
+        if exchange.path == _CHAT_PATH and not (self.deployment_name or "/deployments/" in (self.openai_api_base or "")):
+            exchange = replace(exchange, path=f"/deployments/{kwargs.get('model') or self.model_name}{_CHAT_PATH}")
+        return _versioned(exchange, self.model_version) if self.model_version else exchange
+
+    def _client_settings(self) -> ClientSettings:
+        plain = super()._client_settings()
+        return AzureSettings(
+            **vars(plain),
+            azure_endpoint=self.azure_endpoint,
+            azure_deployment=self.deployment_name,
+            api_version=self.openai_api_version,
+            token=self.azure_ad_token,
+            get_token=self.azure_ad_token_provider,
+            aget_token=self.azure_ad_async_token_provider,
+        )
+
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @property
+    def _llm_type(self) -> str:
+        return "azure-openai-chat"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"azure_deployment": self.deployment_name, **super()._identifying_params}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        said = super()._get_ls_params(stop, **kwargs)
+        if "model" not in kwargs:
+            name = self.model_name or self.deployment_name or ""
+            said["ls_model_name"] = _with_version(name, self.model_version) if self.model_name else name
+        return said
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        return cast("ModelProfile", profile_of(self.model_name) or profile_of(self.deployment_name or "")) or None
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """The fields that are secrets, by the environment variable to find each in."""
+        return {**super().lc_secrets, "azure_ad_token": _TOKEN_VARIABLE}
+
+    def _secrets(self) -> list[str]:
+        return [*super()._secrets(), *([self.azure_ad_token.get_secret_value()] if self.azure_ad_token else [])]
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """As of `ChatOpenAI`; the token and functions that return one stay behind too."""
+        state = super().__getstate__()
+        hidden = dict.fromkeys(("azure_ad_token", "azure_ad_token_provider", "azure_ad_async_token_provider"))
+        return {**state, "__dict__": {**state["__dict__"], **hidden}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        if token := os.environ.get(_TOKEN_VARIABLE):
+            self.openai_api_key, self.azure_ad_token = None, SecretStr(token)
+
+
+def _with_version(name: str, version: str) -> str:
+    return f"{name}-{version.lstrip('-')}" if version and version not in name else name
+
+
+def _versioned(exchange: Exchange, version: str) -> Exchange:
+    """The exchange, whose replies say the model's version too."""
+    decoder, decode_body = exchange.decoder, exchange.decode_body
+    return replace(exchange, decoder=lambda: _Versioned(decoder(), version), decode_body=lambda body: _told(decode_body(body), version))
+
+
+def _told(chunk: AIMessageChunk, version: str) -> AIMessageChunk:
+    name = chunk.response_metadata.get("model_name")
+    if name:
+        chunk.response_metadata["model_name"] = _with_version(name, version)
+    return chunk
+
+
+class _Versioned:
+    """A decoder whose last chunk says the model's version."""
+
+    def __init__(self, decoder: StreamDecoder, version: str) -> None:
+        self._decoder = decoder
+        self._version = version
+        self.feed = decoder.feed
+        self.done = decoder.done
+
+    @property
+    def ended(self) -> bool:
+        """Whether an event was the wire's end marker."""
+        return self._decoder.ended
+
+    @ended.setter
+    def ended(self, ended: bool) -> None:
+        self._decoder.ended = ended
+
+    def finish(self) -> AIMessageChunk:
+        """The last chunk."""
+        return _told(self._decoder.finish(), self._version)

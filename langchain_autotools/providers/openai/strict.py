@@ -1,0 +1,79 @@
+"""JSON schemas as OpenAI's strict mode takes them, for tools and for structured output alike.
+
+Wire facts: every object lists all its properties as required and admits no others, nothing has a default, a `$ref` has no keys
+beside it, everything has a type, and of the words that combine schemas there is `anyOf` alone (OpenAI's guide to structured outputs,
+"Supported schemas").
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import ConfigurationError
+from .._schemas import free_keys, mapped, walked
+
+__all__ = ["strict_schema", "why_not_strict"]
+
+_HINTS = frozenset({"default", "discriminator", "uniqueItems", "minProperties", "maxProperties"})
+"""Words that strict mode refuses and whose loss admits no value that the tool itself would not still refuse."""
+_BARRED = (
+    *("not", "if", "then", "else", "patternProperties", "propertyNames", "contains", "unevaluatedProperties"),
+    *("dependentRequired", "dependentSchemas"),
+)
+_TYPED = frozenset({"type", "anyOf", "enum", "const", "$ref", "oneOf", "allOf"})
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema in strict mode's dialect.
+
+    Raises:
+        ConfigurationError: Strict mode cannot express it.
+    """
+    why = why_not_strict(schema)
+    if why:
+        raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
+    definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
+    closed: dict[str, Any] = _closed(schema, definitions, ())
+    return closed
+
+
+def why_not_strict(schema: Any) -> str | None:
+    """What in a schema strict mode cannot express; None if there is nothing."""
+    free = free_keys(schema)
+    if free:
+        return f"an object with keys of its own choosing ({free})"
+    for where, node in walked(schema):
+        barred = next((key for key in _BARRED if key in node), None)
+        if barred or len(node.get("allOf") or ()) > 1:
+            return f"{(barred or 'allOf')!r} ({where or 'its top'})"
+        if where and not _TYPED & node.keys():
+            return f"a value of any type ({where})"
+    return None
+
+
+def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
+    """A schema as strict mode wants it. `inside` names the definitions that are being written out: one within itself stays a reference."""
+    if not isinstance(node, Mapping):
+        return node
+    node = _plain(node)
+    reference = node.get("$ref")
+    if isinstance(reference, str) and len(node) > 1:
+        name = reference.rpartition("/")[2]
+        if name in inside or name not in definitions:
+            return {"$ref": reference}
+        merged = {**definitions[name], **{key: value for key, value in node.items() if key != "$ref"}}
+        return _closed(merged, definitions, (*inside, name))
+    closed = mapped(node, lambda inner: _closed(inner, definitions, inside))
+    if isinstance(node.get("properties"), Mapping):
+        closed |= {"required": list(node["properties"]), "additionalProperties": False}
+    return closed
+
+
+def _plain(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema itself without words that strict mode does not know and can do without."""
+    plain = {key: value for key, value in node.items() if key not in _HINTS}
+    if "oneOf" in plain:
+        plain["anyOf"] = plain.pop("oneOf")
+    if len(plain.get("allOf") or ()) == 1:
+        (only,) = plain.pop("allOf")
+        plain = {**only, **plain}
+    return plain

@@ -1,0 +1,146 @@
+"""The package's chat models by name: one table for `init_chat_model` and for the command line.
+
+A new provider is a row here and a name in the root package. Names and inferred prefixes are those of LangChain's `init_chat_model`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["PROVIDERS", "Provider", "init_chat_model", "provider_named"]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """How a provider's chat model is made.
+
+    Attributes:
+        module: Where its class is, below `providers`.
+        class_name: Its class.
+        key_variables: Environment variables, one of which holds the key.
+        default_model: The model that the command line takes where only the provider is named.
+        prefixes: What the names of its models begin with, where that tells the provider.
+        also: Other names of the provider.
+        arguments: Constructor arguments that it always gets.
+        settings: Constructor arguments that a conversation on the screen needs.
+        model_argument: What the class calls the model.
+        model_needed: Whether a model must be named.
+    """
+
+    module: str
+    class_name: str
+    key_variables: Sequence[str] = ()
+    default_model: str | None = None
+    prefixes: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    model_argument: str = "model"
+    model_needed: bool = True
+
+    def load(self) -> type[Any]:
+        """The class."""
+        chat_model: type[Any] = getattr(import_module(f".{self.module}", __package__), self.class_name)
+        return chat_model
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider(
+        "openai",
+        "ChatOpenAI",
+        ("OPENAI_API_KEY",),
+        "gpt-5",
+        prefixes=("gpt-", "o1", "o3", "o4", "chatgpt", "text-davinci"),
+        settings={"stream_usage": True},
+    ),
+    "anthropic": Provider("anthropic", "ChatAnthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5", prefixes=("claude",)),
+    "google_genai": Provider(
+        "google",
+        "ChatGoogleGenerativeAI",
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        "gemini-3.5-flash",
+        prefixes=("gemini",),  # LangChain's init_chat_model still takes Vertex AI for these and says that it will not any more
+        also=("google",),
+    ),
+    "google_vertexai": Provider("google", "ChatGoogleGenerativeAI", default_model="gemini-3.5-flash", arguments={"vertexai": True}),
+    "azure_openai": Provider("openai", "AzureChatOpenAI", ("AZURE_OPENAI_API_KEY",), "gpt-5", also=("azure",)),
+    "mistralai": Provider(
+        "mistralai", "ChatMistralAI", ("MISTRAL_API_KEY",), "mistral-small-latest", ("mistral", "mixtral"), also=("mistral",)
+    ),
+    "groq": Provider("groq", "ChatGroq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
+    "deepseek": Provider("deepseek", "ChatDeepSeek", ("DEEPSEEK_API_KEY",), "deepseek-v4-flash", ("deepseek",)),
+    "xai": Provider("xai", "ChatXAI", ("XAI_API_KEY",), "grok-4", ("grok",)),
+    "cohere": Provider("cohere", "ChatCohere", ("COHERE_API_KEY", "CO_API_KEY"), "command-a-03-2025", ("command",)),
+    "fireworks": Provider(
+        "fireworks", "ChatFireworks", ("FIREWORKS_API_KEY",), "accounts/fireworks/models/gpt-oss-120b", ("accounts/fireworks",)
+    ),
+    "together": Provider("together", "ChatTogether", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b"),
+    "openrouter": Provider("openrouter", "ChatOpenRouter", ("OPENROUTER_API_KEY",), "openrouter/auto"),
+    "ollama": Provider("ollama", "ChatOllama", default_model="qwen3"),
+    "local": Provider("local", "ChatLocal", model_argument="model_path", model_needed=False),
+}
+
+_NAMES = {name: main for main, provider in PROVIDERS.items() for name in (main, *provider.also)}
+_EXAMPLE = "anthropic:claude-sonnet-5"
+_CONFIGURABLE = "make a model for each configuration, or use the model's own configurable_fields() and configurable_alternatives()"
+
+
+def init_chat_model(model: str, *, model_provider: str | None = None, **kwargs: Any) -> "BaseChatModel":
+    """A chat model by its name, as LangChain's `init_chat_model` makes it; `tools=[...]` makes it run its tools.
+
+    Args:
+        model: `provider:model`, or the model alone where its name tells the provider (`claude...`, `gpt-...`, `grok...`).
+            For the local model `local`, or `local:` and a GGUF file.
+        model_provider: The provider, in place of the part before the colon.
+        **kwargs: The class's constructor arguments.
+
+    Raises:
+        ConfigurationError: The provider is unknown or cannot be told; the text names the nearest. Or an argument cannot work.
+    """
+    for name in ("configurable_fields", "config_prefix"):
+        if kwargs.pop(name, None):
+            raise ConfigurationError(f"init_chat_model has no {name}: {_CONFIGURABLE}")
+    if not isinstance(model, str):
+        raise ConfigurationError(f"model must be a name such as {_EXAMPLE!r}, not {type(model).__name__}")
+    provider, rest = _told(model, model_provider)
+    if not rest and provider.model_needed:
+        raise ConfigurationError(f"model={model!r} names no model: say which, as in {_EXAMPLE!r}")
+    named = {provider.model_argument: rest} if rest else {}
+    chat_model: BaseChatModel = provider.load()(**{**provider.arguments, **named, **kwargs})
+    return chat_model
+
+
+def provider_named(name: str) -> tuple[str, Provider]:
+    """The provider of this name, and its main name; case and hyphens make no difference.
+
+    Raises:
+        ConfigurationError: There is none; the text names the nearest.
+    """
+    main = _NAMES.get(name.lower().replace("-", "_"))
+    if main is None:
+        near = get_close_matches(name.lower(), _NAMES, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ConfigurationError(f"no such provider: {name!r}; {hint}known are {', '.join(PROVIDERS)} (as in {_EXAMPLE})")
+    return main, PROVIDERS[main]
+
+
+def _told(model: str, model_provider: str | None) -> tuple[Provider, str]:
+    """The provider that a name means, and the model's own name."""
+    if model_provider:
+        return provider_named(model_provider)[1], model
+    before, colon, after = model.partition(":")
+    if before.lower().replace("-", "_") in _NAMES:
+        return provider_named(before)[1], after
+    inferred = next((one for one in PROVIDERS.values() if model.lower().startswith(one.prefixes or ("\0",))), None)
+    if inferred is not None:
+        return inferred, model
+    if colon:
+        return provider_named(before)[1], after
+    raise ConfigurationError(f"the provider of {model!r} cannot be told: write provider:model, as in {_EXAMPLE!r}")

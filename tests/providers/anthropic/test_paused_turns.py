@@ -1,0 +1,180 @@
+"""Turns that the vendor pauses (quirks C-15, C-16): the run goes on with them, and what its own tools did goes back verbatim."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.tools import tool
+from pydantic import BaseModel
+
+from langchain_autotools import ChatAnthropic, LimitReachedError, run_usage
+from tests.contract.talk import WAYS, run_in
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.script import Events, Turn
+
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+QUESTION = [HumanMessage("Search.")]
+THOUGHT = {"type": "thinking", "thinking": "", "signature": "b3BhcXVl"}
+
+
+def asked(number: int) -> dict[str, Any]:
+    """A call of the vendor's own tool."""
+    return {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search", "input": {"query": "x"}}
+
+
+def found(number: int) -> dict[str, Any]:
+    """What that call gave."""
+    content = [{"type": "web_search_result", "url": "http://x", "title": "X", "encrypted_content": "ZW5j", "page_age": None}]
+    return {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": content}
+
+
+def said(text: str) -> dict[str, Any]:
+    """A text block."""
+    return {"type": "text", "text": text}
+
+
+def reply(number: int, *blocks: dict[str, Any], reason: str = "pause_turn") -> Events:
+    """A reply of these blocks, streamed or whole."""
+    head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-test"}
+    events: list[Any] = [{"type": "message_start", "message": {**head, "content": [], "usage": {"input_tokens": 10, "output_tokens": 1}}}]
+    for index, block in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.append({"type": "content_block_stop", "index": index})
+    events.append({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}})
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    return Events(events, {**head, "content": list(blocks), "stop_reason": reason, "usage": usage})
+
+
+@tool
+def get_temperature(city: str) -> str:
+    """Current temperature of a city."""
+    return f"{city}: 21 °C"
+
+
+class Weather(BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
+def model(server: AnthropicServer, **more: Any) -> ChatAnthropic:
+    """A model with a tool of its own and one of the vendor's."""
+    settings = {"model": "claude-test", "base_url": server.url, "api_key": "key", "max_retries": 0, "tools": [get_temperature, SEARCH]}
+    return ChatAnthropic(**{**settings, **more})
+
+
+def long_turn() -> list[Events]:
+    """A turn that is paused twice, once between a call of the vendor's tool and its result."""
+    return [
+        reply(1, THOUGHT, said("Let me"), asked(1), found(1), asked(2)),
+        reply(2, found(2), said(" see."), asked(3)),
+        reply(3, found(3), said(" Here it is."), reason="end_turn"),
+    ]
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+async def test_a_run_goes_on_with_a_paused_turn(version: str | None) -> None:
+    """Each continuation is asked for with the content so far, unchanged, as one assistant message; texts join without a separator."""
+    told: list[Any] = []
+    for way in WAYS:
+        with AnthropicServer(long_turn()) as server:
+            ran = await run_in(way, model(server, output_version=version), QUESTION)
+            assert server.rejections == []
+        assert ran.message.text == "Let me see. Here it is."
+        assert [message.type for message in ran.new] == ["ai", "ai", "ai"]
+        assert [message.text for message in ran.new] == ["Let me", " see.", " Here it is."]
+        assert ran.message.response_metadata["autotools"]["stop_reason"] == "complete"
+        assert (ran.message.response_metadata["finish_reason"], ran.message.id) == ("end_turn", "msg_3")
+        total = run_usage(ran.message)
+        assert total is not None and (total["input_tokens"], total["output_tokens"]) == (30, 15)
+        sent = [messages[1:] for messages in server.messages]
+        whole = [THOUGHT, said("Let me"), asked(1), found(1), asked(2), found(2), said(" see."), asked(3)]
+        assert sent == [[], [{"role": "assistant", "content": whole[:5]}], [{"role": "assistant", "content": whole}]]
+        bodies = [json.dumps(messages) for messages in server.messages]
+        assert all(later.startswith(earlier.removesuffix("}]").removesuffix("]")) for earlier, later in pairwise(bodies))
+        told.append([message.model_dump(exclude={"response_metadata"}) for message in ran.new])
+    assert all(one == told[0] for one in told[1:])
+
+
+async def test_histories_with_a_paused_turn_are_accepted() -> None:
+    """The run message and its parts are the same input; a pause that nobody went on with loses only what has no result."""
+    with AnthropicServer([*long_turn(), *[Turn("Yes.")] * 4]) as server:
+        asking = model(server)
+        ran = await run_in("stream", asking, QUESTION)
+        later = [HumanMessage("Really?")]
+        for middle in ([ran.message], ran.new, ran.new[:1], [*ran.new[:2], SystemMessage("Hurry.")]):
+            await asking.ainvoke([*QUESTION, *middle, *later])
+        assert server.rejections == []
+        assert server.exchanges[3].body == server.exchanges[4].body
+        assert server.messages[5][1]["content"] == [THOUGHT, said("Let me"), asked(1), found(1)]
+        assert [block["type"] for block in server.messages[6][1]["content"]][-1] == "text"
+
+
+async def test_a_paused_turn_beside_calls() -> None:
+    """Calls of a paused turn run, their results go first, and a separator stands where text follows results."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "get_temperature", "input": {"city": "Paris"}}
+    turns = [
+        reply(1, said("Look."), call, asked(1)),
+        reply(2, found(1), said("Warm"), asked(2)),
+        reply(3, found(2), said("."), reason="end_turn"),
+    ]
+    for way in ("invoke", "stream"):
+        with AnthropicServer(turns) as server:
+            ran = await run_in(way, model(server), QUESTION)
+            assert server.rejections == []
+        assert ran.message.text == "Look.\nWarm."
+        assert [message.type for message in ran.new] == ["ai", "tool", "ai", "ai"]
+        roles = [message["role"] for message in server.messages[2]]
+        assert roles == ["user", "assistant", "user", "assistant"]
+
+
+async def test_pauses_count_as_turns() -> None:
+    """A vendor that pauses for ever is asked `max_turns` times, and once more for an answer."""
+    with AnthropicServer(lambda exchange: reply(exchange.number, asked(exchange.number), found(exchange.number))) as server:
+        ran = await run_in("stream", model(server, max_turns=3), QUESTION)
+        assert (len(server.exchanges), ran.message.response_metadata["autotools"]["stop_reason"]) == (4, "max_turns")
+        assert server.requests[-1]["tool_choice"] == {"type": "none"}
+        with pytest.raises(LimitReachedError):
+            model(server, max_turns=1, on_limit="raise").invoke(QUESTION)
+        assert server.rejections == []
+
+
+def test_a_forced_choice_holds_for_the_first_request() -> None:
+    """The continuation of a paused turn is not forced again."""
+    with AnthropicServer([reply(1, asked(1), found(1)), Turn("Done.")]) as server:
+        model(server).invoke(QUESTION, tool_choice="any")
+        assert [request.get("tool_choice") for request in server.requests] == [{"type": "any"}, None]
+
+
+def test_structured_output_is_read_after_the_pause() -> None:
+    """What was said before the pause is no part of the output."""
+    with AnthropicServer(
+        [reply(1, said("Let me search."), asked(1)), reply(2, found(1), said('{"city": "Paris", "degrees": 21}'), reason="end_turn")]
+    ) as server:
+        assert model(server).with_structured_output(Weather, method="json_schema").invoke(QUESTION) == Weather(city="Paris", degrees=21)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_without_tools_of_its_own_a_pause_is_the_callers(way: str) -> None:
+    """A model that runs nothing returns the paused turn; sent again, it goes on."""
+    with AnthropicServer([reply(1, asked(1)), Turn("Found."), Turn("Found.")]) as server:
+        bound = model(server, tools=()).bind_tools([SEARCH])
+        ran = await run_in(way, bound, QUESTION)
+        assert isinstance(ran.message, AIMessage) and ran.message.response_metadata["finish_reason"] == "pause_turn"
+        assert (await run_in(way, bound, [*QUESTION, *ran.new])).message.text == "Found."
+        assert server.messages[1][1:] == [{"role": "assistant", "content": [asked(1)]}]
+        assert (server.requests[0]["tools"], server.rejections) == ([SEARCH], [])
+
+
+def test_the_server_knows_its_own_blocks() -> None:
+    """The strict server refuses blocks that it did not write, and a call of its tools that was left open."""
+    with AnthropicServer([reply(1, asked(1))]) as server:
+        paused = model(server, tools=()).bind_tools([SEARCH]).invoke(QUESTION)
+        changed = paused.model_copy(update={"content": [asked(7)]})
+        with pytest.raises(Exception, match="Invalid `signature` in `server_tool_use`"):
+            model(server).invoke([*QUESTION, changed])

@@ -1,0 +1,46 @@
+"""Chunks copied and added up fast are the chunks and the sums that core makes."""
+
+from functools import reduce
+from itertools import product
+from operator import add
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk, message_chunk_to_message
+
+from langchain_autotools.messages import copier, derived
+from langchain_autotools.outward import sum_chunks
+
+PARTS: list[dict[str, Any]] = [
+    {"content": "a", "id": "1"},
+    {"content": "b", "id": "1"},
+    {"content": "c", "id": None},
+    {"content": "", "id": "lc_run--2"},
+    {"content": "d", "additional_kwargs": {"reasoning_content": "r"}},
+    {"content": "e", "response_metadata": {"model_provider": "p"}},
+    {"content": [{"type": "text", "text": "f", "index": 0}]},
+    {
+        "content": "",
+        "tool_call_chunks": [{"name": "t", "args": "{}", "id": "x", "index": 0, "type": "tool_call_chunk"}],
+        "chunk_position": "last",
+    },
+]
+
+
+def test_sums_are_cores() -> None:
+    """Whatever chunks stand beside one another, their sum is what `+` makes of them, and they themselves do not change."""
+    for length in (1, 2, 3):
+        for parts in product(PARTS, repeat=length):
+            chunks = [AIMessageChunk(**part) for part in parts]
+            before = [chunk.model_dump() for chunk in chunks]
+            assert sum_chunks(chunks) == message_chunk_to_message(reduce(add, chunks))
+            assert [chunk.model_dump() for chunk in chunks] == before
+
+
+def test_copies_are_derived() -> None:
+    """A copier's copies equal those of `derived`, share nothing that grows, and can be changed without changing the next one."""
+    template = AIMessageChunk(content="")
+    copy = copier(template, ("content", "id"))
+    first, second = copy({"content": "x", "id": "1"}), copy({"content": "x", "id": "1"})
+    assert first == second == derived(template, {"content": "x", "id": "1"})
+    first.name = "changed"
+    assert (second.name, "name" in second.model_fields_set, second.model_fields_set) == (None, False, {"content", "id"})
