@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .limits import StopReason
     from .messages import calls_of, final_message, new_messages, run_usage, text_of
     from .mixin import ToolsAndMessagesMixin
+    from .providers._refusal import ModelRefusalError
     from .providers.anthropic import ChatAnthropic
     from .providers.cohere import ChatCohere
     from .providers.deepseek import ChatDeepSeek
@@ -67,6 +68,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "AutoToolsError",
     "ConfigurationError",
     "LimitReachedError",
+    "ModelRefusalError",
     "StreamError",
     "UnsupportedFeatureError",
 ]
@@ -78,6 +80,7 @@ _HOMES = {
     "limits": ("StopReason",),
     "messages": ("calls_of", "final_message", "new_messages", "run_usage", "text_of"),
     "mixin": ("ToolsAndMessagesMixin",),
+    "providers._refusal": ("ModelRefusalError",),
     "providers.anthropic": ("ChatAnthropic",),
     "providers.cohere": ("ChatCohere",),
     "providers.deepseek": ("ChatDeepSeek",),

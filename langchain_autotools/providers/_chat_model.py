@@ -18,8 +18,10 @@ from ..errors import ConfigurationError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
+from ..turn import as_chunk
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
+from ._no_stream import refuses_streams
 from ._reader import EventDecoder, ReplyReader, read_body
 from ._rescue import arescue, arescued, rescue, rescued
 
@@ -131,9 +133,18 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     # ------------------------------------------------------------------------------------------ streams
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        """Make one request and yield its reply as it comes. Closing the generator ends the connection."""
+        """Make one request and yield its reply as it comes. Closing the generator ends the connection.
+
+        Where the server says that it does not stream, the reply is asked for whole and is one chunk.
+        """
         exchange = self._exchange(messages, stop, kwargs, stream=True)
-        first, rest = self._retry_policy().call(lambda: self._begin(exchange))
+        try:
+            first, rest = self._retry_policy().call(lambda: self._begin(exchange))
+        except Exception as error:
+            if not refuses_streams(error):
+                raise
+            yield as_chunk(self.raw_invoke(messages, stop, **kwargs))
+            return
         with closing(rest):
             yield first
             yield from rest
@@ -141,7 +152,13 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
         exchange = self._exchange(messages, stop, kwargs, stream=True)
-        first, rest = await self._retry_policy().acall(lambda: self._abegin(exchange))
+        try:
+            first, rest = await self._retry_policy().acall(lambda: self._abegin(exchange))
+        except Exception as error:
+            if not refuses_streams(error):
+                raise
+            yield as_chunk(await self.araw_invoke(messages, stop, **kwargs))
+            return
         async with aclosing(rest):
             yield first
             async for chunk in rest:

@@ -299,3 +299,23 @@ async def test_a_stream_that_just_ends_is_an_error_or_runs_nothing(start: Start,
         except Exception as error:
             assert [message.type for message in new_messages(error)] in ([], ["ai", "tool"])
     assert set(ran) <= {"a long text that is cut"}
+
+
+@pytest.mark.parametrize(
+    "words", ["Streaming is not supported for this model.", "Unsupported value: 'stream' does not support true with this model."]
+)
+async def test_a_server_that_does_not_stream_is_asked_for_whole_replies(start: Start, words: str) -> None:
+    """A refusal of streams is answered with the same request, not streamed; the run and its messages are what they are elsewhere."""
+    refusal = Failure(400, words, "invalid_request_error")
+    for way in ("stream", "astream"):
+        talk = start([reply for turn in two_turns() for reply in (refusal, turn)], tools=[get_temperature])
+        ran = await run_in(way, talk.model, QUESTION)
+        assert (ran.message.text, talk.server.left) == ("Let me look.\nBoth are warm.", 0)
+        assert [message.type for message in ran.new] == ["ai", "tool", "tool", "ai"]
+
+
+async def test_other_refusals_are_errors(start: Start) -> None:
+    """A refusal of something else is raised, not tried again."""
+    talk = start([Failure(400, "Unknown parameter: 'stream_options'.", "invalid_request_error"), Turn("Never.")], tools=[get_temperature])
+    with pytest.raises(Exception, match="stream_options"):
+        await run_in("stream", talk.model, QUESTION)

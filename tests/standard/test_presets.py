@@ -60,7 +60,7 @@ class Integration(Preset, suites.Integration):
     @property
     def has_structured_output(self) -> bool:
         """Whether there is a method that the suite can count."""
-        return not self._two_turns or ("json_schema" in self.vendor.chat_model.preset.methods and self.vendor.json)
+        return not self._two_turns or self.vendor.has_schemas
 
     @property
     def _two_turns(self) -> bool:

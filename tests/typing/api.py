@@ -18,6 +18,7 @@ from langchain_autotools import (
     ToolsAndMessagesMixin,
     explain,
     final_message,
+    init_chat_model,
     new_messages,
     repair,
     run_usage,
@@ -30,6 +31,11 @@ from langchain_autotools.testing import ScriptedChatModel
 def get_temperature(city: str) -> str:
     """Current temperature of a city."""
     return city
+
+
+def by_name() -> None:
+    """A model made by its name is a chat model like any other."""
+    assert_type(init_chat_model("openai:gpt-5", tools=[get_temperature]), BaseChatModel)
 
 
 def plain_function(city: str) -> str:

@@ -31,9 +31,9 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", [name for name in PROVIDERS if PROVIDERS[name].model_needed])
 def test_every_provider_by_its_name(name: str) -> None:
     """`provider:model` gives the provider's class with that model, its tools and its arguments; the class stands in the root too."""
-    model: Any = init_chat_model(f"{name}:some-model:1", tools=[add], max_tokens=9)
+    model: Any = init_chat_model(f"{name}:some-model:1", tools=[add], temperature=0.5)
     assert type(model) is getattr(langchain_autotools, PROVIDERS[name].class_name)
-    assert (model.model, list(model.tools or []), model.max_tokens) == ("some-model:1", [add], 9)
+    assert (model.model, list(model.tools or []), model.temperature) == ("some-model:1", [add], 0.5)
     assert type(init_chat_model("some-model", model_provider=name)) is type(model)
 
 
@@ -42,7 +42,8 @@ def test_every_provider_by_its_name(name: str) -> None:
     [
         ("gpt-5", "ChatOpenAI"), ("o3-mini", "ChatOpenAI"), ("claude-sonnet-5", "ChatAnthropic"), ("command-a", "ChatCohere"),
         ("accounts/fireworks/models/x", "ChatFireworks"), ("Mixtral-8x7b", "ChatMistralAI"), ("deepseek-chat", "ChatDeepSeek"),
-        ("grok-4", "ChatXAI"), ("azure:gpt-5", "AzureChatOpenAI"),
+        ("grok-4", "ChatXAI"), ("gemini-3-pro-preview", "ChatGoogleGenerativeAI"), ("ollama:qwen3:8b", "ChatOllama"),
+        ("azure:gpt-5", "AzureChatOpenAI"),
         ("Azure-OpenAI:gpt-5", "AzureChatOpenAI"), ("mistral:x", "ChatMistralAI"),
     ],
 )  # fmt: skip

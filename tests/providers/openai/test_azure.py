@@ -45,7 +45,8 @@ class AzureServer(LoopbackServer):
     def answer(self, exchange: Exchange) -> HttpReply:
         """The next reply, in Azure's form."""
         credentials = (exchange.headers.get("api-key"), exchange.headers.get("authorization"))
-        if exchange.path != self.path or credentials not in (("key", None), (None, "Bearer token")):
+        # Early releases of the SDK send a key under both names; Azure reads the first.
+        if exchange.path != self.path or credentials not in (("key", None), ("key", "Bearer key"), (None, "Bearer token")):
             self.refused.append(f"{exchange.path} {credentials}")
             return HttpReply([b'{"error":{"code":"404","message":"Resource not found"}}'], 404, {"content-type": "application/json"})
         body = check_request(exchange.body, Rules())

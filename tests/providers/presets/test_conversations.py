@@ -7,7 +7,7 @@ from langchain_core.exceptions import ModelInvalidRequestError
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import new_messages
+from langchain_autotools import ChatOpenAI, new_messages
 from tests.providers.presets.conftest import Start
 from tests.support.script import Call, Events, Failure, Raw, Turn
 from tests.support.vendors import VENDORS, Vendor
@@ -120,6 +120,16 @@ def test_a_refusal_has_the_vendors_words(start: Start, vendor: Vendor) -> None:
     model, _ = start(vendor, [], tools=[])
     with pytest.raises(ModelInvalidRequestError, match=r"temperature"):
         model.invoke("Hi", temperature=9)
+
+
+def test_a_model_without_a_preset_learns_what_a_server_misses(start: Start) -> None:
+    """`ChatOpenAI` on a server that demands state sends it, empty, once that has been said, and from then on at once."""
+    _, server = start("deepseek", [Turn("Fine."), Turn("Fine.")])
+    model = ChatOpenAI(model="any", base_url=server.url, api_key="key", max_retries=0)
+    for _ in range(2):
+        assert model.invoke([*FOREIGN["interrupted"], HumanMessage("And now?")]).text == "Fine."
+    assert [message["tool_calls"][0]["id"] for message in server.messages[-1] if message.get("reasoning_content") == ""] == ["call_1"]
+    assert len(rejections(server)) == 1
 
 
 # ---------------------------------------------------------------------------------------------- Groq

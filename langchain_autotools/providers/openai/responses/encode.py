@@ -19,7 +19,7 @@ from ..blocks import Part
 from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_arguments, legal_name
 from ..dialect import OPENAI
 from ..encode import encode_part, said
-from .items import CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored
+from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored
 from .parts import input_part, item_of, wire_part
 
 __all__ = ["Encoded", "ItemEncoder", "Waiting", "still_waiting"]
@@ -197,9 +197,10 @@ class ItemEncoder:
         own = message.response_metadata.get(KEY)
         at_home = bool(self._origin) and isinstance(own, Mapping) and own.get("origin") == self._origin
         items = None
-        known = [call.wire_id or call.id for call in calls] == ids  # an item that its server knows cannot have another call_id
-        if isinstance(own, Mapping) and at_home and known and self._opaque and not plain and _unchanged(own, calls):
+        if isinstance(own, Mapping) and at_home and self._opaque and not plain and _unchanged(own, calls):
             items = restored(own.get("items"), text, calls, ids)
+        if items is not None and _renamed(items, [call.wire_id or call.id for call in calls]):
+            items = None
         if items is not None:
             media = []  # what the vendor's tools made is among the items
         else:
@@ -212,6 +213,12 @@ class ItemEncoder:
             waiting=pairs if any(custom or _legal(name) != one for name, one, custom in pairs) else (),
             awaits=awaited_ids(items),
         )
+
+
+def _renamed(items: Sequence[Item], call_ids: Sequence[str]) -> bool:
+    """Whether a call that its server has stored would go back under another call_id than it came with."""
+    calls = [item for item in items if item.get("type") in CALL_TYPES]
+    return any("id" in item and item["call_id"] != call_id for item, call_id in zip(calls, call_ids, strict=True))
 
 
 def _is_custom(call: ToolCallRecord) -> bool:
