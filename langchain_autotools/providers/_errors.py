@@ -1,21 +1,20 @@
-"""What the vendors' SDKs of one make raise, as errors that are both the SDK's and LangChain's: how, for every such vendor.
+"""What the vendors' SDKs and their HTTP libraries raise, as errors that are both the SDK's and LangChain's: how, for every vendor.
 
-A vendor gives a `Family`: its SDK, its classes, and what its error objects mean. Here is what is the same for all: which error
-of the SDK becomes which class, whether the same request may succeed later, and that no secret stands in an error.
+A vendor gives a `Family`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
+error becomes which class, whether the same request may succeed later, and that no secret stands in an error.
 """
 
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.exceptions import ModelError
 
 from ..retry import is_transient, retry_after, should_retry
-from ._clients import http_library
 
 __all__ = ["Family", "hide_secrets", "is_secret_header", "labels_of", "make_error_class", "secret_values"]
 
@@ -29,7 +28,8 @@ class Family:
     """The errors of one vendor.
 
     Attributes:
-        sdk: Gives the SDK's module, importing it.
+        library: Gives the HTTP library's module.
+        sdk: Gives the SDK's module, importing it, where requests go through an SDK that raises errors of its own.
         error_class: The class of a name.
         prefix: What the names of its classes begin with; `APIError`, `StatusError`, `ContextOverflowError`, `TimeoutError` and
             `ConnectionError` follow it for what `by_status` does not name.
@@ -40,20 +40,23 @@ class Family:
         never_retried: Codes and types of errors that last, whatever their status.
         always_retried: Codes and types of errors that pass, whatever their status.
         envelope: The key under which a body holds its error object, where the SDK's errors read the whole body.
+        advice: What follows the message that there is no reply.
     """
 
-    sdk: Callable[[], Any]
+    library: Callable[[], Any]
     error_class: Callable[[str], type[Any]]
     prefix: str
     by_status: Mapping[int, str]
-    status_of_label: Mapping[str, int]
+    status_of_label: Mapping[str, int] = field(default_factory=dict)
+    sdk: Callable[[], Any] | None = None
     overflow_labels: frozenset[str] = frozenset()
     overflow_texts: tuple[str, ...] = ()
     never_retried: frozenset[str] = frozenset()
     always_retried: frozenset[str] = frozenset()
     envelope: str | None = None
+    advice: str = ""
 
-    # ------------------------------------------------------------------------------------------ what the SDK raises
+    # ------------------------------------------------------------------------------------------ what is raised
 
     def table(self, secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
         """How `errors.map_errors` translates what the SDK, and the HTTP library while a body is read, raise.
@@ -63,7 +66,7 @@ class Family:
         """
         hidden = list(secrets)
         table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {
-            self.sdk().APIError: lambda error: self._typed(error, hidden),
+            (self.sdk().APIError if self.sdk else ModelError): lambda error: self._typed(error, hidden),
             TimeoutError: self._timed_out,
         }
         for name in ("httpx", "httpx2"):
@@ -76,11 +79,11 @@ class Family:
 
     def _typed(self, error: Any, secrets: list[str]) -> Exception:
         """The error as one of ours; one that already is, or that says nothing of the transport, stays itself."""
-        sdk = self.sdk()
         hide_secrets(error, [*secrets, *_sent_secrets(error)])
         same: Exception = error
-        if isinstance(error, ModelError):
+        if self.sdk is None or isinstance(error, ModelError):
             return same
+        sdk = self.sdk()
         if isinstance(error, sdk.APITimeoutError):
             return self._timed_out(error)
         if isinstance(error, sdk.APIConnectionError):
@@ -99,7 +102,7 @@ class Family:
     def _disconnected(self, error: Any, request: Any = None) -> Exception:
         request = request or self._request_of(error)
         place = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
-        said = f"No reply from {place} ({_reason(error)})"
+        said = f"No reply from {place} ({_reason(error)}){self.advice}"
         new: Exception = self.error_class(f"{self.prefix}ConnectionError")(message=said, request=request)
         return new
 
@@ -107,7 +110,7 @@ class Family:
         try:
             return error.request
         except (AttributeError, RuntimeError):  # an HTTP library's error that was made without its request
-            return http_library(self.sdk()).Request("POST", "http://unknown")
+            return self.library().Request("POST", "http://unknown")
 
     def status_error(self, message: str, response: Any, body: Any) -> Exception:
         """The error that a response with an error status means.
@@ -139,7 +142,8 @@ class Family:
         return bool(labels & self.always_retried) or is_transient(status)
 
     def _is_overflow(self, labels: frozenset[str], message: str) -> bool:
-        return bool(labels & self.overflow_labels) or any(text in message for text in self.overflow_texts)
+        lowered = message.lower()
+        return bool(labels & self.overflow_labels) or any(text.lower() in lowered for text in self.overflow_texts)
 
     # ------------------------------------------------------------------------------------------ errors inside a reply
 
@@ -157,7 +161,7 @@ class Family:
         message = body.get("message")
         if not isinstance(message, str) or not message:
             message = json.dumps(error, ensure_ascii=False, default=str)
-        library = http_library(self.sdk())
+        library = self.library()
         request = library.Request("POST", "http://unknown")
         response = library.Response(status or self._status_of(body, message), request=request)
         return self.status_error(message, response, {self.envelope: dict(body)} if self.envelope else dict(body))

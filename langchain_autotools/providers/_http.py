@@ -1,32 +1,40 @@
-"""HTTP clients for wires that no SDK hands on as bytes: of the HTTP library that is installed, in the pools that all models share.
+"""HTTP for wires that no SDK hands on as bytes: clients in pools that models share, and requests whose replies come as they are.
 
-Both `httpx2` and `httpx` will do; what the vendors' SDKs brought along is used, the newer one where there are both.
+Both `httpx2` and `httpx` will do. A vendor whose SDK stands on one of them names it, because its users give that one's objects.
 """
 
 import asyncio
+import atexit
 import importlib
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from types import SimpleNamespace
+from types import NoneType
 from typing import Any
 
-from ._clients import shared_async_client, shared_client
+from ._clients import Clients, LoopPool, trusted
 
-__all__ = ["ClientArguments", "async_client", "client", "library", "timeout_of"]
+__all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
 
-_CONNECT = 5.0
 _CONNECTIONS, _IDLE = 1000, 100
+_PLAIN = (NoneType, bool, int, float, str, tuple)
+
+_shared = Clients()
+"""Clients that models share: a key or model of its own needs no connection of its own."""
+atexit.register(_shared.close)
 
 
 @cache
 def library() -> Any:
-    """The HTTP library's module."""
+    """The HTTP library's module: of what the vendors' SDKs brought along, the newer one where there are both."""
     return importlib.import_module("httpx2" if find_spec("httpx2") else "httpx")
 
 
 class ClientArguments:
-    """Arguments of an HTTP client, as a key: equal arguments share a client."""
+    """Arguments of an HTTP client, as a key."""
 
     def __init__(self, arguments: Mapping[str, Any] | None = None) -> None:
         self.values = dict(arguments or {})
@@ -37,51 +45,93 @@ class ClientArguments:
     def __hash__(self) -> int:
         return hash(tuple(sorted(self.values)))
 
-
-def client(arguments: ClientArguments) -> Any:
-    """The HTTP client for threads that all models with these arguments share."""
-    return shared_client(_made_with(arguments), arguments.values.get("proxy"))
-
-
-def async_client(arguments: ClientArguments, loop: asyncio.AbstractEventLoop) -> Any:
-    """The HTTP client that all models with these arguments share in an event loop."""
-    return shared_async_client(_made_with(arguments), arguments.values.get("proxy"), loop)
+    @property
+    def are_plain(self) -> bool:
+        """Whether models that never heard of each other may have the same."""
+        return all(isinstance(value, _PLAIN) for value in self.values.values())
 
 
-def _made_with(arguments: ClientArguments) -> Any:
-    """The library in the shape in which `_clients` knows SDKs; the arguments stand in for the SDK's name in its keys."""
-    http = library()
-    defaults = {"limits": http.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE), "follow_redirects": True}
+@dataclass(frozen=True)
+class HttpClients:
+    """The HTTP clients of a model, made when first needed.
 
-    class Client(http.Client):  # type: ignore[misc, name-defined]
-        def __init__(self, **given: Any) -> None:
-            super().__init__(**{**defaults, **given, **arguments.values})
+    Models with equal plain arguments share them; with other arguments they are the model's own, closed when it is gone.
 
-    class AsyncClient(http.AsyncClient):  # type: ignore[misc, name-defined]
-        def __init__(self, **given: Any) -> None:
-            super().__init__(**{**defaults, **given, **arguments.values})
+    Attributes:
+        library: The HTTP library's module.
+        arguments: Arguments of the synchronous client.
+        async_arguments: Arguments of the asynchronous client.
+        owner: Keeps the clients that are the model's own.
+    """
 
-    return SimpleNamespace(__name__=arguments, DefaultHttpxClient=Client, DefaultAsyncHttpxClient=AsyncClient)
+    library: Any
+    arguments: ClientArguments = field(default_factory=ClientArguments)
+    async_arguments: ClientArguments = field(default_factory=ClientArguments)
+    owner: Clients = field(default_factory=Clients)
+
+    def synchronous(self) -> Any:
+        """The client for threads."""
+        keeper = self._keeper(self.arguments)
+
+        def make() -> Any:
+            made = self.library.Client(**self._complete(self.arguments))
+            weakref.finalize(keeper, made.close)
+            return made
+
+        return keeper.get((self.library.__name__, self.arguments), make)
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> Any:
+        """The client for an event loop, which closes it at its end."""
+
+        def make() -> LoopPool:
+            return LoopPool(self.library.AsyncClient(**self._complete(self.async_arguments)))
+
+        keeper = self._keeper(self.async_arguments)
+        return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
+
+    def _keeper(self, arguments: ClientArguments) -> Clients:
+        return _shared if arguments.are_plain else self.owner
+
+    def _complete(self, arguments: ClientArguments) -> dict[str, Any]:
+        limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)
+        verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": trusted(self.library)}
+        return {"follow_redirects": True, "limits": limits, **verify, **arguments.values}
 
 
-def timeout_of(timeout: Any, silence: float | None = None) -> Any:
-    """A timeout as every HTTP library of this make takes it: (connect, read, write, pool).
+# ---------------------------------------------------------------------------------------------- requests
+
+
+def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Any:
+    """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
 
     Args:
-        timeout: What the user gave: seconds, (connect, read), the HTTP library's own object, or None for the default.
-        silence: Seconds that shorten the time between two bytes.
-    """
-    from ._timeouts import read_timeout
+        http: The client.
+        url: Where it goes.
+        body: The JSON body.
+        options: `headers`, and `params` and `timeout` where they are not the client's own.
+        refused: Given a response with an error status, its body read: the error that it means; None if it is a reply all the same.
 
-    read = read_timeout(timeout)
-    parts: tuple[float | None, ...]
-    if timeout is None:
-        parts = (_CONNECT, read, read, read)
-    elif isinstance(timeout, int | float):
-        parts = (read, read, read, read)
-    elif isinstance(timeout, tuple | list):
-        parts = (float(timeout[0]), read, read, read)
-    else:
-        parts = (timeout.connect, read, timeout.write, timeout.pool)
-    shortest = min((seconds for seconds in (read, silence) if seconds is not None), default=None)
-    return (parts[0], shortest, *parts[2:])
+    Raises:
+        Exception: What the HTTP library raises where there is no reply, or the error of `refused`.
+    """
+    response = http.send(http.build_request("POST", url, content=body, **options), stream=True)
+    if response.status_code >= 400:
+        with closing(response):
+            response.read()
+        _raise(refused(response))
+    return response
+
+
+async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Any:
+    """Like `post`, asynchronously."""
+    response = await http.send(http.build_request("POST", url, content=body, **options), stream=True)
+    if response.status_code >= 400:
+        async with aclosing(response):
+            await response.aread()
+        _raise(refused(response))
+    return response
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["DEFAULT_READ_TIMEOUT", "read_timeout", "request_timeout"]
+__all__ = ["DEFAULT_READ_TIMEOUT", "read_timeout", "request_timeout", "timeout_parts"]
 
 DEFAULT_READ_TIMEOUT = 600.0  # of every vendor SDK of this make
 
@@ -17,6 +17,20 @@ def read_timeout(timeout: Any) -> float | None:
     return read
 
 
+def timeout_parts(timeout: Any, silence: float | None = None) -> tuple[float | None, float | None, float | None, float | None]:
+    """A timeout as every HTTP library of this make takes it: (connect, read, write, pool).
+
+    Args:
+        timeout: What the user gave.
+        silence: Seconds that shorten the time between two bytes.
+    """
+    connect, write, pool = (_part(timeout, name) for name in ("connect", "write", "pool"))
+    read = read_timeout(timeout)
+    if silence is not None:
+        read = silence if read is None else min(read, silence)
+    return connect, read, write, pool
+
+
 def request_timeout(sdk: Any, timeout: Any, silence: float | None) -> Any:
     """The timeout as the SDK takes it; None leaves it to the SDK.
 
@@ -28,17 +42,12 @@ def request_timeout(sdk: Any, timeout: Any, silence: float | None) -> Any:
     if silence is None and not isinstance(timeout, tuple | list):
         return timeout
     module = sdk()
-    base = module.DEFAULT_TIMEOUT if timeout is None else timeout
-    connect, write, pool = (_part(base, name) for name in ("connect", "write", "pool"))
-    read = read_timeout(base)
-    if silence is not None:
-        read = silence if read is None else min(read, silence)
-    return module.Timeout(connect=connect, read=read, write=write, pool=pool)
+    return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, silence))
 
 
 def _part(timeout: Any, name: str) -> float | None:
     """One part of a timeout; a plain number stands for all of them, and (connect, read) leaves the rest to read."""
     if isinstance(timeout, tuple | list):
-        return float(timeout[0] if name == "connect" else timeout[1])
-    part: float | None = timeout if isinstance(timeout, int | float) else getattr(timeout, name)
+        timeout = timeout[0] if name == "connect" else timeout[1]
+    part: float | None = timeout if timeout is None or isinstance(timeout, int | float) else getattr(timeout, name)
     return part

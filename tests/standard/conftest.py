@@ -1,11 +1,14 @@
-"""What the standard suites need besides a model: media without the internet, and a recorder that leaves loopback alone."""
+"""What the standard suites need besides a model: a server, media without the internet, and a recorder that leaves loopback alone."""
 
 import base64
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from langchain_tests.integration_tests import chat_models
+
+from tests.standard.suites import RAN, Integration, Listening
 
 _MEDIA = {
     "png": base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
@@ -29,3 +32,17 @@ def media_without_internet(monkeypatch: pytest.MonkeyPatch) -> None:
 def vcr_config() -> dict[str, Any]:
     """The streaming benchmark asks for a recorder; a loopback server needs none."""
     return {"ignore_localhost": True}
+
+
+@pytest.fixture(scope="class")
+def server(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One server for a suite. Afterwards: no request was refused, and the model's own tool ran as often as it was called."""
+    suite: type[Integration] = request.cls
+    RAN.clear()
+    listening = Listening(suite.mind())
+    with suite.serve(listening) as serving:
+        suite.url = serving.url
+        yield
+        assert [rejection.message for rejection in serving.rejections] == []
+    for own in suite.own_tools:
+        assert RAN[own.name] == listening.called[own.name]

@@ -1,79 +1,51 @@
-"""langchain-tests' standard suites for every preset and for Azure over real HTTP.
+"""langchain-tests' standard suites for every preset, made from the table of vendors, and for Azure, over real HTTP.
 
-Without tools of its own, with one never called, with one called first.
-
-Each vendor's server (vendor_server.py) is as strict as the vendor and decides from tools, tool choice, schemas and messages. The classes
-are made from the table of vendors: one factory in place of a file for each.
+Each vendor's server (vendor_server.py) is as strict as the vendor.
 """
 
-from collections.abc import Iterator
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar
 
-import pytest
-from langchain_core.messages import AIMessage
-from langchain_tests.integration_tests import ChatModelIntegrationTests
-from langchain_tests.unit_tests import ChatModelUnitTests
-
 from langchain_autotools import AzureChatOpenAI
+from tests.standard import suites
+from tests.standard.suites import Listening, Subject, read_clock, usage_details
 from tests.support.http_server import Exchange
-from tests.support.own_tools import RAN, Listening, archive_record, read_clock
 from tests.support.vendor_server import SemanticVendor, VendorServer
 from tests.support.vendors import VENDORS, Vendor
 
 
-class Unit(ChatModelUnitTests):
+class Preset(Subject):
     vendor: ClassVar[Vendor]
-    own_tools: ClassVar[list[Any]] = []
-    more: ClassVar[dict[str, Any]] = {}
+    arguments: ClassVar[dict[str, Any]] = {"model": "some-model", "api_key": "key"}
 
     @property
     def chat_model_class(self) -> type[Any]:
         """The class under test."""
         return self.vendor.chat_model
 
-    @property
-    def chat_model_params(self) -> dict[str, Any]:
-        """How to construct it."""
-        return {"model": "some-model", "tools": self.own_tools, "api_key": "key", **self.more}
+
+class Unit(Preset, suites.Unit):
+    attributes: ClassVar[dict[str, Any]] = {"openai_api_key": "secret"}
 
     @property
-    def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
-        """Environment variables, constructor arguments, and the attributes they give."""
-        return {self.vendor.key: "secret"}, {"model": "some-model", **self.more}, {"openai_api_key": "secret"}
+    def environment(self) -> dict[str, str]:
+        """The vendor's variable."""
+        return {self.vendor.key: "secret"}
 
 
-@pytest.fixture(scope="class")
-def server(request: pytest.FixtureRequest) -> Iterator[None]:
-    """One server for a suite. Afterwards: no request was refused, and the model's own tool ran as often as it was called."""
-    RAN.clear()
-    mind = Listening(SemanticVendor(request.cls.vendor))
-    with request.cls.serve(request.cls.vendor, mind) as serving:
-        request.cls.url = serving.url
-        yield
-        assert [rejection.message for rejection in serving.rejections] == []
-    for own in request.cls.own_tools:
-        assert RAN[own.name] == mind.called[own.name]
+class Integration(Preset, suites.Integration):
+    supports_image_urls = True
+    model_override_value = "other-model"
+    supported_usage_metadata_details = usage_details("cache_read_input")
 
+    @classmethod
+    def mind(cls) -> SemanticVendor:
+        """A model behind the vendor's endpoint."""
+        return SemanticVendor(cls.vendor)
 
-@pytest.mark.usefixtures("server")
-class Suite(ChatModelIntegrationTests):
-    vendor: ClassVar[Vendor]
-    own_tools: ClassVar[list[Any]] = []
-    more: ClassVar[dict[str, Any]] = {}
-    serve: ClassVar[type[VendorServer]] = VendorServer
-    url = ""
-
-    @property
-    def chat_model_class(self) -> type[Any]:
-        """The class under test."""
-        return self.vendor.chat_model
-
-    @property
-    def chat_model_params(self) -> dict[str, Any]:
-        """How to construct it."""
-        return {"model": "some-model", "api_key": "key", "base_url": self.url, "tools": self.own_tools, **self.more}
+    @classmethod
+    def serve(cls, replies: Listening) -> VendorServer:
+        """The vendor's server."""
+        return VendorServer(cls.vendor, replies)
 
     @property
     def supports_json_mode(self) -> bool:
@@ -94,19 +66,6 @@ class Suite(ChatModelIntegrationTests):
     def _two_turns(self) -> bool:
         return read_clock in self.own_tools
 
-    supports_image_inputs = True
-    supports_image_urls = True
-    supports_anthropic_inputs = True
-    supports_image_tool_message = True
-    model_override_value = "other-model"
-    supported_usage_metadata_details: ClassVar[dict[str, list[str]]] = {"invoke": ["cache_read_input"], "stream": ["cache_read_input"]}
-
-    def invoke_with_cache_read_input(self, *, stream: bool = False) -> AIMessage:
-        """A request that was made before."""
-        model = self.chat_model_class(**self.chat_model_params)
-        model.invoke("The same again.")
-        return reduce(add, model.stream("The same again.")) if stream else model.invoke("The same again.")
-
 
 class AzureServer(VendorServer):
     """Azure's place and key for the same wire."""
@@ -126,16 +85,20 @@ class AzureServer(VendorServer):
 
 
 AZURE = Vendor("azure", AzureChatOpenAI, "AZURE_OPENAI_API_KEY")
-VERSION = {"api_version": "2025-04-01-preview"}
-OWN_TOOLS: dict[str, list[Any]] = {"Plain": [], "ToolNeverCalled": [archive_record], "ToolCalledFirst": [read_clock]}
 
-for one in (*VENDORS, AZURE):
-    made, azure = one.chat_model.__name__, one is AZURE
-    for words, own in OWN_TOOLS.items():
-        said = {"__module__": __name__, "__doc__": f"{made}: {words}.", "vendor": one, "own_tools": own}
-        place = {"serve": AzureServer, "more": VERSION} if azure else {}
-        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Suite,), {**said, **place})
-    for words, own in (("Unit", []), ("UnitWithATool", [read_clock])):
-        said = {"__module__": __name__, "__doc__": f"{made}: {words}.", "vendor": one, "own_tools": own}
-        place = {"more": {**VERSION, "azure_endpoint": "http://127.0.0.1:9"}} if azure else {}
-        globals()[f"Test{made}{words}"] = type(f"Test{made}{words}", (Unit,), {**said, **place})
+
+class AzureIntegration(Integration):
+    arguments: ClassVar[dict[str, Any]] = {**Preset.arguments, "api_version": "2025-04-01-preview"}
+
+    @classmethod
+    def serve(cls, replies: Listening) -> AzureServer:
+        """Azure's server."""
+        return AzureServer(cls.vendor, replies)
+
+
+class AzureUnit(Unit):
+    arguments: ClassVar[dict[str, Any]] = {**AzureIntegration.arguments, "azure_endpoint": "http://127.0.0.1:9"}
+
+
+for one, unit, integration in (*((vendor, Unit, Integration) for vendor in VENDORS), (AZURE, AzureUnit, AzureIntegration)):
+    globals().update(suites.classes_to_test(__name__, unit, integration, one.chat_model.__name__, vendor=one))

@@ -10,6 +10,7 @@ or None).
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from .._clients import http_library
 from .._errors import Family, is_secret_header
 from .._refusal import ModelRefusalError
 from .error_types import error_class, error_names
@@ -93,6 +94,7 @@ def _sdk() -> Any:
 
 
 _FAMILY = Family(
+    library=lambda: http_library(_sdk()),
     sdk=_sdk,
     error_class=error_class,
     prefix="Anthropic",

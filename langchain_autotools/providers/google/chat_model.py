@@ -16,7 +16,7 @@ from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._errors import secret_values
-from .._http import ClientArguments
+from .._http import ClientArguments, HttpClients, library
 from .._origin import origin_of, public_url
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
@@ -99,12 +99,13 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     def _client_settings(self) -> ClientSettings:
         with_tokens = self.vertexai and self.google_api_key is None
+        arguments = ClientArguments(self.client_args)
         return ClientSettings(
             endpoint=self._endpoint(),
             api_key=self.google_api_key,
             tokens=self._made.get(("tokens", self.credentials), lambda: AccessTokens(self.credentials)) if with_tokens else None,
             headers=tuple((self.additional_headers or {}).items()),
-            arguments=ClientArguments(self.client_args),
+            clients=HttpClients(library(), arguments, arguments, self._made),
             http_client=self.http_client,
             http_async_client=self.http_async_client,
         )

@@ -7,14 +7,13 @@ from google-auth as they do there.
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import aclosing, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
-from .._http import ClientArguments, async_client, client
+from .. import _http
 from .credentials import AccessTokens
 from .endpoint import Endpoint
 from .errors import status_error
@@ -33,7 +32,7 @@ class ClientSettings:
         api_key: The key; on Vertex AI None for access tokens.
         tokens: Gives access tokens.
         headers: Sent with every request.
-        arguments: The HTTP client's arguments, for the clients that are made here.
+        clients: The HTTP clients that are made here.
         http_client: The user's own HTTP client, for synchronous requests.
         http_async_client: The user's own HTTP client, for asynchronous requests.
     """
@@ -42,7 +41,7 @@ class ClientSettings:
     api_key: SecretStr | None = None
     tokens: AccessTokens | None = None
     headers: tuple[tuple[str, str], ...] = ()
-    arguments: ClientArguments = field(default_factory=ClientArguments)
+    clients: _http.HttpClients = field(default_factory=lambda: _http.HttpClients(_http.library()))
     http_client: Any = None
     http_async_client: Any = None
 
@@ -78,42 +77,35 @@ def post(settings: ClientSettings, body: bytes, options: Mapping[str, Any]) -> A
     Raises:
         ModelError: A reply with an error status.
     """
-    http: Any = settings.http_client or client(settings.arguments)
+    http = settings.http_client or settings.clients.synchronous()
     endpoint = settings.endpoint
     if settings.needs_project() and settings.tokens is not None:
         endpoint = replace(endpoint, project=settings.tokens.project)
     url, headers = endpoint.url(options["model"], stream=options["stream"]), settings.known_headers()
     if headers is None and settings.tokens is not None:
         headers = {**settings.common_headers(), **settings.tokens.headers(url)}
-    response = http.send(_request(http, url, body, headers or {}, options), stream=True)
-    if response.status_code >= 400:
-        with closing(response):
-            raise status_error(response, response.read(), _secrets(headers or {}))
-    return response
+    return _http.post(http, url, body, _said(headers or {}, options), lambda response: _refusal(response, headers or {}))
 
 
 async def apost(settings: ClientSettings, body: bytes, options: Mapping[str, Any]) -> Any:
     """Like `post`, asynchronously."""
-    http: Any = settings.http_async_client or async_client(settings.arguments, asyncio.get_running_loop())
+    http = settings.http_async_client or settings.clients.asynchronous(asyncio.get_running_loop())
     endpoint = settings.endpoint
     if settings.needs_project() and settings.tokens is not None:
         endpoint = replace(endpoint, project=await asyncio.to_thread(lambda: settings.tokens.project if settings.tokens else None))
     url, headers = endpoint.url(options["model"], stream=options["stream"]), settings.known_headers()
     if headers is None and settings.tokens is not None:
         headers = {**settings.common_headers(), **await settings.tokens.aheaders(url)}
-    response = await http.send(_request(http, url, body, headers or {}, options), stream=True)
-    if response.status_code >= 400:
-        async with aclosing(response):
-            raise status_error(response, await response.aread(), _secrets(headers or {}))
-    return response
+    return await _http.apost(http, url, body, _said(headers or {}, options), lambda response: _refusal(response, headers or {}))
 
 
-def _request(http: Any, url: str, body: bytes, headers: Mapping[str, str], options: Mapping[str, Any]) -> Any:
+def _said(headers: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the HTTP client is told with a request."""
     params = {**({"alt": "sse"} if options["stream"] else {}), **(options.get("params") or {})}
     more = {"params": params} if params else {}
-    said = {**headers, **(options.get("headers") or {})}
-    return http.build_request("POST", url, content=body, headers=said, timeout=options["timeout"], **more)
+    return {"headers": {**headers, **(options.get("headers") or {})}, "timeout": options["timeout"], **more}
 
 
-def _secrets(headers: Mapping[str, str]) -> list[str]:
-    return [value.removeprefix("Bearer ") for name, value in headers.items() if name.lower() in (_KEY_HEADER, "authorization")]
+def _refusal(response: Any, headers: Mapping[str, str]) -> Exception:
+    secrets = [value.removeprefix("Bearer ") for name, value in headers.items() if name.lower() in (_KEY_HEADER, "authorization")]
+    return status_error(response, response.content, secrets)

@@ -9,10 +9,7 @@ or None).
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-
-from langchain_core.exceptions import ModelError
 
 from ...errors import StreamError
 from ...streaming.wire import parse_json
@@ -103,14 +100,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _http() -> Any:
-    """The HTTP library in the shape in which `_errors` knows SDKs. What such an SDK would raise is made here, of our own classes."""
-    client = type("DefaultHttpxClient", (library().Client,), {})
-    return SimpleNamespace(APIError=ModelError, DefaultHttpxClient=client)
-
-
 _FAMILY = Family(
-    sdk=_http,
+    library=library,
     error_class=error_class,
     prefix="Google",
     by_status=_BY_STATUS,

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .._http import timeout_of
+from .._timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .parameters import GoogleParameters
 from .profiles import is_older, plain_name, profile_of
 from .structured import reply_schema, response_format_config
@@ -15,6 +15,7 @@ from .tools import format_tool_choice, wire_choice, wire_tools
 
 __all__ = ["default_params", "may_hold_blocks", "request_options", "request_params"]
 
+_TIMEOUT = (5.0, DEFAULT_READ_TIMEOUT)
 _CLIENT_KEYWORDS = frozenset(
     {"extra_headers", "extra_query", "extra_body", "timeout", "parallel_tool_calls", "strict", "stream_usage", "max_retries"}
 )
@@ -187,7 +188,7 @@ def request_options(model: GoogleParameters, name: str, kwargs: Mapping[str, Any
     return {
         "model": name if model.vertexai or "/" in name else plain_name(name),
         "stream": stream,
-        "timeout": timeout_of(timeout, silence),
+        "timeout": timeout_parts(_TIMEOUT if timeout is None else timeout, silence),
         "headers": {"accept": "text/event-stream" if stream else "application/json", **(kwargs.get("extra_headers") or {})},
         "params": dict(kwargs.get("extra_query") or {}),
     }

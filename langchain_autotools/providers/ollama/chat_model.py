@@ -19,10 +19,11 @@ from ...errors import ConfigurationError
 from ...streaming.wire import NDJSONDecoder
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
+from .._http import HttpClients, apost, post
 from .._origin import origin_of
 from .._tokens import estimate, messages_tokens
 from .._version import DISTRIBUTION, installed_version
-from .client import ClientSettings, apost, async_client, client, post
+from .client import refusal
 from .errors import error_table
 from .format_last import formatted, is_settled
 from .mapper import OllamaMapper
@@ -30,7 +31,7 @@ from .parameters import OllamaParameters
 from .profiles import profile_of
 from .request import default_params, request_params
 from .schemas import output_format
-from .settings import client_settings, portable_fields, request_options, secrets_of, silence_of
+from .settings import model_clients, portable_fields, request_options, secrets_of, silence_of
 from .tools import format_tool, format_tool_choice, is_forced, tool_name
 from .validation import check_model
 
@@ -73,7 +74,7 @@ class ChatOllama(OllamaParameters):
     @model_validator(mode="after")
     def _validate_model(self) -> Self:
         if self.validate_model_on_init:
-            check_model(client(self._client_settings()), self.address.url, self.model, request_options(self, {}))
+            check_model(self._http().synchronous(), self.address.url, self.model, request_options(self, {}))
         return self
 
     # ------------------------------------------------------------------------------------------ requests
@@ -97,17 +98,16 @@ class ChatOllama(OllamaParameters):
         mapper: OllamaMapper = self._mappers.get(origin, lambda: OllamaMapper(origin=origin, model=model))
         return mapper
 
-    def _client_settings(self) -> ClientSettings:
-        return client_settings(self, self._clients)
+    def _http(self) -> HttpClients:
+        return model_clients(self, self._clients)
 
     def _open(self, exchange: Exchange) -> Response:
-        http = client(self._client_settings())
-        response: Response = post(http, self.address.url + _PATH, exchange.body, exchange.options)
+        response: Response = post(self._http().synchronous(), self.address.url + _PATH, exchange.body, exchange.options, refusal)
         return response
 
     async def _aopen(self, exchange: Exchange) -> Response:
-        http = async_client(self._client_settings(), asyncio.get_running_loop())
-        response: Response = await apost(http, self.address.url + _PATH, exchange.body, exchange.options)
+        http = self._http().asynchronous(asyncio.get_running_loop())
+        response: Response = await apost(http, self.address.url + _PATH, exchange.body, exchange.options, refusal)
         return response
 
     def _error_table(self, exchange: Exchange) -> ErrorTable:

@@ -126,16 +126,20 @@ def error_class(name: str) -> type[Any]:
     import ollama
 
     parent, meaning, text = _PARENTS[name]
-    members: dict[str, Any] = {"__module__": _PUBLIC_MODULE, "__doc__": text, "retry_after": None}
+    members: dict[str, Any] = {"__module__": _PUBLIC_MODULE, "__doc__": text, "retry_after": None, "__init__": _say}
     if parent == _RESPONSE:
-        members |= {"__init__": _say, "error": property(lambda error: error.args[0], _no_change)}
+        members |= {"status_code": -1, "error": property(lambda error: error.args[0], _no_change)}
     return type(name, (getattr(builtins, parent, None) or getattr(ollama, parent), meaning), members)
 
 
-def _say(error: Any, message: str, status_code: int = -1) -> None:
+def _say(
+    error: Any, message: str = "Ollama did not answer in time", *, response: Any = None, body: Any = None, request: Any = None
+) -> None:
     """The SDK's own constructor reads the text as JSON, which a text that happens to be some does not survive."""
     Exception.__init__(error, message)
-    error.status_code = status_code
+    error.message = message
+    if response is not None:
+        error.status_code = response.status_code
 
 
 def _no_change(error: Any, text: str) -> None:

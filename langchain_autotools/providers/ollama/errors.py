@@ -8,14 +8,10 @@ OllamaModelNotFoundError` (this loads the SDK). `error_types` lists them. Each s
 """
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.exceptions import ModelError
-
-from ...retry import is_transient, retry_after
-from .._errors import hide_secrets
+from .._errors import Family
 from .error_types import error_class, error_names
 
 if TYPE_CHECKING:
@@ -61,15 +57,16 @@ _BY_STATUS = {
     429: "OllamaRateLimitError",
     503: "OllamaOverloadedError",
 }
+_OVERFLOW = ("exceeds the context length", "exceeds maximum context length", "exceed context limit", "exceeds the available context size")
 # What the text of an error in mid-stream says of the status that it would have had outside (server/routes.go).
 _STATUS_OF_TEXT = (
+    (400, _OVERFLOW),
     (404, ("not found", "try pulling it first")),
     (400, ("does not support", "invalid format", "invalid option", "invalid think value")),
     (401, ("unauthorized", "sign in")),
     (429, ("rate limit", "too many requests", "usage limit")),
     (503, ("server busy", "overloaded")),
 )
-_OVERFLOW = ("exceeds the context length", "exceeds maximum context length", "exceed context limit", "exceeds the available context size")
 _SHOWN = 500
 
 
@@ -79,25 +76,29 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _library() -> Any:
+    import httpx
+
+    return httpx
+
+
+_FAMILY = Family(
+    library=_library,
+    error_class=error_class,
+    prefix="Ollama",
+    by_status=_BY_STATUS,
+    overflow_texts=_OVERFLOW,
+    advice=". Is Ollama running there?",
+)
+
+
 def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
     """How `errors.map_errors` translates what the HTTP library, and the requests here, raise.
 
     Args:
         secrets: Texts that must not stand in any error.
     """
-    hidden = list(secrets)
-
-    def without_secrets(error: BaseException) -> BaseException:
-        hide_secrets(error, hidden)
-        return error
-
-    table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {TimeoutError: _timed_out, ModelError: without_secrets}
-    library = sys.modules.get("httpx")
-    if library is not None:
-        table[library.TimeoutException] = _timed_out
-        table[library.TransportError] = _disconnected
-        table[library.DecodingError] = _disconnected
-    return table
+    return _FAMILY.table(secrets)
 
 
 def message_of(response: Any) -> str:
@@ -112,10 +113,7 @@ def message_of(response: Any) -> str:
 
 def error_of_response(response: Any) -> Exception:
     """The error that a reply with an error status means."""
-    error = _status_error(message_of(response), response.status_code)
-    error.retry_after = retry_after(response.headers)
-    typed: Exception = error
-    return typed
+    return _FAMILY.status_error(message_of(response), response, None)
 
 
 def error_from_body(error: Any) -> Exception:
@@ -129,11 +127,8 @@ def error_from_body(error: Any) -> Exception:
     """
     message = _message(error)
     lowered = message.lower()
-    status = next((status for status, texts in _STATUS_OF_TEXT if any(text in lowered for text in texts)), 500)
-    if any(text in lowered for text in _OVERFLOW):
-        status = 400
-    typed: Exception = _status_error(message, status)
-    return typed
+    named = [status for status, texts in _STATUS_OF_TEXT if any(text in lowered for text in texts)]
+    return _FAMILY.from_body({"message": message}, named[0] if named else None)
 
 
 def _message(error: Any) -> str:
@@ -141,30 +136,3 @@ def _message(error: Any) -> str:
         inner = error.get("message")
         return inner if isinstance(inner, str) and inner else json.dumps(error, ensure_ascii=False, default=str)
     return str(error)
-
-
-def _status_error(message: str, status: int) -> Any:
-    name = _BY_STATUS.get(status) or ("OllamaAPIError" if status >= 500 else "OllamaStatusError")
-    overflows = status in (400, 413, 422, 500) and any(text in message.lower() for text in _OVERFLOW)
-    error = error_class("OllamaContextOverflowError" if overflows else name)(message, status)
-    error.is_retryable = not overflows and is_transient(status)
-    return error
-
-
-def _timed_out(error: BaseException) -> Exception:
-    new: Exception = error_class("OllamaTimeoutError")(f"Ollama did not answer in time ({_reason(error)})")
-    return new
-
-
-def _disconnected(error: Any) -> Exception:
-    try:
-        url = error.request.url
-        place = f"{url.scheme}://{url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
-    except (AttributeError, RuntimeError):  # an error that was made without its request
-        place = "the server"
-    new: Exception = error_class("OllamaConnectionError")(f"No reply from {place} ({_reason(error)}). Is Ollama running there?")
-    return new
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,26 +1,26 @@
 """What of the constructor concerns HTTP: clients, headers, timeouts, secrets, and what of it may be pickled."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from .._clients import Clients
 from .._errors import is_secret_header, secret_values
-from .._timeouts import read_timeout, request_timeout
-from .client import ClientSettings, default_timeout
+from .._http import HttpClients
+from .._timeouts import read_timeout, timeout_parts
+from .client import DEFAULT_TIMEOUT, http_clients
 from .parameters import OllamaParameters
 
-__all__ = ["client_settings", "portable_fields", "request_options", "secrets_of", "silence_of"]
+__all__ = ["model_clients", "portable_fields", "request_options", "secrets_of", "silence_of"]
 
 _PORTABLE = (bool, int, float, str)
 _OF_A_REQUEST = ("headers", "timeout")
 _JSON = {"content-type": "application/json", "accept": "application/json"}
 
 
-def client_settings(model: OllamaParameters, owner: Clients) -> ClientSettings:
-    """What the model's clients depend on. Headers and timeout of both go with each request: they need no client of their own."""
+def model_clients(model: OllamaParameters, owner: Clients) -> HttpClients:
+    """The model's HTTP clients. Headers and timeout of both go with each request: they need no client of their own."""
     common = {name: value for name, value in (model.client_kwargs or {}).items() if name not in _OF_A_REQUEST}
-    return ClientSettings({**common, **(model.sync_client_kwargs or {})}, {**common, **(model.async_client_kwargs or {})}, owner)
+    return http_clients({**common, **(model.sync_client_kwargs or {})}, {**common, **(model.async_client_kwargs or {})}, owner)
 
 
 def request_options(model: OllamaParameters, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,12 +52,9 @@ def _asked_timeout(model: OllamaParameters, kwargs: Mapping[str, Any]) -> Any:
 
 def _timeout(model: OllamaParameters, kwargs: Mapping[str, Any]) -> Any:
     timeout = _asked_timeout(model, kwargs)
-    if model.stream_chunk_timeout is None and not isinstance(timeout, tuple | list):
-        return timeout
-    import httpx
-
-    sdk = SimpleNamespace(Timeout=httpx.Timeout, DEFAULT_TIMEOUT=default_timeout())
-    return request_timeout(lambda: sdk, timeout, model.stream_chunk_timeout)
+    if timeout is None and model.stream_chunk_timeout is None:
+        return None
+    return timeout_parts(DEFAULT_TIMEOUT if timeout is None else timeout, model.stream_chunk_timeout)
 
 
 def silence_of(model: OllamaParameters, kwargs: Mapping[str, Any]) -> float | None:

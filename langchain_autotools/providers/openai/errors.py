@@ -116,7 +116,13 @@ def _sdk() -> Any:
     return openai
 
 
+def http_library() -> Any:
+    """The HTTP library under the installed SDK, `httpx` or `httpx2`."""
+    return _clients.http_library(_sdk())
+
+
 _FAMILY = Family(
+    library=http_library,
     sdk=_sdk,
     error_class=error_class,
     prefix="OpenAI",
@@ -127,11 +133,6 @@ _FAMILY = Family(
     never_retried=_NEVER_RETRIED,
     always_retried=_ALWAYS_RETRIED,
 )
-
-
-def http_library() -> Any:
-    """The HTTP library under the installed SDK, `httpx` or `httpx2`."""
-    return _clients.http_library(_sdk())
 
 
 def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
