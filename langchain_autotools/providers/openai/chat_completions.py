@@ -93,14 +93,14 @@ class ChatCompletionsMapper:
                 ids = encoded.ids
             elif ids:
                 ids = unanswered(ids, message)
-            answered = isinstance(message, ToolMessage)
+            answered = bool(self._bridge) and isinstance(message, ToolMessage)
         return [*bodies, *self._between(answered, media, None)]
 
     def _between(self, answered: bool, media: Sequence[bytes], following: BaseMessage | None) -> list[bytes]:
         """What stands between a turn's results and the next message: media of the results, after words that some vendors want."""
         user = [_user(media)] if media else []
         speaks = bool(media) or not (following is None or isinstance(following, AIMessage))
-        return [self._bridge, *user] if answered and speaks and self._bridge else user
+        return [self._bridge, *user] if answered and speaks else user
 
     def _remembered(self, message: BaseMessage, ids: Ids) -> Encoded:
         encoded = self._encoder.encode(message, ids)
