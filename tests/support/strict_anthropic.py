@@ -177,9 +177,13 @@ def _check_messages(messages: Any, signed: Written) -> None:
 
 
 def _check_server_tools(messages: Sequence[Mapping[str, Any]]) -> None:
-    """What a tool of the server's own was asked has its result, unless the conversation ends there: then the server goes on."""
+    """What a tool of the server's own was asked has its result, unless the conversation ends there: then the server goes on.
+
+    Code that calls the client's tools waits for them over many messages.
+    """
     contents = [content if isinstance(content := message["content"], list) else [{"type": "text"}] for message in messages]
     answered = {block.get("tool_use_id") for content in contents for block in content}
+    answered |= {(block.get("caller") or {}).get("tool_id") for content in contents for block in content}
     end = max(number for number, content in enumerate(contents) if any(block["type"] != "tool_result" for block in content))
     for number, content in enumerate(contents[:end]):
         for block in content:

@@ -37,7 +37,8 @@ class Encoded:
         results: Results of tool calls in it, each as JSON.
         calls: Its calls and the ids they are sent with.
         asked: The blocks that ask a tool of the server's own, by number, with their ids.
-        answered: The ids of those calls of the server's tools that it has the results of.
+        answered: The ids of those calls of the server's tools that it has the results of, or that made calls of its own: code that
+            runs on the server and calls ours waits for it over many messages.
     """
 
     role: Role
@@ -46,6 +47,12 @@ class Encoded:
     calls: tuple[CallId, ...] = ()
     asked: tuple[tuple[int, str], ...] = ()
     answered: tuple[str, ...] = ()
+
+
+def _asker(call: ToolCallRecord) -> str | None:
+    """The call of a server's tool that made a call of ours, if any."""
+    caller = call.extra.get("caller")
+    return caller.get("tool_id") if isinstance(caller, Mapping) else None
 
 
 def _encoded(part: Part) -> bytes:
@@ -106,7 +113,10 @@ class MessageEncoder:
             tuple(bodies[part] if isinstance(part, int) else _encoded(part) for part in parts),
             calls=tuple(CallId(call.id, one, _toolset(call)) for call, one in pairs),
             asked=tuple((place, str(part.get("id"))) for place, part in enumerate(parts) if _is_of_server(part, "_tool_use")),
-            answered=tuple(str(part.get("tool_use_id")) for part in parts if _is_of_server(part, "_tool_result")),
+            answered=(
+                *(str(part.get("tool_use_id")) for part in parts if _is_of_server(part, "_tool_result")),
+                *(asker for call in records if (asker := _asker(call))),
+            ),
         )
 
     def _is_home(self, message: AIMessage) -> bool:

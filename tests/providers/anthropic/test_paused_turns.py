@@ -178,3 +178,19 @@ def test_the_server_knows_its_own_blocks() -> None:
         changed = paused.model_copy(update={"content": [asked(7)]})
         with pytest.raises(Exception, match="Invalid `signature` in `server_tool_use`"):
             model(server).invoke([*QUESTION, changed])
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_code_of_the_vendors_that_calls_our_tools_stays_open(way: str) -> None:
+    """Code that runs at the vendor calls our tool in one turn after another and ends in the last: what asked for it stays where it was."""
+
+    def called(number: int) -> dict[str, Any]:
+        caller = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}
+        return {"type": "tool_use", "id": f"toolu_{number}", "name": "get_temperature", "input": {"city": "Rome"}, "caller": caller}
+
+    replies = [reply(1, asked(1), called(1), reason="tool_use"), reply(2, called(2), reason="tool_use")]
+    with AnthropicServer([*replies, reply(3, found(1), said("Warm."), reason="end_turn")]) as server:
+        ran = await run_in(way, model(server, no_progress=None), QUESTION)
+        assert (ran.message.text, server.rejections) == ("Warm.", [])
+        assert server.messages[2][1]["content"] == [asked(1), called(1)]
+        assert server.messages[2][: len(server.messages[1])] == server.messages[1]
