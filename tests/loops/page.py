@@ -59,6 +59,8 @@ def _row(wire: str, outcome: Outcome) -> str:
 
 
 def _left_out() -> list[str]:
+    if not LEFT_OUT:
+        return ["\nNone.\n"]
     return [
         f"\n{why[0].upper()}{why[1:]}:\n\n" + "".join(f"- `{name}`\n" for name, _ in group)
         for why, group in groupby(LEFT_OUT.items(), key=lambda item: item[1])

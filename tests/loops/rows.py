@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
+from langchain_autotools import (
+    AzureChatOpenAI,
+    ChatAnthropic,
+    ChatDeepSeek,
+    ChatGoogleGenerativeAI,
+    ChatGroq,
+    ChatMistralAI,
+    ChatOllama,
+    ChatOpenAI,
+    ChatOpenRouter,
+    ChatXAI,
+)
 from tests.loops import read_anthropic, read_chat, read_google, read_responses
 from tests.loops.meaning import Atom
 from tests.loops.records import Loop
@@ -54,14 +65,22 @@ def _chat_tools(body: Mapping[str, Any]) -> list[Declared]:
     return _flat_tools([tool.get("function") or tool for tool in body.get("tools") or []], "parameters")
 
 
-def _openai_model(address: str, loop: Loop, **more: Any) -> ChatOpenAI:
-    return ChatOpenAI(**{"model": loop.model, "base_url": f"{address}/v1", "api_key": "key", "max_retries": 0, **more})
+_PRESETS = {"deepseek": ChatDeepSeek, "groq": ChatGroq, "mistral": ChatMistralAI, "openrouter": ChatOpenRouter, "xai": ChatXAI}
 
 
-def _responses_model(address: str, loop: Loop, **more: Any) -> ChatOpenAI:
+def _chat_model(address: str, loop: Loop, **more: Any) -> Any:
+    """The class of the loop's server: Azure's, a preset, or `ChatOpenAI`."""
+    common = {"model": loop.model, "api_key": "key", "max_retries": 0, **more}
+    if loop.server == "azure":
+        return AzureChatOpenAI(azure_endpoint=address, azure_deployment=loop.model, api_version="2024-10-21", **common)
+    made: Any = ChatOpenAI if more.get("use_responses_api") else _PRESETS.get(loop.server, ChatOpenAI)
+    return made(base_url=f"{address}/v1", **common)
+
+
+def _responses_model(address: str, loop: Loop, **more: Any) -> Any:
     refers = any(request.get("previous_response_id") for request in loop.requests)
     asked = _given(loop, "store", "include", "reasoning")
-    return _openai_model(address, loop, use_responses_api=True, use_previous_response_id=refers, **asked, **more)
+    return _chat_model(address, loop, use_responses_api=True, use_previous_response_id=refers, **asked, **more)
 
 
 def _anthropic_model(address: str, loop: Loop, **more: Any) -> ChatAnthropic:
@@ -110,7 +129,7 @@ def _given(loop: Loop, *names: str) -> dict[str, Any]:
 
 
 ROWS = (
-    Row("openai-chat", read_chat.read, _chat_tools, _openai_model),
+    Row("openai-chat", read_chat.read, _chat_tools, _chat_model),
     Row("openai-responses", read_responses.read, lambda body: _flat_tools(body.get("tools") or [], "parameters"), _responses_model),
     Row("anthropic", read_anthropic.read, lambda body: _flat_tools(body.get("tools") or [], "input_schema"), _anthropic_model),
     Row("google", read_google.read, _google_tools, _google_model),
