@@ -69,12 +69,11 @@ class Family:
             (self.sdk().APIError if self.sdk else ModelError): lambda error: self._typed(error, hidden),
             TimeoutError: self._timed_out,
         }
-        for name in ("httpx", "httpx2"):
-            library = sys.modules.get(name)
-            if library is not None:
-                table[library.TimeoutException] = self._timed_out
-                table[library.TransportError] = self._disconnected
-                table[library.DecodingError] = self._disconnected
+        other = (sys.modules.get(name) for name in ("httpx", "httpx2"))  # of a client that the user gave
+        for library in (self.library(), *other):
+            kinds: list[Any] = [getattr(library, name, None) for name in ("TimeoutException", "TransportError", "DecodingError")]
+            if all(kinds):  # another thread may be importing it in this moment
+                table |= zip(kinds, (self._timed_out, self._disconnected, self._disconnected), strict=True)
         return table
 
     def _typed(self, error: Any, secrets: list[str]) -> Exception:

@@ -104,17 +104,20 @@ def _media(media: Media) -> dict[str, Any]:
 
 
 class Desk:
-    """Hands out recorded results to the calls that they answered: by name and arguments, in the order in which they were recorded."""
+    """Hands out recorded results to the calls that they answered: by name and arguments, in the order in which they were recorded.
+
+    Attributes:
+        repeats: Whether two calls are the same; then they must run one after another.
+    """
 
     def __init__(self, atoms: Iterable[Atom]) -> None:
         said = list(atoms)
         results = {atom.value.number: atom.value for atom in said if atom.kind == "result"}
         self._results: dict[tuple[str, str], deque[Result]] = defaultdict(deque)
-        self.names: dict[str, Any] = {}
         for atom in said:
             if atom.kind == "call" and atom.value.number in results:
-                self.names[atom.value.name] = None
                 self._results[_key(atom.value.name, atom.value.arguments)].append(results[atom.value.number])
+        self.repeats = any(len(same) > 1 for same in self._results.values())
 
     def tool(self, tool: Declared) -> BaseTool:
         """A tool that returns, or raises, what was recorded."""

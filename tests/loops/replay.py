@@ -197,7 +197,7 @@ def _run(
     """One run of ours: over several turns with tools that answer, over one with tools that are only declared."""
     everything = [dict(tool.builtin) if tool.builtin else desk.tool(tool) for tool in tools]
     if len(run) > 1:
-        model = row.model(player.address, loop, tools=everything, parallel=False, no_progress=None)
+        model = row.model(player.address, loop, tools=everything, parallel=not desk.repeats, no_progress=None)
     else:
         model = row.model(player.address, loop)
         model = model.bind_tools(everything) if everything else model

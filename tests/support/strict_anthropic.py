@@ -177,10 +177,11 @@ def _check_messages(messages: Any, signed: Written) -> None:
 
 
 def _check_server_tools(messages: Sequence[Mapping[str, Any]]) -> None:
-    """What a tool of the server's own was asked has its result, unless the conversation ends there: then the server goes on."""
+    """What a tool of the server's own was asked has its result before the user speaks again: until then the server may go on."""
     contents = [content if isinstance(content := message["content"], list) else [{"type": "text"}] for message in messages]
     answered = {block.get("tool_use_id") for content in contents for block in content}
-    end = max(number for number, content in enumerate(contents) if any(block["type"] != "tool_result" for block in content))
+    spoken = [all(block["type"] != "tool_result" for block in content) for content in contents]
+    end = max((number for number, message in enumerate(messages) if message["role"] == "user" and spoken[number]), default=0)
     for number, content in enumerate(contents[:end]):
         for block in content:
             if block["type"] == "server_tool_use" and block["id"] not in answered:

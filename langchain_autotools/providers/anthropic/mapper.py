@@ -158,14 +158,16 @@ class MessagesMapper:
 
 
 def _settled(messages: list[Encoded]) -> list[Encoded]:
-    """The messages without what the server's own tools were asked and never answered, where the conversation has gone on since.
+    """The messages without what the server's own tools were asked and never answered, where the user has spoken since.
 
-    At the end, results of other calls apart, such a block is a turn that the server has paused and goes on with (quirks C-15).
+    Before that the server may still answer: it goes on with a turn that it has paused (quirks C-15), and a program that it runs and
+    that calls the user's tools (`caller`) may do so over many turns.
     """
     if not any(message.asked for message in messages):
         return messages
     answered = {identifier for message in messages for identifier in message.answered}
-    end = max(number for number, message in enumerate(messages) if message.blocks)
+    spoken = (number for number, message in enumerate(messages) if message.role == "user" and message.blocks and not message.results)
+    end = max(spoken, default=0)
     settled = [_without_open(message, answered) for message in messages[:end]]
     return [message for message in settled if message.blocks or message.results] + messages[end:]
 

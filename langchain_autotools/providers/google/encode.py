@@ -126,21 +126,23 @@ class MessageEncoder:
     # ------------------------------------------------------------------------------------------ user
 
     def _user(self, message: HumanMessage, ids: Sequence[CallId]) -> Encoded:
-        """A user message. It may hold results of tool calls among its blocks, in Anthropic's form."""
-        content = message.content
-        if isinstance(content, str):
-            return Encoded("user", _encoded(_all(content)))
+        """A user message. It may hold results of tool calls among its blocks, in Anthropic's form; of no known call they are its words."""
+        if isinstance(message.content, str):
+            return Encoded("user", _encoded(_all(message.content)))
         responses: list[bytes] = []
         late: list[bytes] = []
-        for block in filter(_is_result, content):
+        others: list[Any] = []
+        for block in message.content:
+            call = _answered(block, ids)
+            if call is None:
+                others += _content_of(block)
+                continue
             assert isinstance(block, dict)
-            call = _call_id(str(block.get("tool_use_id") or ""), ids, None)
             response, media = self._response(call, block.get("content") or "", bool(block.get("is_error")))
             responses.append(response)
             late += media
             ids = [known for known in ids if known is not call]
-        others = _encoded(_all([block for block in content if not _is_result(block)]))
-        return Encoded("user", (*late, *others), tuple(responses))
+        return Encoded("user", (*late, *_encoded(_all(others))), tuple(responses))
 
     # ------------------------------------------------------------------------------------------ results
 
@@ -181,6 +183,19 @@ def _only_text(parts: list[Part]) -> list[Part]:
 
 def _is_result(block: Any) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "tool_result"
+
+
+def _answered(block: Any, ids: Sequence[CallId]) -> CallId | None:
+    """The call that a block answers, if it does."""
+    return next((call for call in ids if call.known == block.get("tool_use_id")), None) if _is_result(block) else None
+
+
+def _content_of(block: Any) -> list[Any]:
+    """The block; of a result what is in it."""
+    if not _is_result(block):
+        return [block]
+    content = block.get("content") or []
+    return [content] if isinstance(content, str) else list(content)
 
 
 def _call_id(identifier: str, ids: Sequence[CallId], name: str | None) -> CallId:

@@ -1,9 +1,9 @@
 """Schemas as Ollama takes them: of a tool's parameters, and of structured output in `format`.
 
 Wire facts (quirk O-05): of a parameter's schema the server keeps type, description, enum, items, properties, required and anyOf and
-silently drops everything else, references among it. So references are written out, `const`, `oneOf` and `allOf` are said in the
-keys that are kept, and what has no such key (defaults, bounds, patterns) is told in the description. Of a schema in `format` the
-server makes a grammar, which knows references; it is sent as it is.
+silently drops everything else, references among it. So references are written out (what holds itself: once), `const`, `oneOf` and
+`allOf` are said in the keys that are kept, and what has no such key (defaults, bounds, patterns, tuples) is told in the description. Of
+a schema in `format` the server makes a grammar, which knows references; it is sent as it is.
 """
 
 from collections.abc import Mapping
@@ -21,17 +21,13 @@ _COMBINED = frozenset({"anyOf", "oneOf", "allOf", "$ref", "const"})
 _KEPT = frozenset({"type", "description", "enum", "items", "properties", "required"})
 
 
-class _Recursive(ValueError):
-    """A schema that holds itself, which cannot be written out."""
-
-
 def tool_parameters(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's parameters in the server's dialect.
 
     Raises:
-        ConfigurationError: The schema refers to itself, to nothing, or is no object.
+        ConfigurationError: The schema refers to nothing, or is no object.
     """
-    definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
+    definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {}), "#": schema}
     try:
         plain = _plain(schema, definitions, ())
     except ValueError as error:
@@ -49,10 +45,10 @@ def _plain(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -
     reference = node.get("$ref")
     if reference is not None:
         target = str(reference).rpartition("/")[2]
-        if target in inside:
-            raise _Recursive(f"{target!r} refers to itself, and Ollama knows no references: give that field a plain type, such as dict")
         if target not in definitions:
             raise ValueError(f"{reference!r} refers to nothing")
+        if target in inside or target == "#":
+            return _again(target, definitions[target], node)
         rest = {key: value for key, value in node.items() if key != "$ref"}
         return _plain({**definitions[target], **rest}, definitions, (*inside, target))
     if isinstance(node.get("allOf"), list):
@@ -63,11 +59,19 @@ def _plain(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -
     if isinstance(node.get("properties"), Mapping):
         said["properties"] = {name: _plain(one, definitions, inside) for name, one in node["properties"].items()}
     if "items" in node:
-        said["items"] = _plain(node["items"], definitions, inside)
+        said["items"] = {} if isinstance(node["items"], list) else _plain(node["items"], definitions, inside)
     either = node.get("anyOf") or node.get("oneOf")
     if isinstance(either, list):
         said["anyOf"] = [_plain(one, definitions, inside) for one in either]
     return {**said, **_told(node, definitions, inside)}
+
+
+def _again(name: str, definition: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema within itself, which cannot be written out: it is told that it comes again."""
+    said = [str(node["description"])] if node.get("description") else []
+    said.append("(the same as the whole)" if name == "#" else f"(again a {name}, as above)")
+    kind = {"type": definition["type"]} if "type" in definition else {}
+    return {**kind, "description": " ".join(said)}
 
 
 def _merged(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,6 +92,9 @@ def _merged(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str
 def _told(node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
     """The description, with what the server has no key for."""
     others = {key: value for key, value in node.items() if key not in _KEPT | _SILENT | _COMBINED and value is not None}
+    places = node["items"] if isinstance(node.get("items"), list) else node.get("prefixItems")
+    if isinstance(places, list):
+        others["prefixItems"] = [_plain(one, definitions, inside) for one in places]
     if isinstance(node.get("additionalProperties"), Mapping) and node["additionalProperties"]:
         others["values"] = _plain(node["additionalProperties"], definitions, inside)
     description = [str(node["description"])] if node.get("description") else []

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_tool
-
 from ...errors import ConfigurationError
+from .._functions import function_of
 from .schemas import tool_parameters
 
 __all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]
@@ -27,10 +26,10 @@ def format_tool(tool: Any) -> dict[str, Any]:
             OpenAI or Anthropic.
 
     Raises:
-        ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema refers to itself.
+        ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema is no object's.
     """
     try:
-        function = None if _is_foreign(tool) else convert_to_openai_tool(tool).get("function")
+        function = None if _is_foreign(tool) else function_of(_inner(tool))
     except Exception as error:
         raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
     if not isinstance(function, Mapping) or not function.get("name"):
@@ -38,6 +37,11 @@ def format_tool(tool: Any) -> dict[str, Any]:
     described = {"description": function["description"]} if function.get("description") else {}
     parameters = tool_parameters(function["name"], function.get("parameters") or {})
     return {"type": "function", "function": {"name": function["name"], **described, "parameters": parameters}}
+
+
+def _inner(tool: Any) -> Any:
+    inner = tool.get("function") if isinstance(tool, Mapping) else None
+    return inner if isinstance(inner, Mapping) else tool
 
 
 def _is_foreign(tool: Any) -> bool:

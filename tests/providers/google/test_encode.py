@@ -109,6 +109,16 @@ def test_a_response_is_an_object(content: Any, status: Any, response: dict[str, 
     assert sent[2]["parts"][0]["functionResponse"]["response"] == response
 
 
+def test_results_among_a_users_blocks() -> None:
+    """A result in Anthropic's form answers its call; of a call that is not there it is what the user said."""
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "1"}]}
+    sent = contents(
+        HumanMessage("q"), asking(("a", "f")), HumanMessage([result, {**result, "tool_use_id": "b"}, {"type": "text", "text": "So?"}])
+    )
+    assert sent[2]["parts"] == [{"functionResponse": {"name": "f", "response": {"result": "1"}}}]
+    assert sent[3]["parts"] == [{"text": "1"}, {"text": "So?"}]
+
+
 def test_calls_of_others_carry_the_word_for_a_signature() -> None:
     """Of a foreign history the first call of each turn says the vendor's word; older models are sent none. Ids are left out."""
     history = (HumanMessage("q"), asking(("a", "f"), ("b", "f")), ToolMessage("1", tool_call_id="a"), ToolMessage("2", tool_call_id="b"))

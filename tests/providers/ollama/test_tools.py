@@ -49,8 +49,8 @@ class Node(BaseModel):
 
 RECURSIVE = {
     "type": "object",
-    "properties": {"p": {"$ref": "#/$defs/N"}},
-    "$defs": {"N": {"items": {"$ref": "#/$defs/N"}, "type": "array"}},
+    "properties": {"p": {"$ref": "#/$defs/N"}, "q": {"$ref": "#"}},
+    "$defs": {"N": {"items": {"$ref": "#/$defs/N", "description": "More."}, "type": "array"}},
 }
 
 
@@ -86,6 +86,14 @@ def test_nested_models_enums_unions_and_defaults() -> None:
     assert "größe" in schema["required"] and "$defs" not in json.dumps(schema)
 
 
+def test_a_schema_that_holds_itself_is_written_out_once() -> None:
+    """The model is told where it comes again."""
+    again = {"type": "array", "description": "More. (again a N, as above)"}
+    written = parameters({"name": "f", "description": "F.", "parameters": RECURSIVE})["properties"]
+    assert written["p"] == {"type": "array", "items": again}
+    assert written["q"] == {"type": "object", "description": "(the same as the whole)"}
+
+
 def test_a_tool_without_arguments() -> None:
     """It has an empty object."""
 
@@ -107,6 +115,10 @@ SCHEMAS = {
         {"properties": {"a": {"type": "string"}, "b": {}}, "required": ["a", "b"]},
     ),
     "reference with words of its own": ({"$ref": "#/$defs/P", "description": "D"}, {"type": "string", "description": "D"}),
+    "tuple": (
+        {"type": "array", "prefixItems": [{"$ref": "#/$defs/P"}, {"type": "integer"}]},
+        {"type": "array", "description": '(prefixItems: [{"type":"string"},{"type":"integer"}])'},
+    ),
     "several types": ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
     "anything": (True, {}),
     "pattern": ({"type": "string", "pattern": "^a"}, {"type": "string", "description": '(pattern: "^a")'}),
@@ -128,13 +140,12 @@ def test_the_dialect(name: str) -> None:
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        ({"name": "f", "parameters": RECURSIVE}, "refers to itself"),
         ({"name": "f", "parameters": {"type": "object", "properties": {"p": {"$ref": "#/$defs/Q"}}}}, "refers to nothing"),
         ({"name": "f", "parameters": {"type": "string"}}, "must be an object"),
         ({"type": "web_search_20250305", "name": "web_search"}, "cannot be declared"),
         (3, "cannot be declared"),
     ],
-    ids=["recursion", "dangling reference", "no object", "another vendor's", "no tool"],
+    ids=["dangling reference", "no object", "another vendor's", "no tool"],
 )
 def test_what_cannot_be_declared_is_told_when_it_is_bound(declared: Any, said: str) -> None:
     """A tool that would be spoilt on its way is an error at once, which names it."""
