@@ -5,14 +5,14 @@ how errors are translated (`_error_table`). The synchronous and asynchronous hal
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from ..errors import ConfigurationError, map_errors
 from ..mixin import ToolsAndMessagesMixin
@@ -24,6 +24,8 @@ from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
 from ._reader import EventDecoder, ReplyReader, read_body
 from ._rescue import arescue, arescued, rescue, rescued
+from ._tokens import estimate, messages_tokens
+from ._version import DISTRIBUTION, installed_version
 
 __all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
 
@@ -94,6 +96,13 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             if name not in self._refused or kwargs[name] not in (None, False):
                 raise ConfigurationError(self._unknown(name))
         super().__init__(*args, **{name: value for name, value in kwargs.items() if name in known})
+
+    @model_validator(mode="after")
+    def _set_autotools_version(self) -> Self:
+        version = installed_version()
+        if version:
+            self._add_version(DISTRIBUTION, version)
+        return self
 
     @classmethod
     def _argument_names(cls) -> set[str]:
@@ -258,3 +267,33 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         if self.include_response_headers:
             chunk.response_metadata["headers"] = dict(response.headers)
         return chunk
+
+    # ------------------------------------------------------------------------------------------ tokens
+
+    def get_num_tokens(self, text: str) -> int:
+        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
+        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
+
+    def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
+        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
+        return messages_tokens(messages, [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
+
+    # ------------------------------------------------------------------------------------------ copies
+
+    _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client")
+    """Fields whose objects a copy shares: they hold locks and connections, which cannot be copied."""
+
+    def _portable_fields(self) -> dict[str, Any]:
+        """What a pickle holds in place of the fields that are, or hold, secrets, clients and connections."""
+        return {}
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
+        state = super().__getstate__()
+        fields = {**state["__dict__"], **self._portable_fields()}
+        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """A copy that uses the same HTTP clients."""
+        held = [getattr(self, name, None) for name in self._uncopied]
+        return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})

@@ -3,16 +3,15 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
-from pydantic import PrivateAttr, SecretStr, model_validator
+from pydantic import PrivateAttr, SecretStr
 
 from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
@@ -21,8 +20,6 @@ from .._errors import secret_values
 from .._origin import origin_of, public_url
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
-from .._tokens import estimate, messages_tokens
-from .._version import DISTRIBUTION, installed_version
 from .client import ClientSettings, apost, post
 from .errors import error_table, is_secret_header
 from .mapper import MessagesMapper
@@ -59,13 +56,6 @@ class ChatAnthropic(AnthropicParameters):
 
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _mappers: Clients = PrivateAttr(default_factory=Clients)
-
-    @model_validator(mode="after")
-    def _set_autotools_anthropic_version(self) -> Self:
-        version = installed_version()
-        if version:
-            self._add_version(DISTRIBUTION, version)
-        return self
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -248,21 +238,6 @@ class ChatAnthropic(AnthropicParameters):
         """Where the class is to be found, as traces name it."""
         return ["langchain_autotools"]
 
-    # ------------------------------------------------------------------------------------------ tokens
-
-    def get_num_tokens(self, text: str) -> int:
-        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
-        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
-
-    def get_num_tokens_from_messages(
-        self,
-        messages: Sequence[BaseMessage],
-        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
-        **kwargs: Any,
-    ) -> int:
-        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
-        return messages_tokens(messages, [format_tool(tool) for tool in tools or ()], self.get_num_tokens)
-
     # ------------------------------------------------------------------------------------------ secrets and copies
 
     def _secrets(self) -> list[str]:
@@ -270,22 +245,14 @@ class ChatAnthropic(AnthropicParameters):
         key = [self.anthropic_api_key.get_secret_value()] if self.anthropic_api_key else []
         return [*key, *secret_values(self.default_headers, self.anthropic_proxy)]
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
-        state = super().__getstate__()
+    def _portable_fields(self) -> dict[str, Any]:
         headers = {name: value for name, value in (self.default_headers or {}).items() if not is_secret_header(name)}
         proxy = None if "@" in (self.anthropic_proxy or "") else self.anthropic_proxy
-        fields = {**state["__dict__"], "anthropic_api_key": None, "http_client": None, "http_async_client": None}
-        fields |= {"default_headers": headers or None, "anthropic_proxy": proxy}
-        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+        hidden = dict.fromkeys(("anthropic_api_key", "http_client", "http_async_client"))
+        return {**hidden, "default_headers": headers or None, "anthropic_proxy": proxy}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         key = os.environ.get("ANTHROPIC_API_KEY")
         self.anthropic_api_key = SecretStr(key) if key else None
         self.anthropic_proxy = self.anthropic_proxy or os.environ.get("ANTHROPIC_PROXY")
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """A copy that uses the same HTTP clients: they hold locks and connections, which cannot be copied."""
-        shared = {id(client): client for client in (self.http_client, self.http_async_client) if client is not None}
-        return super().__deepcopy__({**(memo or {}), **shared})

@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessageChunk
 from ...errors import StreamError
 from ...messages import KEY
 from .._json import read_object
-from .._raw_chunk import raw_chunk
+from .._raw_chunk import joined, raw_chunk, summed
 from .usage import merged_usage, usage_metadata
 
 __all__ = ["PROVIDER", "MessagesDecoder", "decode_body"]
@@ -30,7 +30,6 @@ _FIRST = "message_start"
 _OF_CALLS = frozenset({"id", "type", "name", "input", "index"})
 _SAID_ONCE = ("container", "context_management", "stop_details")
 _STREAMED = frozenset({"text", "thinking", "tool_use"})
-_GROWING = frozenset({"text", "thinking", "citations"})
 _KIND_OF_DELTA = {
     "text_delta": "text",
     "citations_delta": "text",
@@ -62,7 +61,7 @@ def decode_body(body: Mapping[str, Any], *, origin: str, blocks: bool) -> AIMess
     chunks = [decoder.feed({"type": _FIRST, "message": body})]
     decoder.done()
     chunks.append(decoder.finish())
-    return _joined([chunk for chunk in chunks if chunk is not None])
+    return joined([chunk for chunk in chunks if chunk is not None])
 
 
 class MessagesDecoder:
@@ -134,7 +133,7 @@ class MessagesDecoder:
         chunks: list[AIMessageChunk | None] = []
         for position, block in enumerate(message.get("content") or ()):
             chunks += [self._start(("whole", position), block), self._stop(self._open.pop(("whole", position), None))]
-        return _with(*chunks)
+        return summed(*chunks)
 
     def _block_start(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         return self._start(event.get("index"), event.get("content_block") or {})
@@ -167,13 +166,13 @@ class MessagesDecoder:
         self._numbers += 1
         if block.kind == "tool_use":
             self._calls.append(len(self._contents))
-            return _with(before, self._call(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
+            return summed(before, self._call(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
         self._in_blocks = self._in_blocks or block.kind != "text"
         if block.kind == "text":
-            return _with(before, self._text(block, start.get("text") or "", start.get("citations") or []))
+            return summed(before, self._text(block, start.get("text") or "", start.get("citations") or []))
         if block.kind == "thinking":
             block.signature = start.get("signature") or ""
-            return _with(before, self._thinking(block, start.get("thinking") or ""))
+            return summed(before, self._thinking(block, start.get("thinking") or ""))
         return before
 
     def _delta(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
@@ -183,7 +182,7 @@ class MessagesDecoder:
         if block is None:
             if self.ended or kind not in _KIND_OF_DELTA:
                 return None
-            return _with(self._start(index, {"type": _KIND_OF_DELTA[kind]}), self._delta(event))
+            return summed(self._start(index, {"type": _KIND_OF_DELTA[kind]}), self._delta(event))
         if kind == "text_delta":
             return self._text(block, delta.get("text") or "", [])
         if kind == "input_json_delta":
@@ -270,7 +269,7 @@ class MessagesDecoder:
         whole = self.ended or self._said_stop
         rest = [self._stop(block) for block in self._open.values() if block.arguments or whole if block.kind in _STREAMED]
         self._open = {}
-        chunk = _with(*rest) or raw_chunk("", {}, self._id)
+        chunk = summed(*rest) or raw_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata(whole)
         if self._usage and self._tell_usage:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage)
@@ -305,41 +304,6 @@ class MessagesDecoder:
 def _extra(start: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of a call beside those of a call, which go back with it (`caller`, `toolset_name`)."""
     return {key: value for key, value in start.items() if key not in _OF_CALLS}
-
-
-def _with(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:
-    given = [chunk for chunk in chunks if chunk is not None]
-    return _joined(given) if given else None
-
-
-def _joined(chunks: list[AIMessageChunk]) -> AIMessageChunk:
-    """Several raw chunks as one. (Core's sum would also merge fragments of calls, which the assembler must see as they came.)"""
-    if len(chunks) == 1:
-        return chunks[0]
-    fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
-    joined = raw_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
-    for chunk in chunks:
-        joined.__dict__["response_metadata"] |= chunk.response_metadata
-        joined.__dict__["usage_metadata"] = chunk.usage_metadata or joined.usage_metadata
-    return joined
-
-
-def _contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
-    """The contents one after another; parts of one block become one."""
-    if all(isinstance(chunk.content, str) for chunk in chunks):
-        return "".join(str(chunk.content) for chunk in chunks)
-    parts: list[Any] = []
-    for chunk in chunks:
-        for part in [chunk.content] if isinstance(chunk.content, str) else chunk.content:
-            last = parts[-1] if parts else None
-            if isinstance(part, dict) and isinstance(last, dict) and part["index"] == last["index"]:
-                grown = {key: last[key] + part[key] for key in _GROWING & part.keys() & last.keys()}
-                parts[-1] = {**last, **part, **grown}
-            elif isinstance(part, str) and isinstance(last, str):
-                parts[-1] = last + part
-            elif part:
-                parts.append(part)
-    return parts
 
 
 def _raise(error: Any) -> NoReturn:

@@ -2,15 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
-from pydantic import PrivateAttr, SecretStr, model_validator
+from pydantic import PrivateAttr, SecretStr
 
 from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
@@ -20,8 +19,6 @@ from .._http import ClientArguments, HttpClients, library
 from .._origin import origin_of, public_url
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
-from .._tokens import estimate, messages_tokens
-from .._version import DISTRIBUTION, installed_version
 from .client import ClientSettings, apost, post
 from .credentials import AccessTokens
 from .encode import Home
@@ -58,15 +55,9 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     """
 
     lists_content: ClassVar[bool] = True
+    _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client", "credentials", "client_args")
 
     _made: Clients = PrivateAttr(default_factory=Clients)
-
-    @model_validator(mode="after")
-    def _set_autotools_google_version(self) -> Self:
-        version = installed_version()
-        if version:
-            self._add_version(DISTRIBUTION, version)
-        return self
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -253,18 +244,9 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     # ------------------------------------------------------------------------------------------ tokens
 
-    def get_num_tokens(self, text: str) -> int:
-        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
-        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
-
-    def get_num_tokens_from_messages(
-        self,
-        messages: Sequence[BaseMessage],
-        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
-        **kwargs: Any,
-    ) -> int:
+    def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
         """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
-        return messages_tokens(messages, [format_tool(tool) for tool in flat_tools(tools or ())], self.get_num_tokens)
+        return super().get_num_tokens_from_messages(messages, flat_tools(tools or ()), **kwargs)
 
     # ------------------------------------------------------------------------------------------ secrets and copies
 
@@ -274,21 +256,12 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         proxy = (self.client_args or {}).get("proxy")
         return [*key, *secret_values(self.additional_headers, proxy if isinstance(proxy, str) else None)]
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
-        state = super().__getstate__()
+    def _portable_fields(self) -> dict[str, Any]:
         headers = {name: value for name, value in (self.additional_headers or {}).items() if not is_secret_header(name)}
-        hidden = dict.fromkeys(("google_api_key", "credentials", "client_args", "http_client", "http_async_client"))
-        fields = {**state["__dict__"], **hidden, "additional_headers": headers or None}
-        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+        return {**dict.fromkeys(("google_api_key", *self._uncopied)), "additional_headers": headers or None}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         key = os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY")
         if key and not (self.vertexai and (self.project or self.location)):
             self.google_api_key = SecretStr(key)
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """A copy that uses the same HTTP clients and credentials: they hold locks and connections, which cannot be copied."""
-        held = (self.http_client, self.http_async_client, self.credentials, self.client_args)
-        return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})

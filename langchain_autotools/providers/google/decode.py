@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
 from ...messages import KEY
-from .._raw_chunk import raw_chunk
+from .._raw_chunk import joined, raw_chunk, summed
 from .metadata import CALL_FAILURES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake
 from .partial_args import PartialCall
 from .usage import usage_metadata
@@ -45,7 +45,7 @@ def decode_body(body: Any, *, origin: str, blocks: bool, may_be_empty: bool = Tr
     if not all(isinstance(event, Mapping) for event in events):
         raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
     chunks = [decoder.feed(event) for event in events]
-    return _joined([*(chunk for chunk in chunks if chunk is not None), decoder.finish()])
+    return joined([*(chunk for chunk in chunks if chunk is not None), decoder.finish()])
 
 
 class GenerateContentDecoder:
@@ -107,7 +107,7 @@ class GenerateContentDecoder:
         parts = (candidate.get("content") or {}).get("parts")
         if not parts:
             return None
-        return self._part(parts[0]) if len(parts) == 1 else _with(*map(self._part, parts))
+        return self._part(parts[0]) if len(parts) == 1 else summed(*map(self._part, parts))
 
     def _ended(self, said: Any) -> None:
         reason = finish_reason(said)
@@ -192,8 +192,8 @@ class GenerateContentDecoder:
         if call.get("willContinue") or call.get("partialArgs"):
             self._partial = PartialCall(self._number, part)
             self._partial.feed(call.get("partialArgs") or ())
-            return before if call.get("willContinue") else _with(before, self._end_partial(ended=True))
-        return _with(before, self._fragment(self._number, part, call.get("args")))
+            return before if call.get("willContinue") else summed(before, self._end_partial(ended=True))
+        return summed(before, self._fragment(self._number, part, call.get("args")))
 
     def _end_partial(self, *, ended: bool) -> AIMessageChunk:
         call, self._partial = self._partial, None
@@ -274,7 +274,7 @@ class GenerateContentDecoder:
         if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
             raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
-        chunk = _with(rest, self._failed_call()) or raw_chunk("", {}, self._id)
+        chunk = summed(rest, self._failed_call()) or raw_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         usage = usage_metadata(self._usage)
         if usage is not None:
@@ -300,41 +300,6 @@ class GenerateContentDecoder:
 def _verbatim(part: Mapping[str, Any]) -> dict[str, Any]:
     """A part that says nothing to a user, or nothing that is known here, kept to be sent back: a signature without text, say."""
     return {"type": "part", "part": dict(part)}
-
-
-def _with(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:
-    given = [chunk for chunk in chunks if chunk is not None]
-    return _joined(given) if given else None
-
-
-def _joined(chunks: list[AIMessageChunk]) -> AIMessageChunk:
-    """Several raw chunks as one. (Core's sum would also merge fragments of calls, which the assembler must see as they came.)"""
-    if len(chunks) == 1:
-        return chunks[0]
-    fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
-    joined = raw_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
-    for chunk in chunks:
-        joined.__dict__["response_metadata"] |= chunk.response_metadata
-        joined.__dict__["usage_metadata"] = chunk.usage_metadata or joined.usage_metadata
-    return joined
-
-
-def _contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
-    """The contents one after another; parts of one block become one."""
-    if all(isinstance(chunk.content, str) for chunk in chunks):
-        return "".join(str(chunk.content) for chunk in chunks)
-    parts: list[Any] = []
-    for chunk in chunks:
-        for part in [chunk.content] if isinstance(chunk.content, str) else chunk.content:
-            last = parts[-1] if parts else None
-            if isinstance(part, dict) and isinstance(last, dict) and part["index"] == last["index"]:
-                key = part["type"]
-                parts[-1] = {**last, key: last[key] + part[key]}
-            elif isinstance(part, str) and isinstance(last, str):
-                parts[-1] = last + part
-            elif part:
-                parts.append(part)
-    return parts
 
 
 def _raise(error: Any) -> NoReturn:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, Self, cast
 
@@ -11,7 +11,6 @@ from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr, SecretStr, model_validator
 
@@ -21,8 +20,6 @@ from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._http import HttpClients, apost, post
 from .._origin import origin_of
-from .._tokens import estimate, messages_tokens
-from .._version import DISTRIBUTION, installed_version
 from .client import refusal
 from .errors import error_table
 from .format_last import formatted, is_settled
@@ -63,13 +60,6 @@ class ChatOllama(OllamaParameters):
 
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _mappers: Clients = PrivateAttr(default_factory=Clients)
-
-    @model_validator(mode="after")
-    def _set_autotools_ollama_version(self) -> Self:
-        version = installed_version()
-        if version:
-            self._add_version(DISTRIBUTION, version)
-        return self
 
     @model_validator(mode="after")
     def _validate_model(self) -> Self:
@@ -267,26 +257,10 @@ class ChatOllama(OllamaParameters):
         """Where the class is to be found, as traces name it."""
         return ["langchain_autotools"]
 
-    def get_num_tokens(self, text: str) -> int:
-        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
-        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
-
-    def get_num_tokens_from_messages(
-        self,
-        messages: Sequence[BaseMessage],
-        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
-        **kwargs: Any,
-    ) -> int:
-        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
-        return messages_tokens(messages, [format_tool(tool) for tool in tools or ()], self.get_num_tokens)
-
     # ------------------------------------------------------------------------------------------ copies
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
-        state = super().__getstate__()
-        fields = {**state["__dict__"], **portable_fields(self)}
-        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+    def _portable_fields(self) -> dict[str, Any]:
+        return portable_fields(self)
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

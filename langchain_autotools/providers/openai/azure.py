@@ -229,11 +229,9 @@ class AzureChatOpenAI(ChatOpenAI):
     def _secrets(self) -> list[str]:
         return [*super()._secrets(), *([self.azure_ad_token.get_secret_value()] if self.azure_ad_token else [])]
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """As of `ChatOpenAI`; the token and functions that return one stay behind too."""
-        state = super().__getstate__()
+    def _portable_fields(self) -> dict[str, Any]:
         hidden = dict.fromkeys(("azure_ad_token", "azure_ad_token_provider", "azure_ad_async_token_provider"))
-        return {**state, "__dict__": {**state["__dict__"], **hidden}}
+        return {**super()._portable_fields(), **hidden}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

@@ -2,23 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
-from pydantic import PrivateAttr, SecretStr, model_validator
+from pydantic import PrivateAttr, SecretStr
 
 from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
 from .._errors import secret_values
 from .._structured import call_parser, is_pydantic, json_parser, structured
-from .._tokens import estimate, messages_tokens
-from .._version import DISTRIBUTION, installed_version
 from .client import Clients, ClientSettings, apost, post
 from .dialect import OPENAI, Dialect
 from .errors import error_table, is_secret_header
@@ -56,13 +53,6 @@ class ChatOpenAI(OpenAIParameters):
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _forms: RequestForms = PrivateAttr(default_factory=RequestForms)
     _mappers: ResponsesMappers = PrivateAttr(default_factory=ResponsesMappers)
-
-    @model_validator(mode="after")
-    def _set_autotools_openai_version(self) -> Self:
-        version = installed_version()
-        if version:
-            self._add_version(DISTRIBUTION, version)
-        return self
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -240,10 +230,6 @@ class ChatOpenAI(OpenAIParameters):
 
     # ------------------------------------------------------------------------------------------ tokens
 
-    def get_num_tokens(self, text: str) -> int:
-        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
-        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
-
     def get_token_ids(self, text: str) -> list[int]:
         """The token ids of a text, by `custom_get_token_ids`.
 
@@ -254,15 +240,6 @@ class ChatOpenAI(OpenAIParameters):
             raise ConfigurationError("give custom_get_token_ids=tiktoken.get_encoding('o200k_base').encode (or another tokenizer's)")
         return self.custom_get_token_ids(text)
 
-    def get_num_tokens_from_messages(
-        self,
-        messages: Sequence[BaseMessage],
-        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
-        **kwargs: Any,
-    ) -> int:
-        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
-        return messages_tokens(messages, [format_tool(tool) for tool in tools or ()], self.get_num_tokens)
-
     # ------------------------------------------------------------------------------------------ secrets and copies
 
     def _secrets(self) -> list[str]:
@@ -271,21 +248,14 @@ class ChatOpenAI(OpenAIParameters):
         key = [given] if isinstance(given, str) else []
         return [*key, *secret_values(self.default_headers, self.openai_proxy)]
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
-        state = super().__getstate__()
+    def _portable_fields(self) -> dict[str, Any]:
         headers = {name: value for name, value in (self.default_headers or {}).items() if not is_secret_header(name)}
-        fields = {**state["__dict__"], "openai_api_key": None, "http_client": None, "http_async_client": None}
-        fields |= {"default_headers": headers or None, "openai_proxy": None if "@" in (self.openai_proxy or "") else self.openai_proxy}
-        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+        proxy = None if "@" in (self.openai_proxy or "") else self.openai_proxy
+        hidden = dict.fromkeys(("openai_api_key", "http_client", "http_async_client"))
+        return {**hidden, "default_headers": headers or None, "openai_proxy": proxy}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         key = self._environment.read("key")
         self.openai_api_key = SecretStr(key) if key else None
         self.openai_proxy = self.openai_proxy or self._environment.read("proxy")
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """A copy that uses the same HTTP clients: they hold locks and connections, which cannot be copied."""
-        shared = {id(client): client for client in (self.http_client, self.http_async_client) if client is not None}
-        return super().__deepcopy__({**(memo or {}), **shared})

@@ -132,7 +132,7 @@ def test_an_origin_is_the_endpoint_and_the_model() -> None:
 
 def test_the_installed_version_is_told_to_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the distribution is installed, its version stands in the metadata of every run."""
-    from langchain_autotools.providers.openai import chat_model
+    from langchain_autotools.providers import _chat_model
 
-    monkeypatch.setattr(chat_model, "installed_version", lambda: "1.2.3")
+    monkeypatch.setattr(_chat_model, "installed_version", lambda: "1.2.3")
     assert (ChatOpenAI(model="any").metadata or {})["lc_versions"]["langchain-autotools-chat"] == "1.2.3"
