@@ -56,6 +56,7 @@ class ChatMistralAI(PresetChatModel):
     preset: ClassVar[Preset] = Preset(
         dialect=Dialect(
             provider="mistralai",
+            reasoning="thinking_part",
             ids=IdShape(legal="[a-zA-Z0-9]{9}", prefix="", digits=9, always=True),
             refuses=frozenset(OPAQUE_KEYS),
             names=False,

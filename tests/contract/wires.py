@@ -213,6 +213,8 @@ TOUCHED_BY_A_DIALECT = frozenset(
         "test_every_way_gives_the_same",
         "test_the_run_message_and_its_parts_are_the_same_input",
         "test_each_request_begins_with_the_one_before",
+        "test_a_model_that_thinks_between_its_calls",
+        "test_thoughts_are_the_same_input_however_they_are_stored",
     }
 )
 """The tests of the contract that run over presets too. A preset is `ChatOpenAI` with other data: it shares client, stream, mapper

@@ -197,7 +197,8 @@ class ChatCompletionsDecoder:
             elif not isinstance(part, Mapping):
                 continue
             elif part.get("type") == "thinking":
-                extra[THINKING_PART] = extra.get(THINKING_PART, "") + _text_of(part.get("thinking"))
+                name = "reasoning_content" if self._reasoning == THINKING_PART else THINKING_PART
+                extra[name] = extra.get(name, "") + _text_of(part.get("thinking"))
             elif isinstance(part.get("text"), str):
                 texts.append(part["text"])
             elif part.get("type") == "image_url":

@@ -43,7 +43,8 @@ class Dialect:
     Attributes:
         provider: The name under which replies say where they are from (`response_metadata["model_provider"]`).
         ids: Which ids of calls the server takes.
-        reasoning: The wire's key for what LangChain's users find as `additional_kwargs["reasoning_content"]`.
+        reasoning: The wire's key for what LangChain's users find as `additional_kwargs["reasoning_content"]`; "thinking_part" where it
+            is a part of the content.
         refuses: Keys of opaque state that the server refuses to be sent back.
         demands: Keys of opaque state that every assistant message with calls must have, empty where none is known.
         names: Whether messages may say the name of their author.

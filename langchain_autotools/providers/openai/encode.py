@@ -203,6 +203,8 @@ class MessageEncoder:
         """The content of an assistant message; a refusal and words that were only spoken are text to other servers."""
         extra = message.additional_kwargs
         thinking = extra.get(THINKING_PART)
+        if self._dialect.reasoning == THINKING_PART:
+            thinking = thinking or extra.get("reasoning_content") or _reasoning_in(message.content)
         if thinking and calls and at_home and self._thinking:
             thought = {"type": "thinking", "thinking": [text_part(thinking)]}
             return {"content": [thought, text_part(text)] if text else [thought]}

@@ -44,8 +44,8 @@ def test_thoughts_go_back_as_the_vendor_wants_them(start: Start, vendor: Vendor,
     assert rejections(server) == []
     assert [message.text for message in new if isinstance(message, ToolMessage)] == ["Paris: 21 °C", "Rome: 21 °C", "Oslo: 21 °C"]
     assert new[-1].text == "Warm."
-    key = "thinking_part" if vendor.name == "mistralai" else "reasoning_content"
-    assert new[0].additional_kwargs[key] == THOUGHT
+    assert new[0].additional_kwargs["reasoning_content"] == THOUGHT
+    assert {"type": "reasoning", "reasoning": THOUGHT} in new[0].content_blocks
     assert (THOUGHT.encode() in server.exchanges[2].body) is (vendor.name not in ("groq", "cohere"))
     assert [message.response_metadata["model_provider"] for message in new if isinstance(message, AIMessage)] == [vendor.name] * 3
 
