@@ -48,6 +48,7 @@ def async_client(arguments: ClientArguments, loop: asyncio.AbstractEventLoop) ->
     return shared_async_client(_made_with(arguments), arguments.values.get("proxy"), loop)
 
 
+@cache
 def _made_with(arguments: ClientArguments) -> Any:
     """The library in the shape in which `_clients` knows SDKs; the arguments stand in for the SDK's name in its keys."""
     http = library()
