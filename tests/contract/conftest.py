@@ -15,10 +15,11 @@ from tests.support.scripted_server import Script, ScriptedServer
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test over the rows of the table that concern it."""
+    """Run each test over the rows of the table. Over presets the default run has those tests that a dialect can change."""
     if "wire" in metafunc.fixturenames:
-        rows = [*WIRES, *(PRESETS if metafunc.function.__name__ in TOUCHED_BY_A_DIALECT else ())]
-        metafunc.parametrize("wire", rows, ids=[row.name for row in rows], indirect=True)
+        touched = metafunc.function.__name__ in TOUCHED_BY_A_DIALECT
+        presets = [pytest.param(row, id=row.name, marks=() if touched else pytest.mark.exhaustive) for row in PRESETS]
+        metafunc.parametrize("wire", [*(pytest.param(row, id=row.name) for row in WIRES), *presets], indirect=True)
 
 
 @pytest.fixture

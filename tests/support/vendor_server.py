@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from tests.support.http_server import Exchange, HttpReply, Part
 from tests.support.openai_server import OpenAIServer
-from tests.support.script import Reply, Turn
+from tests.support.openai_wire import cut_reply
+from tests.support.script import Cut, Reply, Turn
 from tests.support.scripted_server import Script
 from tests.support.semantic_openai import SemanticOpenAI
 from tests.support.strict import Rejection, Rules
@@ -25,27 +27,28 @@ class VendorServer(OpenAIServer):
     def __init__(self, vendor: Vendor, script: Script = ()) -> None:
         super().__init__(script, rules=vendor.rules)
         self.vendor = vendor
-        self.sent: dict[tuple[str, ...], str] = {}
+        self.sent: defaultdict[str, dict[tuple[str, ...], str]] = defaultdict(dict)
 
     def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
         """The body in OpenAI's words, if the vendor takes it."""
-        translated = self.vendor.translate(exchange.json, self.sent)
+        translated = self.vendor.translate(exchange.json, self.sent[exchange.json["model"]])
         return check_request(json.dumps(translated).encode(), rules)
 
     def encode(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
         """The reply in the vendor's form."""
-        if isinstance(reply, Turn):
-            reply = self._owned(exchange, reply)
-        encoded = super().encode(exchange, body, reply)
-        parts = [_changed(part, self.vendor.delta) for part in encoded.parts]
-        return replace(encoded, parts=parts) if isinstance(reply, Turn) else encoded
+        if isinstance(reply, Cut):
+            return cut_reply(self.encode(exchange, body, reply.reply), reply.after, reply.drop)
+        if not isinstance(reply, Turn):
+            return super().encode(exchange, body, reply)
+        encoded = super().encode(exchange, body, self._owned(exchange, reply))
+        return replace(encoded, parts=[_changed(part, self.vendor.delta) for part in encoded.parts])
 
     def _owned(self, exchange: Exchange, turn: Turn) -> Turn:
         """The turn with the vendor's ids, and its calls cut in the vendor's style unless the test asks for another."""
         named = [replace(call, id=self.vendor.call_id(exchange.number, position)) for position, call in enumerate(turn.calls)]
         calls = [made if call.id is None else call for made, call in zip(named, turn.calls, strict=True)]
         if calls and turn.reasoning:
-            self.sent[tuple(str(call.id) for call in calls)] = turn.reasoning
+            self.sent[exchange.json["model"]][tuple(str(call.id) for call in calls)] = turn.reasoning
         return replace(turn, calls=calls, style=self.vendor.style if turn.style == "standard" else turn.style)
 
     def refuse(self, rejection: Rejection) -> HttpReply:
