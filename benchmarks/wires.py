@@ -26,6 +26,7 @@ class Wire:
     Attributes:
         sdk: Reads a reply with the vendor's SDK: `sdk(port)` gives a function of the model's name.
         model: This package's class, by the port.
+        whole: Reads a reply with the SDK's own helper that also gives the whole message at the end, as this package does, if there is one.
         construct: Code that imports and constructs: with the SDK, with LangChain's partner package, with this package.
         arguments: Whether the wire streams arguments in fragments.
     """
@@ -34,6 +35,7 @@ class Wire:
     model: Callable[[int], Any]
     construct: tuple[str, str, str]
     arguments: bool = False
+    whole: Callable[[int], Run] | None = None
 
 
 def anthropic_sdk(port: int) -> Run:
@@ -51,6 +53,19 @@ def anthropic_sdk(port: int) -> Run:
                 elif event.delta.type == "input_json_delta":
                     arguments.append(event.delta.partial_json)
         return "".join(texts), json.loads("".join(arguments) or "null")
+
+    return run
+
+
+def anthropic_helper(port: int) -> Run:
+    """`messages.stream()`: the texts as they come, and the message that they make."""
+    from anthropic import Anthropic
+
+    client = Anthropic(api_key="x", base_url=f"http://127.0.0.1:{port}", max_retries=0)
+
+    def run(model: str) -> Any:
+        with client.messages.stream(model=model, max_tokens=9, messages=[{"role": "user", "content": "hello"}]) as stream:
+            return [event.type for event in stream], stream.get_final_message().content
 
     return run
 
@@ -130,6 +145,7 @@ WIRES = {
             _ours("ChatAnthropic", "model='m', api_key='x'"),
         ),
         arguments=True,
+        whole=anthropic_helper,
     ),
     "Responses": Wire(
         responses_sdk,
@@ -193,6 +209,7 @@ def measure(name: str, peer: str, task: str, size: int, port: int) -> Result:
     wire = WIRES[name]
     makers: dict[str, Callable[[], Run]] = {
         "sdk": lambda: wire.sdk(port),
+        "whole": lambda: (wire.whole or wire.sdk)(port),
         "raw": lambda: _raw(wire, port, task),
         "autotools": lambda: _autotools(wire, port, task),
         "autotools_async": lambda: _autotools_async(wire, port, task),
