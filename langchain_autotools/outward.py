@@ -14,17 +14,12 @@ from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.messages.utils import message_chunk_to_message
 
 from .loop import RunOutcome
-from .messages import KEY, ToolCallRecord, carry, copier, derived, generation_id, number_messages, remember, text_of
+from .messages import KEY, ToolCallRecord, carry, generation_id, new_chunk, number_messages, remember, text_of
 
 __all__ = ["RunOutput", "sum_chunks"]
 
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"})
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
-
-_with_content = copier(
-    AIMessageChunk(content="", tool_calls=[], invalid_tool_calls=[], tool_call_chunks=[]),
-    ("content", "additional_kwargs", "response_metadata"),
-)
 
 
 def sum_chunks(chunks: Sequence[Any]) -> AIMessage:
@@ -56,7 +51,7 @@ def _condensed(chunks: Sequence[Any]) -> list[Any]:
 def _joined(condensed: list[Any], texts: list[str]) -> list[str]:
     """Put the texts of the last chunks into the one that stands for them; returns the list for the next ones."""
     if len(texts) > 1:
-        condensed[-1] = derived(condensed[-1], {"content": "".join(texts)})
+        condensed[-1] = condensed[-1].model_copy(update={"content": "".join(texts)})
     return []
 
 
@@ -94,8 +89,7 @@ class RunOutput:
         if type(content) is str and not extra and not chunk.chunk_position:
             if not content:
                 return []
-            clean = derived(chunk, {"id": None, "response_metadata": {}, "additional_kwargs": {}})
-            return self._separated(clean, content)
+            return self._separated(new_chunk(content, {}, {}), content)
         return self._general(content, extra, chunk.response_metadata)
 
     def whole(self, message: AIMessage) -> list[AIMessageChunk]:
@@ -120,7 +114,7 @@ class RunOutput:
         if isinstance(content, list):
             self._listed = True
             of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata}
-        return _with_content({"content": content, "additional_kwargs": extra, "response_metadata": {**of_blocks, **self._version()}})
+        return new_chunk(content, extra, {**of_blocks, **self._version()})
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}

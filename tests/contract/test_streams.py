@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.tools import tool
 
 from langchain_autotools import new_messages
@@ -77,6 +77,33 @@ async def test_every_way_gives_the_same(start: Start) -> None:
         outcomes.append((told(ran.message), [told(message) for message in ran.new], messages))
     for outcome in outcomes[1:]:
         assert outcome == outcomes[0]
+
+
+async def test_a_caller_may_change_the_chunks_it_is_given(start: Start) -> None:
+    """A chunk belongs to who gets it: what is done to it changes neither the run that goes on nor any other."""
+    outcomes = []
+    for change in (spoil, lambda chunk: None, lambda chunk: None):
+        talk = start(two_turns(), tools=[get_temperature])
+        new = []
+        for chunk in talk.model.stream(QUESTION):
+            assert "spoilt" not in repr(chunk)
+            new += [told(message) for message in new_messages(chunk)]
+            change(chunk)
+        outcomes.append((new, [talk.wire.messages(exchange) for exchange in talk.server.exchanges]))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def spoil(chunk: AIMessageChunk) -> None:
+    """Change every container of a chunk."""
+    for values in (chunk.additional_kwargs, chunk.response_metadata):
+        values["spoilt"] = True
+    for calls in (chunk.tool_calls, chunk.invalid_tool_calls, chunk.tool_call_chunks):
+        calls.append({"name": "spoilt", "args": {}, "id": "spoilt"})  # type: ignore[arg-type]
+    if isinstance(chunk.content, list):
+        for block in chunk.content:
+            if isinstance(block, dict):
+                block["spoilt"] = True
+        chunk.content.append("spoilt")
 
 
 async def test_new_messages_of_chunks_sum_and_message_agree(start: Start) -> None:
