@@ -177,13 +177,15 @@ _copy_of_empty = copier(
 )
 
 
-def new_chunk(content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any], message_id: str | None = None) -> AIMessageChunk:
+def new_chunk(
+    content: str | list[Any], extra: dict[str, Any], message_id: str | None, metadata: dict[str, Any] | None = None
+) -> AIMessageChunk:
     """A chunk without calls, not validated. Its containers are its own: who gets it may change it."""
     return _copy_of_empty(
         {
             "content": content,
             "additional_kwargs": extra,
-            "response_metadata": metadata,
+            "response_metadata": {} if metadata is None else metadata,
             "id": message_id,
             "tool_calls": [],
             "invalid_tool_calls": [],

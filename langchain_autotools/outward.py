@@ -89,7 +89,7 @@ class RunOutput:
         if type(content) is str and not extra and not chunk.chunk_position:
             if not content:
                 return []
-            return self._separated(new_chunk(content, {}, {}), content)
+            return self._separated(new_chunk(content, {}, None), content)
         return self._general(content, extra, chunk.response_metadata)
 
     def whole(self, message: AIMessage) -> list[AIMessageChunk]:
@@ -114,7 +114,7 @@ class RunOutput:
         if isinstance(content, list):
             self._listed = True
             of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata}
-        return new_chunk(content, extra, {**of_blocks, **self._version()})
+        return new_chunk(content, extra, None, {**of_blocks, **self._version()})
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}

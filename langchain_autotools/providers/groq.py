@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from langchain_core.messages import AIMessageChunk
 
 from ..errors import ConfigurationError
-from ._raw_chunk import raw_chunk
+from ..messages import new_chunk
 from .openai.dialect import OPAQUE_KEYS, Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
@@ -44,7 +44,7 @@ def _mistake(error: Exception, model: str) -> AIMessageChunk | None:
     if not isinstance(told, Mapping) or told.get("code") != _FAILED or not told.get("failed_generation"):
         return None
     calls = _calls_in(str(told["failed_generation"]))
-    chunk = raw_chunk("", {"tool_calls": [{"index": number, **call} for number, call in enumerate(calls)]}, None)
+    chunk = new_chunk("", {"tool_calls": [{"index": number, **call} for number, call in enumerate(calls)]}, None)
     said = {"finish_message": str(told.get("message") or _FAILED)}
     chunk.response_metadata = {"model_provider": _PROVIDER, "model_name": model, "finish_reason": _FAILED, **said}
     return chunk

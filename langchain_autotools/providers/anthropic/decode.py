@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NoReturn
 from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
-from ...messages import KEY
+from ...messages import KEY, new_chunk
+from .._joined import joined, summed
 from .._json import read_object
-from .._raw_chunk import joined, raw_chunk, summed
 from .usage import merged_usage, usage_metadata
 
 __all__ = ["PROVIDER", "MessagesDecoder", "decode_body"]
@@ -230,9 +230,9 @@ class MessagesDecoder:
             block.written = True
             self._contents.append(block.number)
         if not self._in_blocks:
-            return raw_chunk(text, {}, self._id)
+            return new_chunk(text, {}, self._id)
         said = {"type": "text", "text": text, "index": block.number}
-        return raw_chunk([{**said, "citations": citations} if citations else said], {}, self._id)
+        return new_chunk([{**said, "citations": citations} if citations else said], {}, self._id)
 
     def _thinking(self, block: _Block, text: str) -> AIMessageChunk | None:
         return self._content(block, {"thinking": text}) if text else None
@@ -242,7 +242,7 @@ class MessagesDecoder:
         if not block.written:
             block.written = True
             self._contents.append(block.number)
-        chunk = raw_chunk([{"type": block.kind, **said, "index": block.number}], {}, self._id)
+        chunk = new_chunk([{"type": block.kind, **said, "index": block.number}], {}, self._id)
         chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}  # tells core how to read the block
         return chunk
 
@@ -254,7 +254,7 @@ class MessagesDecoder:
             block.arguments.append(text)
 
     def _call(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
-        return raw_chunk("", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
+        return new_chunk("", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -269,7 +269,7 @@ class MessagesDecoder:
         whole = self.ended or self._said_stop
         rest = [self._stop(block) for block in self._open.values() if block.arguments or whole if block.kind in _STREAMED]
         self._open = {}
-        chunk = summed(*rest) or raw_chunk("", {}, self._id)
+        chunk = summed(*rest) or new_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata(whole)
         if self._usage and self._tell_usage:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage)

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NoReturn
 from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
-from ...messages import KEY
-from .._raw_chunk import joined, raw_chunk, summed
+from ...messages import KEY, new_chunk
+from .._joined import joined, summed
 from .metadata import CALL_FAILURES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake
 from .partial_args import PartialCall
 from .usage import usage_metadata
@@ -144,7 +144,7 @@ class GenerateContentDecoder:
             self._kind = "text"
             self._number += 1
             self._contents += 1
-        return raw_chunk([{"type": "text", "text": text, "index": self._number}] if self._in_blocks else text, {}, self._id)
+        return new_chunk([{"type": "text", "text": text, "index": self._number}] if self._in_blocks else text, {}, self._id)
 
     def _thought(self, part: Mapping[str, Any]) -> AIMessageChunk:
         thinking = part["text"] or ""
@@ -170,7 +170,7 @@ class GenerateContentDecoder:
 
     def _said(self, block: dict[str, Any]) -> AIMessageChunk:
         self._in_blocks = self._opaque = True
-        chunk = raw_chunk([block], {}, self._id)
+        chunk = new_chunk([block], {}, self._id)
         chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}  # tells core how to read the block
         return chunk
 
@@ -213,7 +213,7 @@ class GenerateContentDecoder:
             "part": beside or None,
             "call": within or None,
         }
-        return raw_chunk("", {"tool_calls": [fragment]}, self._id)
+        return new_chunk("", {"tool_calls": [fragment]}, self._id)
 
     def _failed_call(self) -> AIMessageChunk | None:
         """The call that the model failed to write, as the server describes it: it will be answered with an error."""
@@ -274,7 +274,7 @@ class GenerateContentDecoder:
         if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
             raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
-        chunk = summed(rest, self._failed_call()) or raw_chunk("", {}, self._id)
+        chunk = summed(rest, self._failed_call()) or new_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         usage = usage_metadata(self._usage)
         if usage is not None:

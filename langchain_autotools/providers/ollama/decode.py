@@ -14,8 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
-from ...messages import KEY
-from .._raw_chunk import raw_chunk
+from ...messages import KEY, new_chunk
 from .usage import usage_metadata
 
 __all__ = ["PROVIDER", "OllamaDecoder", "decode_body", "is_model_mistake"]
@@ -83,7 +82,7 @@ class OllamaDecoder:
         if self._known and message.__class__ is dict and len(message) == 2 and event.get("done") is False and "logprobs" not in event:
             text = message.get("content")
             if text.__class__ is str and "role" in message:
-                return raw_chunk(text, {}, None) if text else None
+                return new_chunk(text, {}, None) if text else None
         return self._read(event, message)
 
     def done(self) -> None:
@@ -108,7 +107,7 @@ class OllamaDecoder:
         text, logprobs = str(message.get("content") or ""), event.get("logprobs")
         if not text and not extra and not logprobs:
             return None
-        chunk = raw_chunk(text, extra, None)
+        chunk = new_chunk(text, extra, None)
         if logprobs:
             chunk.__dict__["response_metadata"] = {"logprobs": logprobs}
         return chunk
@@ -136,7 +135,7 @@ class OllamaDecoder:
         self._known = self.mistaken = True
         raw = _RAW.search(text)
         function = {"name": "", "arguments": raw["raw"] if raw else text}
-        return raw_chunk("", {"tool_calls": self._numbered({"function": function})}, None)
+        return new_chunk("", {"tool_calls": self._numbered({"function": function})}, None)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -148,7 +147,7 @@ class OllamaDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of /api/chat")
-        chunk = raw_chunk("", {}, None)
+        chunk = new_chunk("", {}, None)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         chunk.__dict__["usage_metadata"] = usage_metadata(self._last)
         return chunk

@@ -11,9 +11,8 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessageChunk
 
 from ...errors import StreamError
-from ...messages import KEY
+from ...messages import KEY, new_chunk
 from .._json import dumps
-from .._raw_chunk import raw_chunk
 from .calls import CUSTOM, CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
 from .encode import REASONING_KEYS, THINKING_PART
@@ -100,7 +99,7 @@ class ChatCompletionsDecoder:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
         """
         text = _plain_text(event) if self._fast else None
-        return self._read(event) if text is None else raw_chunk(text, {}, self._id)
+        return self._read(event) if text is None else new_chunk(text, {}, self._id)
 
     def done(self) -> None:
         """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
@@ -123,7 +122,7 @@ class ChatCompletionsDecoder:
             return None
         known = self._id is not None and self._model is not None
         self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
-        return raw_chunk("".join(texts), extra, self._id)
+        return new_chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Mapping[str, Any]) -> None:
         """What is true of the reply as a whole: said at its start, at its end or in every event."""
@@ -265,7 +264,7 @@ class ChatCompletionsDecoder:
             raise StreamError("the reply held no events")
         if self._finish_reason is None and not self._done:
             self._finish_reason = "incomplete"
-        chunk = raw_chunk("", self._last_extra(), self._id)
+        chunk = new_chunk("", self._last_extra(), self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._metadata.get("service_tier"))

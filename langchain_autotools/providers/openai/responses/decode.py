@@ -11,9 +11,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 
 from ....errors import StreamError
-from ....messages import KEY
+from ....messages import KEY, new_chunk
 from ..._json import dumps
-from ..._raw_chunk import raw_chunk
 from ..calls import CUSTOM, CUSTOM_ARGUMENT
 from ..usage import usage_metadata
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
@@ -183,7 +182,7 @@ class ResponsesDecoder:
         return self._made(content, extra)
 
     def _made(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
-        return raw_chunk(content, extra, self._id)
+        return new_chunk(content, extra, self._id)
 
     def _content(self, blocks: Iterable[dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
         """Blocks as a chunk's content and additional keywords, in the form that was asked for."""

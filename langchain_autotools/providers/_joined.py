@@ -1,4 +1,4 @@
-"""Raw chunks, made fast: a copy of one validated chunk costs a fraction of validating a new one, and this is the hot path."""
+"""Several raw chunks as one."""
 
 from typing import Any
 
@@ -6,14 +6,9 @@ from langchain_core.messages import AIMessageChunk
 
 from ..messages import new_chunk
 
-__all__ = ["joined", "raw_chunk", "summed"]
+__all__ = ["joined", "summed"]
 
 _GROWING = frozenset({"text", "thinking", "citations"})
-
-
-def raw_chunk(content: str | list[Any], extra: dict[str, Any], message_id: str | None) -> AIMessageChunk:
-    """A chunk of this content, with these additional keywords."""
-    return new_chunk(content, extra, {}, message_id)
 
 
 def summed(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:
@@ -27,7 +22,7 @@ def joined(chunks: list[AIMessageChunk]) -> AIMessageChunk:
     if len(chunks) == 1:
         return chunks[0]
     fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
-    whole = raw_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
+    whole = new_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
     for chunk in chunks:
         whole.__dict__["response_metadata"] |= chunk.response_metadata
         whole.__dict__["usage_metadata"] = chunk.usage_metadata or whole.usage_metadata
