@@ -4,10 +4,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from jiter import from_json
 from langchain_core.messages import AIMessageChunk
 
 from ..errors import StreamError
-from ..streaming.wire import SSEEvent, parse_json
+from ..streaming.wire import Event, parse_json
 from ._mapper import StreamDecoder
 
 __all__ = ["EventDecoder", "ReplyReader", "read_body"]
@@ -19,8 +20,8 @@ _SHOWN = 200
 class EventDecoder(Protocol):
     """Finds the events of a stream in its bytes (streaming/wire.py)."""
 
-    def feed(self, piece: bytes) -> list[SSEEvent]: ...
-    def flush(self) -> list[SSEEvent]: ...
+    def feed(self, piece: bytes) -> list[Event]: ...
+    def flush(self) -> list[Event]: ...
 
 
 class ReplyReader:
@@ -69,12 +70,12 @@ class ReplyReader:
             self._begun = True
             if self._silence is not None:
                 self._last_event = time.monotonic()
-            yield from self._chunks(events)
-            return
+            return self._chunks(events)
         if not self._begun and len(self._head) < _SHOWN:
             self._head += piece[:_SHOWN]
         if self._silence is not None and time.monotonic() - self._last_event > self._silence:
             raise TimeoutError(f"the server kept the connection alive but sent no event for {self._silence:g} s")
+        return iter(())
 
     def finish(self) -> Iterator[AIMessageChunk]:
         """The chunks that only the end of the reply completes; the last one always comes."""
@@ -89,18 +90,21 @@ class ReplyReader:
             last.response_metadata["headers"] = dict(self._headers)
         yield last
 
-    def _chunks(self, events: list[Any]) -> Iterator[AIMessageChunk]:
+    def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
         feed = self._decoder.feed
         for name, data in events:
-            if data.startswith(_DONE):
-                self.done = True
-                self._decoder.done()
-                return
-            event = parse_json(data)
-            if event.__class__ is list:  # a body that is all events at once
-                yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
-                continue
+            try:
+                event = from_json(data)
+            except ValueError:
+                if data.startswith(_DONE):
+                    self.done = True
+                    self._decoder.done()
+                    return
+                event = parse_json(data)
             if event.__class__ is not dict:
+                if isinstance(event, list):  # a body that is all events at once
+                    yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
+                    continue
                 event = _object(event, data)
             if name == "error" and "error" not in event:
                 event = {"error": event}

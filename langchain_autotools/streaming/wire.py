@@ -6,31 +6,28 @@ one, any line end, a byte order mark, and a plain JSON body where a stream was a
 """
 
 import json
+import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from jiter import from_json
 
 from ..errors import StreamError
 from .json_text import mend_surrogates
 
-__all__ = ["NDJSONDecoder", "SSEDecoder", "SSEEvent", "parse_json"]
+__all__ = ["Event", "NDJSONDecoder", "SSEDecoder", "parse_json"]
 
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 200
 _RAW_KEYS = frozenset({"arguments", "partial_json", "args", "input"})
 
 
-class SSEEvent(NamedTuple):
-    """One event of a stream.
+Event = tuple[str | None, bytes]
+"""One event of a stream: the value of its `event:` line, None if there is none; and its data as UTF-8 bytes, without line ends."""
 
-    Attributes:
-        event: The value of its `event:` line, None if there is none.
-        data: Its data as UTF-8 bytes, without the `data:` prefix and line ends.
-    """
 
-    event: str | None
-    data: bytes
+_NAMED = re.compile(rb"^event: (.+)\ndata: (.+)\n\n", re.MULTILINE)
+_UNNAMED = re.compile(rb"^data: (.+)\n\n", re.MULTILINE)
 
 
 class _Lines:
@@ -41,8 +38,8 @@ class _Lines:
         self._started = False
         self._after_return = False
 
-    def feed(self, piece: bytes) -> list[bytes]:
-        """The lines that `piece` completes."""
+    def feed(self, piece: bytes) -> bytes:
+        """The lines that `piece` completes, each with a line feed for its end; nothing where it completes none."""
         if not self._started:
             piece = self._begin(piece)
         if b"\r" in piece or self._after_return:
@@ -50,14 +47,13 @@ class _Lines:
         if b"\n" not in piece:
             if piece:
                 self._pieces.append(piece)
-            return []
+            return b""
         if self._pieces:
             self._pieces.append(piece)
             piece = b"".join(self._pieces)
-        lines = piece.split(b"\n")
-        rest = lines.pop()
-        self._pieces = [rest] if rest else []
-        return lines
+        end = piece.rfind(b"\n") + 1
+        self._pieces = [piece[end:]] if end < len(piece) else []
+        return piece[:end]
 
     def flush(self) -> list[bytes]:
         """The last line, if it has no end."""
@@ -97,13 +93,47 @@ class SSEDecoder:
         self._data: list[bytes] = []
         self._body: list[bytes] | None = None
         self._blank = True
+        self._names: dict[bytes, str] = {}
 
-    def feed(self, piece: bytes) -> list[SSEEvent]:
+    def feed(self, piece: bytes) -> list[Event]:
         """The events that `piece` completes, in order."""
         lines = self._lines.feed(piece)
-        return self._decode(lines) if lines else []
+        if not lines:
+            return []
+        start, end = self._event_start(lines), lines.rfind(b"\n\n")
+        end = 0 if end < 0 else end + 2
+        events = self._plain(lines[start:end]) if start < end else None
+        if events is None:
+            return self._decode(lines.split(b"\n")[:-1])
+        before = self._decode(lines[:start].split(b"\n")[:-1]) if start else []
+        if end < len(lines):
+            self._decode(lines[end:].split(b"\n")[:-1])
+        return before + events
 
-    def flush(self) -> list[SSEEvent]:
+    def _event_start(self, lines: bytes) -> int:
+        """Where in the lines the first event begins that has no line before them; their end if there is none."""
+        if self._body is not None or self._blank:
+            return len(lines)
+        if not self._data and self._event is None:
+            return 0
+        if lines.startswith(b"\n"):
+            return 1
+        end = lines.find(b"\n\n")
+        return len(lines) if end < 0 else end + 2
+
+    def _plain(self, lines: bytes) -> list[Event] | None:
+        """The events of lines that are in the usual form, all of them alike and each of them whole; None of any others."""
+        if lines.startswith(b"event: "):
+            found = _NAMED.findall(lines)
+            if lines.count(b"\n") != 3 * len(found):
+                return None
+            names = self._names
+            names.update({name: name.decode("utf-8", "replace") for name, _ in found if name not in names})
+            return [(names[name], data) for name, data in found]
+        found = _UNNAMED.findall(lines)
+        return [(None, data) for data in found] if lines.count(b"\n") == 2 * len(found) else None
+
+    def flush(self) -> list[Event]:
         """What is left at the end of the stream: an event without its blank line, or a body that was no stream."""
         events = self._decode(self._lines.flush())
         if self._body is not None:
@@ -113,13 +143,13 @@ class SSEDecoder:
             events.append(self._dispatch())
         return events
 
-    def _decode(self, lines: list[bytes]) -> list[SSEEvent]:
+    def _decode(self, lines: list[bytes]) -> list[Event]:
         if self._blank:
             lines = self._begin(lines)
         if self._body is not None:
             self._body += lines
             return []
-        events: list[SSEEvent] = []
+        events: list[Event] = []
         data = self._data
         for line in lines:
             if line.startswith(b"data: ") and not data and len(line) > 6:
@@ -129,7 +159,7 @@ class SSEDecoder:
             elif line:
                 self._field(line, events)
             elif data:
-                events.append(SSEEvent(self._event, data[0] if len(data) == 1 else b"\n".join(data)))
+                events.append((self._event, data[0] if len(data) == 1 else b"\n".join(data)))
                 data.clear()
                 self._event = None
             else:
@@ -146,7 +176,7 @@ class SSEDecoder:
                 return lines[number:]
         return []
 
-    def _field(self, line: bytes, events: list[SSEEvent]) -> None:
+    def _field(self, line: bytes, events: list[Event]) -> None:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
@@ -157,20 +187,20 @@ class SSEDecoder:
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
 
-    def _dispatch(self) -> SSEEvent:
-        event = SSEEvent(self._event, b"\n".join(self._data))
+    def _dispatch(self) -> Event:
+        event = (self._event, b"\n".join(self._data))
         self._data.clear()
         self._event = None
         return event
 
 
-def _body_events(lines: list[bytes]) -> list[SSEEvent]:
+def _body_events(lines: list[bytes]) -> list[Event]:
     """A body that is no event stream: one document, or one on each line."""
     body = b"\n".join(lines).strip()
     written = [line for line in lines if line.strip()]
     if not _is_json(body) and all(map(_is_json, written)):
-        return [SSEEvent(None, line.strip()) for line in written]
-    return [SSEEvent(None, body)]
+        return [(None, line.strip()) for line in written]
+    return [(None, body)]
 
 
 def _is_document(data: bytes) -> bool:
@@ -193,28 +223,32 @@ class NDJSONDecoder:
         self._lines = _Lines()
         self._body: list[bytes] = []
 
-    def feed(self, piece: bytes) -> list[SSEEvent]:
+    def feed(self, piece: bytes) -> list[Event]:
         """The documents that `piece` completes, in order; `event` is always None."""
-        return self._decode(self._lines.feed(piece))
+        lines = self._lines.feed(piece)
+        return self._decode(lines.split(b"\n")) if lines else []
 
-    def flush(self) -> list[SSEEvent]:
+    def flush(self) -> list[Event]:
         """What is left at the end of the stream."""
         events = self._decode(self._lines.flush())
         if self._body:
-            events.append(SSEEvent(None, b"\n".join(self._body)))
+            events.append((None, b"\n".join(self._body)))
             self._body = []
         return events
 
-    def _decode(self, lines: Iterable[bytes]) -> list[SSEEvent]:
-        events: list[SSEEvent] = []
+    def _decode(self, lines: Iterable[bytes]) -> list[Event]:
+        events: list[Event] = []
         for line in lines:
+            if line.startswith(b"{") and line.endswith(b"}") and not self._body:
+                events.append((None, line))
+                continue
             document = line.strip()
             if not document:
                 continue
             if self._body or (document[:1] in (b"{", b"[") and document[-1:] not in (b"}", b"]")):
                 self._body.append(document)
             else:
-                events.append(SSEEvent(None, document))
+                events.append((None, document))
         return events
 
 
@@ -227,16 +261,17 @@ def parse_json(data: bytes | str) -> Any:
     Raises:
         StreamError: It is no JSON; the text says where it breaks and how it begins.
     """
-    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
     try:
-        return from_json(raw)
+        return from_json(data)
     except ValueError:
         pass
     # jiter refuses what json takes: raw control characters in strings, halves of surrogate pairs, bytes that are no UTF-8
     try:
-        return _mended(json.loads(raw.decode("utf-8", "replace"), strict=False), None)
+        return _mended(json.loads(data.decode("utf-8", "replace"), strict=False), None)
     except (ValueError, RecursionError) as error:
-        shown = raw[:_SHOWN].decode("utf-8", "replace")
+        shown = data[:_SHOWN].decode("utf-8", "replace")
         raise StreamError(f"the reply holds something that is not JSON ({error}): {shown!r}") from error
 
 

@@ -179,6 +179,9 @@ class MessagesDecoder:
         delta, index = event.get("delta") or {}, event.get("index")
         kind = delta.get("type")
         block = self._open.get(index)
+        if kind == "text_delta" and block is not None and block.written and not self._in_blocks:
+            text = delta.get("text")
+            return new_chunk(text, {}, self._id) if text else None
         if block is None:
             if self.ended or kind not in _KIND_OF_DELTA:
                 return None

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_autotools.errors import StreamError
-from langchain_autotools.streaming.wire import NDJSONDecoder, SSEDecoder, SSEEvent, parse_json
+from langchain_autotools.streaming.wire import Event, NDJSONDecoder, SSEDecoder, parse_json
 
 Events = list[tuple[str | None, bytes]]
 
 
-def decode(body: bytes | Sequence[bytes], decoder: SSEDecoder | NDJSONDecoder | None = None) -> list[SSEEvent]:
+def decode(body: bytes | Sequence[bytes], decoder: SSEDecoder | NDJSONDecoder | None = None) -> list[Event]:
     """All events of a body, or of its pieces."""
     decoder = decoder or SSEDecoder()
     events = [event for piece in ([body] if isinstance(body, bytes) else body) for event in decoder.feed(piece)]
@@ -80,26 +80,30 @@ LINES = st.sampled_from(
         b"x",
         b"\xef\xbb\xbf",
         b"[DONE]",
+        b'data: {"b":2}\n\n',
+        b'event: e\ndata: {"c":3}\n\n',
+        b'event: \ndata: {"c":3}\n\n',
     ]
 )
 
 
 @given(st.lists(LINES, max_size=30).map(b"".join), st.data())
 def test_any_pieces_give_the_same_events(body: bytes, data: st.DataObject) -> None:
-    """However the bytes of a stream are cut, its events are the same, of either kind."""
+    """However the bytes of a stream are cut, into single ones too, its events are the same, of either kind."""
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=8)))
     pieces = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True)]
-    assert decode(pieces) == decode(body)
-    assert decode(pieces, NDJSONDecoder()) == decode(body, NDJSONDecoder())
+    single = [body[at : at + 1] for at in range(len(body))]
+    assert decode(pieces) == decode(single) == decode(body)
+    assert decode(pieces, NDJSONDecoder()) == decode(single, NDJSONDecoder()) == decode(body, NDJSONDecoder())
 
 
 def test_an_event_comes_with_its_last_byte() -> None:
     """An event is given out as soon as its blank line is there, not with the next one."""
     decoder = SSEDecoder()
     assert decoder.feed(b"data: x\n") == []
-    assert decoder.feed(b"\n") == [SSEEvent(None, b"x")]
-    assert decoder.feed(b"data: y\r\n\r") == [SSEEvent(None, b"y")]
-    assert decoder.feed(b"\ndata: z\n\n") == [SSEEvent(None, b"z")]
+    assert decoder.feed(b"\n") == [(None, b"x")]
+    assert decoder.feed(b"data: y\r\n\r") == [(None, b"y")]
+    assert decoder.feed(b"\ndata: z\n\n") == [(None, b"z")]
     assert decoder.flush() == []
 
 
