@@ -48,7 +48,9 @@ _UNCARRIED = "artifact not carried"
 
 _M = TypeVar("_M", bound=BaseMessage)
 _B = TypeVar("_B", bound=BaseModel)
-_set = object.__setattr__  # pydantic's own would take each of these for a field
+_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+_new = object.__new__
+_set_values, _set_known, _set_extra, _set_private = (BaseModel.__dict__[name].__set__ for name in _SLOTS)  # pydantic's own way checks
 
 
 @dataclass(frozen=True)
@@ -151,47 +153,51 @@ def _record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecor
 def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]:
     """A function that makes copies of a message (or other pydantic model) with values given for some fields, none of them validated.
 
-    What `model_copy` does, at less than half of its cost: there are three of these for every chunk of a stream.
+    What `model_copy` does, at a third of its cost: one of these is made for every chunk of a stream.
 
     Args:
         model: What is copied.
         names: The fields that each copy is given. Containers in other fields would be shared by all copies.
     """
-    cls, values, extra = model.__class__, model.__dict__, model.__pydantic_extra__
-    known = {*model.__pydantic_fields_set__, *names}
+    cls, values_of = model.__class__, model.__dict__.copy
+    known, extra = {*model.__pydantic_fields_set__, *names}.copy, model.__pydantic_extra__
 
     def copy(fields: Mapping[str, Any]) -> _B:
-        new = cls.__new__(cls)
-        _set(new, "__dict__", {**values, **fields})
-        _set(new, "__pydantic_fields_set__", known.copy())
-        _set(new, "__pydantic_extra__", extra)
-        _set(new, "__pydantic_private__", None)
-        return new
+        values = values_of()
+        values.update(fields)
+        return _unvalidated(cls, values, known(), None if extra is None else extra.copy())
 
     return copy
 
 
-_copy_of_empty = copier(
-    AIMessageChunk(content=""),
-    ("content", "additional_kwargs", "response_metadata", "id", "tool_calls", "invalid_tool_calls", "tool_call_chunks"),
-)
+def _unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: dict[str, Any] | None) -> _B:
+    made: _B = _new(cls)
+    _set_values(made, values)
+    _set_known(made, known)
+    _set_extra(made, extra)
+    _set_private(made, None)
+    return made
+
+
+_empty = AIMessageChunk(content="")
+_empty_values = _empty.__dict__.copy
+_known_of_chunk = {
+    *("content", "additional_kwargs", "response_metadata", "id", "tool_calls", "invalid_tool_calls", "tool_call_chunks"),
+    *_empty.__pydantic_fields_set__,
+}.copy
 
 
 def new_chunk(
     content: str | list[Any], extra: dict[str, Any], message_id: str | None, metadata: dict[str, Any] | None = None
 ) -> AIMessageChunk:
     """A chunk without calls, not validated. Its containers are its own: who gets it may change it."""
-    return _copy_of_empty(
-        {
-            "content": content,
-            "additional_kwargs": extra,
-            "response_metadata": {} if metadata is None else metadata,
-            "id": message_id,
-            "tool_calls": [],
-            "invalid_tool_calls": [],
-            "tool_call_chunks": [],
-        }
-    )
+    values = _empty_values()
+    values["content"] = content
+    values["additional_kwargs"] = extra
+    values["response_metadata"] = {} if metadata is None else metadata
+    values["id"] = message_id
+    values["tool_calls"], values["invalid_tool_calls"], values["tool_call_chunks"] = [], [], []
+    return _unvalidated(AIMessageChunk, values, _known_of_chunk(), {})
 
 
 # ---------------------------------------------------------------------------------------------- the carrier
