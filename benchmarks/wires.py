@@ -188,18 +188,34 @@ def _raw(wire: Wire, port: int, task: str) -> Run:
 
 
 def _autotools(wire: Wire, port: int, task: str) -> Run:
+    """`stream`: like the SDKs' readers, the texts as they come and the calls with their parsed arguments."""
     chat = wire.model(port)
     model = chat.bind_tools(SCHEMAS) if task == "arguments" else chat
-    return lambda name: [chunk for chunk in model.stream("hello", model=name) if chunk.text or chunk.tool_calls]
+
+    def run(name: str) -> Any:
+        texts, calls = [], []
+        for chunk in model.stream("hello", model=name):
+            texts.append(chunk.content)
+            if chunk.tool_calls:
+                calls += chunk.tool_calls
+        return calls or "".join(texts)
+
+    return run
 
 
 def _autotools_async(wire: Wire, port: int, task: str) -> Run:
+    """`astream`, likewise."""
     chat = wire.model(port)
     model = chat.bind_tools(SCHEMAS) if task == "arguments" else chat
     loop = asyncio.new_event_loop()
 
     async def consume(name: str) -> Any:
-        return [chunk async for chunk in model.astream("hello", model=name) if chunk.text or chunk.tool_calls]
+        texts, calls = [], []
+        async for chunk in model.astream("hello", model=name):
+            texts.append(chunk.content)
+            if chunk.tool_calls:
+                calls += chunk.tool_calls
+        return calls or "".join(texts)
 
     return lambda name: loop.run_until_complete(consume(name))
 

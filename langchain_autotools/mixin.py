@@ -18,7 +18,7 @@ from .errors import ConfigurationError
 from .limits import OnLimit
 from .loop import CallModel, Decision
 from .messages import remember
-from .outward import sum_chunks
+from .outward import ChunkSum
 from .raw_model import RawChatModel
 from .run import Run, failing, stored_message
 from .settings import RUN_KEYWORDS, Toolbox, portable_tools, run_settings, toolbox_of, usable_tools
@@ -325,24 +325,33 @@ class ToolsAndMessagesMixin(RawChatModel):
 
     def _remembering(self, chunks: Iterable[AIMessage]) -> Iterator[AIMessageChunk]:
         """The chunks of a model without tools of its own; the last one also knows the whole message."""
-        parts: list[AIMessageChunk] = []
+        parts = ChunkSum()
         for chunk in chunks:
-            yield self._remembered(chunk, parts)
+            if isinstance(chunk, AIMessageChunk):
+                parts.add(chunk)
+                if chunk.__dict__["chunk_position"] == "last":
+                    remember(chunk, [stored_message(parts.message(), self.output_version)])
+                yield chunk
+            else:
+                yield _remembering_itself(chunk)
 
     async def _aremembering(self, chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessageChunk, None]:
-        parts: list[AIMessageChunk] = []
+        parts = ChunkSum()
         async with aclosing(_generator(chunks)) as source:
             async for chunk in source:
-                yield self._remembered(chunk, parts)
+                if isinstance(chunk, AIMessageChunk):
+                    parts.add(chunk)
+                    if chunk.__dict__["chunk_position"] == "last":
+                        remember(chunk, [stored_message(parts.message(), self.output_version)])
+                    yield chunk
+                else:
+                    yield _remembering_itself(chunk)
 
-    def _remembered(self, chunk: AIMessage, parts: list[AIMessageChunk]) -> AIMessageChunk:
-        if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
-            remember(chunk, [chunk])
-            return cast("AIMessageChunk", chunk)
-        parts.append(chunk)
-        if chunk.chunk_position == "last":
-            remember(chunk, [stored_message(sum_chunks(parts), self.output_version)])
-        return chunk
+
+def _remembering_itself(message: AIMessage) -> AIMessageChunk:
+    """A message in a chunk's place: core hands on what `invoke` returned where streaming is switched off."""
+    remember(message, [message])
+    return cast("AIMessageChunk", message)
 
 
 def _generator(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:

@@ -16,43 +16,79 @@ from langchain_core.messages.utils import message_chunk_to_message
 from .loop import RunOutcome
 from .messages import KEY, ToolCallRecord, carry, generation_id, new_chunk, number_messages, remember, text_of
 
-__all__ = ["RunOutput", "sum_chunks"]
+__all__ = ["ChunkSum", "RunOutput", "sum_chunks"]
 
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"})
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 
-def sum_chunks(chunks: Sequence[Any]) -> AIMessage:
-    """The message that the chunks of a stream make together, in one step: linear where `+` one by one is not."""
-    first, *others = _condensed(chunks)
-    return message_chunk_to_message(add_ai_message_chunks(first, *others))  # type: ignore[return-value]
+class ChunkSum:
+    """The sum of a stream's chunks, taken as they come: linear where `+` one by one is not.
 
+    Of chunks that are text and nothing else only the text is kept: core would look at every field of each, and a caller may
+    change those that he was given.
+    """
 
-def _condensed(chunks: Sequence[Any]) -> list[Any]:
-    """The chunks, with neighbours that are text and nothing else as one: core looks at every field of every chunk."""
-    condensed: list[Any] = []
-    texts: list[str] = []
-    for chunk in chunks:
+    def __init__(self, chunks: Iterable[Any] = ()) -> None:
+        self._chunks: list[AIMessageChunk] = []
+        self._texts: list[str] = []
+        self._id: str | None = None
+        self._index: int | None = None
+        for chunk in chunks:
+            self.add(chunk)
+
+    def __bool__(self) -> bool:
+        return bool(self._chunks or self._texts)
+
+    def add(self, chunk: AIMessageChunk) -> None:
+        """Take the stream's next chunk."""
         fields = chunk.__dict__
+        content: Any = fields["content"]
         said = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
-        if said or fields["chunk_position"] or fields["content"].__class__ is not str:
-            texts = _joined(condensed, texts)
-            condensed.append(chunk)
-        elif texts and condensed[-1].__dict__["id"] == fields["id"]:
-            texts.append(fields["content"])
-        else:
-            _joined(condensed, texts)
-            condensed.append(chunk)
-            texts = [fields["content"]]
-    _joined(condensed, texts)
-    return condensed
+        plain = content.__class__ is str
+        if said or fields["chunk_position"] or fields["name"] or not (plain or is_text_block(content)):
+            self._join()
+            self._chunks.append(chunk)
+            return
+        index = None if plain else content[0]["index"]
+        if index != self._index or fields["id"] != self._id:
+            self._join()
+            self._id, self._index = fields["id"], index
+        self._texts.append(content if plain else content[0]["text"])
+
+    def _join(self) -> None:
+        """Make one chunk of the texts since the last other chunk."""
+        if self._texts:
+            text = "".join(self._texts)
+            content: Any = text if self._index is None else [{"type": "text", "text": text, "index": self._index}]
+            self._chunks.append(new_chunk(content, {}, self._id))
+            self._texts = []
+
+    @property
+    def chunks(self) -> list[AIMessageChunk]:
+        """The chunks, neighbours that are text and nothing else as one."""
+        self._join()
+        return self._chunks
+
+    def message(self) -> AIMessage:
+        """The message that the chunks make together."""
+        first, *others = self.chunks
+        return message_chunk_to_message(add_ai_message_chunks(first, *others))  # type: ignore[return-value]
 
 
-def _joined(condensed: list[Any], texts: list[str]) -> list[str]:
-    """Put the texts of the last chunks into the one that stands for them; returns the list for the next ones."""
-    if len(texts) > 1:
-        condensed[-1] = condensed[-1].model_copy(update={"content": "".join(texts)})
-    return []
+def sum_chunks(chunks: Iterable[Any]) -> AIMessage:
+    """The message that the chunks of a stream make together."""
+    return ChunkSum(chunks).message()
+
+
+def is_text_block(content: Any) -> bool:
+    """Whether content is one numbered block of text and nothing else."""
+    if len(content) != 1:
+        return False
+    block = content[0]
+    return (
+        block.__class__ is dict and len(block) == 3 and block.get("type") == "text" and "text" in block and type(block.get("index")) is int
+    )
 
 
 class RunOutput:
@@ -85,12 +121,16 @@ class RunOutput:
 
     def chunk(self, chunk: AIMessageChunk) -> list[AIMessageChunk]:
         """The outward form of a turn's chunk: its text and reasoning, without ids, calls and metadata."""
-        content, extra = chunk.content, chunk.additional_kwargs
-        if type(content) is str and not extra and not chunk.chunk_position:
-            if not content:
-                return []
-            return self._separated(new_chunk(content, {}, None), content)
-        return self._general(content, extra, chunk.response_metadata)
+        fields = chunk.__dict__
+        content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
+        if not (extra or fields["chunk_position"]):
+            if content.__class__ is str:
+                return self._separated(new_chunk(content, {}, None), content) if content else []
+            if not (metadata or self._separator_due or self._blocks) and is_text_block(content) and content[0]["text"]:
+                self._listed = True
+                self._last_character = content[0]["text"][-1]
+                return [new_chunk([self._numbered(content[0])], {}, None)]
+        return self._general(content, extra, metadata)
 
     def whole(self, message: AIMessage) -> list[AIMessageChunk]:
         """The outward form of a turn that came as one message."""

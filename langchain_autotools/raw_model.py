@@ -3,21 +3,22 @@
 The synchronous and asynchronous methods differ only by their `await`s; what a turn does with its raw chunks is in `turn`.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from .errors import ConfigurationError
+from .past_core import PAST_CORE, is_watched, opened, opening
 from .settings import RUN_KEYWORDS
-from .turn import Turn, as_chunk, own_name
+from .turn import Turn, generation, own_name
 
 __all__ = ["RawChatModel"]
 
@@ -69,6 +70,49 @@ class RawChatModel(BaseChatModel):
         """A tool choice in the wire's form; by default as it is."""
         return choice
 
+    # ------------------------------------------------------------------------------------------ streams, for users
+
+    def stream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> Iterator[AIMessageChunk]:
+        """The reply piece by piece: core's `stream`, without its work for callback handlers where there are none."""
+        past_core = self._past_core(config, kwargs, async_api=False)
+        source = super().stream(input, config, stop=stop, **past_core, **kwargs)
+        with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
+            for chunk in chunks:
+                parts = opened(chunk)
+                if parts is None:
+                    yield chunk
+                    continue
+                with closing(parts):
+                    for part in parts:
+                        if part.__dict__["id"] is None:
+                            part.__dict__["id"] = chunk.id
+                        yield part
+
+    async def astream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Like `stream`, asynchronously."""
+        past_core = self._past_core(config, kwargs, async_api=True)
+        source = super().astream(input, config, stop=stop, **past_core, **kwargs)
+        async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", source)) as chunks:
+            async for chunk in chunks:
+                parts = opened(chunk)
+                if parts is None:
+                    yield chunk
+                    continue
+                async with aclosing(parts):
+                    async for part in parts:
+                        if part.__dict__["id"] is None:
+                            part.__dict__["id"] = chunk.id
+                        yield part
+
+    def _past_core(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> dict[str, Any]:
+        """The keyword for a stream that nobody watches. (Of v1 blocks core does more than to tell of them.)"""
+        watched = self.output_version == "v1" or is_watched(self, config)
+        return {} if watched or not self._should_stream(async_api=async_api, **{**kwargs, "stream": True}) else {PAST_CORE: True}
+
     # ------------------------------------------------------------------------------------------ one turn, for core
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
@@ -83,13 +127,22 @@ class RawChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        turn = self._turn(messages, kwargs)
+        past_core = kwargs.pop(PAST_CORE, False)
+        parts = self._parts(self._turn(messages, kwargs), stop, kwargs)
+        if past_core:
+            yield opening(parts)
+            return
+        for part in parts:
+            chunk = generation(part)
+            if run_manager:
+                run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+            yield chunk
+
+    def _parts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> Generator[AIMessageChunk, None, None]:
         for raw in self.raw_stream(turn.messages, stop, **kwargs):
-            chunk = turn.feed(as_chunk(raw))
-            if chunk is not None:
-                if run_manager:
-                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
-                yield chunk
+            part = turn.feed(raw)
+            if part is not None:
+                yield part
         yield turn.finish()
 
     async def _astream(
@@ -99,14 +152,24 @@ class RawChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        turn = self._turn(messages, kwargs)
+        past_core = kwargs.pop(PAST_CORE, False)
+        parts = self._aparts(self._turn(messages, kwargs), stop, kwargs)
+        if past_core:
+            yield opening(parts)
+            return
+        async with aclosing(parts):
+            async for part in parts:
+                chunk = generation(part)
+                if run_manager:
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
+
+    async def _aparts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> AsyncGenerator[AIMessageChunk, None]:
         async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
             async for raw in stream:
-                chunk = turn.feed(as_chunk(raw))
-                if chunk is not None:
-                    if run_manager:
-                        await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
-                    yield chunk
+                part = turn.feed(raw)
+                if part is not None:
+                    yield part
         yield turn.finish()
 
     def _generate(

@@ -19,7 +19,7 @@ from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExe
 from .history import repair
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, is_paused, tool_loop, turn_calls
 from .messages import remember
-from .outward import RunOutput, sum_chunks
+from .outward import ChunkSum, RunOutput, sum_chunks
 from .streaming.accumulator import canonical_message
 
 __all__ = ["Run", "RunSettings", "failing", "is_forced", "stored_message"]
@@ -80,7 +80,7 @@ class Run:
             listed=settings.lists_content,
         )
         self._loop = tool_loop(history, settings.plan, time.monotonic)
-        self._inner: list[AIMessage] = []
+        self._parts = ChunkSum()
         self._whole: AIMessage | None = None
         self._sent: Any = None
         self._tools: RunTools | None = None
@@ -118,27 +118,25 @@ class Run:
     def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
         """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
         if isinstance(part, AIMessageChunk):
-            self._inner.append(part)
-        else:
-            self._whole = part
-        return () if self.settings.last_text_only else self._outward(part)
+            self._parts.add(part)
+            return () if self.settings.last_text_only else self._output.chunk(part)
+        self._whole = part
+        return () if self.settings.last_text_only else self._of_whole(part)
 
-    def _outward(self, part: AIMessage) -> Iterable[AIMessageChunk]:
-        if isinstance(part, AIMessageChunk):
-            return self._output.chunk(part)
-        return self._output.whole(with_output_version(part, self.settings.output_version))
+    def _of_whole(self, message: AIMessage) -> list[AIMessageChunk]:
+        return self._output.whole(with_output_version(message, self.settings.output_version))
 
     def turn_done(self) -> list[AIMessageChunk]:
         """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
-        parts, whole = self._inner, self._whole
-        self._inner, self._whole = [], None
-        if whole is None:
-            whole = sum_chunks(parts)
-        else:
-            parts = [whole]
+        parts, came_whole = self._parts, self._whole
+        self._parts, self._whole = ChunkSum(), None
+        whole = parts.message() if came_whole is None else came_whole
         calls, blocked = turn_calls(canonical_message(whole))
-        held = not self.settings.last_text_only or calls or is_paused(whole)
-        withheld = [] if held else [chunk for part in parts for chunk in self._outward(part)]
+        withheld: list[AIMessageChunk] = []
+        if self.settings.last_text_only and not calls and not is_paused(whole):
+            withheld = (
+                [out for part in parts.chunks for out in self._output.chunk(part)] if came_whole is None else self._of_whole(came_whole)
+            )
         message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._sent = (message, calls, blocked)

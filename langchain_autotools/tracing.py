@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
-from .outward import sum_chunks
+from .outward import ChunkSum
 
 __all__ = ["RunTrace", "astart_trace", "start_trace"]
 
@@ -33,11 +33,11 @@ class RunTrace(Generic[_Manager]):
     def __init__(self, manager: _Manager, config: RunnableConfig) -> None:
         self.manager: _Manager = manager
         self.child = patch_config(config, callbacks=manager.get_child())
-        self._chunks: list[AIMessageChunk] | None = [] if manager.handlers else None
+        self._seen: ChunkSum | None = ChunkSum() if manager.handlers else None
 
     def seen(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
         """The same chunks, each noted."""
-        return chunks if self._chunks is None else self._noted(chunks)
+        return chunks if self._seen is None else self._noted(chunks)
 
     def _noted(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
         for chunk in chunks:
@@ -46,12 +46,12 @@ class RunTrace(Generic[_Manager]):
 
     def see(self, chunk: AIMessageChunk) -> None:
         """Note a chunk for the run's output; nothing is kept where nobody listens."""
-        if self._chunks is not None:
-            self._chunks.append(chunk)
+        if self._seen is not None:
+            self._seen.add(chunk)
 
     def output(self) -> dict[str, AIMessage | None]:
         """What the run returned, for its end."""
-        return {"output": sum_chunks(self._chunks) if self._chunks else None}
+        return {"output": self._seen.message() if self._seen else None}
 
 
 def _arguments(model: BaseChatModel, config: RunnableConfig) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ This is the part of `ToolsAndMessagesMixin` that its synchronous and asynchronou
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -18,7 +18,7 @@ from .messages import call_ids, calls_of, copier
 from .outward import sum_chunks
 from .streaming.accumulator import TurnAccumulator, canonical_message
 
-__all__ = ["Turn", "own_name", "tool_name"]
+__all__ = ["Turn", "as_chunk", "generation", "own_name", "tool_name"]
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
 _of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
@@ -41,41 +41,36 @@ class Turn:
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         used = _UsedIds(self.messages)
         self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=self._new_id)
+        self._take = self._accumulator.feed
         self._writer = BlockWriter() if blocks else None
 
-    def feed(self, chunk: AIMessageChunk) -> ChatGenerationChunk | None:
+    def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk; returns what may leave at once."""
-        message = self._accumulator.feed(chunk)
-        return None if message is None else self._generation(message)
+        left = self._take(chunk if chunk.__class__ is AIMessageChunk else as_chunk(chunk))
+        return left if left is None or self._writer is None else self._writer.chunk(left)
 
-    def finish(self) -> ChatGenerationChunk:
+    def finish(self) -> AIMessageChunk:
         """The turn's last chunk, with its calls and the verdict on them."""
-        return self._generation(self._accumulator.finish())
+        last = self._accumulator.finish()
+        return last if self._writer is None else self._writer.chunk(last)
 
-    def _generation(self, message: AIMessageChunk) -> ChatGenerationChunk:
-        if self._writer is not None:
-            return ChatGenerationChunk(message=self._writer.chunk(message))
-        text = _text_alone(message.content)
-        if text is not None and not message.response_metadata:
-            return _of_text({"message": message, "text": text})
-        return ChatGenerationChunk(message=message)
-
-    def result(self, chunks: Sequence[AIMessage]) -> ChatResult:
+    def result(self, chunks: Iterable[AIMessage]) -> ChatResult:
         """The turn as one generation, from all its raw chunks."""
-        left = [out.message for out in self._pass(chunks)]
-        message = canonical_message(sum_chunks(left))
+        left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
+        message = canonical_message(sum_chunks([*left, self.finish()]))
         return ChatResult(generations=[ChatGeneration(message=message)])
-
-    def _pass(self, chunks: Sequence[AIMessage]) -> Iterator[ChatGenerationChunk]:
-        for chunk in chunks:
-            out = self.feed(as_chunk(chunk))
-            if out is not None:
-                yield out
-        yield self.finish()
 
     def _new_id(self, position: int) -> str:
         """An id for the turn's call at `position`, derived from the history so that a replay gives the same."""
         return f"call_{uuid.uuid5(_NAMESPACE, f'{_digest(self.messages)}:{position}').hex[:24]}"
+
+
+def generation(message: AIMessageChunk) -> ChatGenerationChunk:
+    """A turn's chunk as core takes it."""
+    text = _text_alone(message.content)
+    if text is not None and not message.response_metadata:
+        return _of_text({"message": message, "text": text})
+    return ChatGenerationChunk(message=message)
 
 
 def as_chunk(message: AIMessage) -> AIMessageChunk:

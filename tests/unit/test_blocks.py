@@ -7,14 +7,14 @@ from operator import add
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage, message_chunk_to_message
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage, message_chunk_to_message
 
 from langchain_autotools.content import BlockWriter, with_output_version
 from langchain_autotools.loop import RunOutcome
 from langchain_autotools.messages import KEY, ToolCallRecord
 from langchain_autotools.outward import RunOutput
 from langchain_autotools.streaming.accumulator import TurnAccumulator, canonical_message
-from langchain_autotools.turn import Turn
+from langchain_autotools.turn import generation
 
 FORM = {KEY: {"call_blocks": {"type": "tool_use", "first": 3}}}
 VENDOR = {"model_provider": "anthropic"}
@@ -83,8 +83,8 @@ def test_blocks_leave_with_what_they_are_read_by() -> None:
 )
 def test_a_generations_text_is_the_messages(content: Any, text: str) -> None:
     """Whatever form content has, callbacks see its text."""
-    generation = Turn([HumanMessage("x")], {}, blocks=False).feed(AIMessageChunk(content=content))
-    assert generation is not None and (generation.text, generation.message.text) == (text, text)
+    made = generation(AIMessageChunk(content=content))
+    assert (made.text, made.message.text) == (text, text)
 
 
 # ---------------------------------------------------------------------------------------------- output versions

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk, message_chunk_to_message
 
-from langchain_autotools.messages import copier
+from langchain_autotools.messages import copier, new_chunk
 from langchain_autotools.outward import sum_chunks
 
 PARTS: list[dict[str, Any]] = [
@@ -18,6 +18,11 @@ PARTS: list[dict[str, Any]] = [
     {"content": "d", "additional_kwargs": {"reasoning_content": "r"}},
     {"content": "e", "response_metadata": {"model_provider": "p"}},
     {"content": [{"type": "text", "text": "f", "index": 0}]},
+    {"content": [{"type": "text", "text": "g", "index": 1}], "id": "1"},
+    {"content": [{"type": "text", "text": "h", "index": 0, "citations": [{"url": "u"}]}]},
+    {"content": [{"type": "text", "text": "i", "index": "lc_1"}]},
+    {"content": [{"type": "text", "text": "j"}]},
+    {"content": [], "id": "1"},
     {
         "content": "",
         "tool_call_chunks": [{"name": "t", "args": "{}", "id": "x", "index": 0, "type": "tool_call_chunk"}],
@@ -42,5 +47,18 @@ def test_copies_are_derived() -> None:
     copy = copier(template, ("content", "id"))
     first, second = copy({"content": "x", "id": "1"}), copy({"content": "x", "id": "1"})
     assert first == second == template.model_copy(update={"content": "x", "id": "1"})
-    first.name = "changed"
+    first.name = first.foreign = "changed"
     assert (second.name, "name" in second.model_fields_set, second.model_fields_set) == (None, False, {"content", "id"})
+    assert not second.model_extra
+
+
+def test_new_chunks_are_their_callers() -> None:
+    """A chunk made fast is core's, and whatever a caller does to it shows on no other."""
+    first, second = new_chunk("x", {}, "1"), new_chunk("x", {}, "1")
+    assert first == second == AIMessageChunk(content="x", id="1")
+    first.name = first.foreign = "changed"
+    for container in (first.additional_kwargs, first.response_metadata):
+        container["changed"] = True
+    for calls in (first.tool_calls, first.invalid_tool_calls, first.tool_call_chunks):
+        calls.append(Any)
+    assert second == AIMessageChunk(content="x", id="1") and not second.model_extra

@@ -55,8 +55,8 @@ def read(*events: dict[str, Any], blocks: bool = True) -> AIMessage:
     turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, blocks=False)
     decoder = MAPPER.stream_decoder(blocks=blocks)
     raw = [chunk for chunk in map(decoder.feed, events) if chunk is not None]
-    left = [out.message for out in map(turn.feed, [*raw, decoder.finish()]) if out is not None]
-    return canonical_message(sum_chunks([*left, turn.finish().message]))
+    left = [out for out in map(turn.feed, [*raw, decoder.finish()]) if out is not None]
+    return canonical_message(sum_chunks([*left, turn.finish()]))
 
 
 def runnable(message: AIMessage) -> list[Any]:
