@@ -27,6 +27,7 @@ __all__ = [
     "carried",
     "carry",
     "copier",
+    "detached",
     "final_message",
     "new_chunk",
     "new_messages",
@@ -198,6 +199,18 @@ def new_chunk(
     values["id"] = message_id
     values["tool_calls"], values["invalid_tool_calls"], values["tool_call_chunks"] = [], [], []
     return _unvalidated(AIMessageChunk, values, _known_of_chunk(), {})
+
+
+def detached(chunk: AIMessageChunk) -> AIMessageChunk:
+    """The chunk as it is now, whatever is done to this one: a copy that shares neither containers nor blocks with it."""
+    values = {name: _own_container(value) for name, value in chunk.__dict__.items()}
+    return _unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
+
+
+def _own_container(value: Any) -> Any:
+    if value.__class__ is list:
+        return [part.copy() if part.__class__ is dict else part for part in value]
+    return value.copy() if value.__class__ is dict else value
 
 
 # ---------------------------------------------------------------------------------------------- the carrier

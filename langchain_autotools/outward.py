@@ -14,7 +14,7 @@ from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.messages.utils import message_chunk_to_message
 
 from .loop import RunOutcome
-from .messages import KEY, ToolCallRecord, carry, generation_id, new_chunk, number_messages, remember, text_of
+from .messages import KEY, ToolCallRecord, carry, detached, generation_id, new_chunk, number_messages, remember, text_of
 
 __all__ = ["ChunkSum", "RunOutput", "sum_chunks"]
 
@@ -48,7 +48,7 @@ class ChunkSum:
         plain = content.__class__ is str
         if said or fields["chunk_position"] or fields["name"] or not (plain or is_text_block(content)):
             self._join()
-            self._chunks.append(chunk)
+            self._chunks.append(detached(chunk))
             return
         index = None if plain else content[0]["index"]
         if index != self._index or fields["id"] != self._id:

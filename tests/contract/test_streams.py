@@ -93,6 +93,17 @@ async def test_a_caller_may_change_the_chunks_it_is_given(start: Start) -> None:
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
+async def test_a_caller_may_change_thoughts_it_is_given(start: Start) -> None:
+    """The message that a model without tools has streamed is what the model wrote, whatever became of the chunks."""
+    streamed: list[tuple[Any, Any, Any]] = []
+    for change in (spoil, lambda chunk: None):
+        for chunk in start([Turn("All warm.", reasoning="That is all there is.")]).model.stream(QUESTION):
+            change(chunk)
+            streamed += [(message.content, message.additional_kwargs, message.response_metadata.keys()) for message in new_messages(chunk)]
+    spoilt, left = streamed
+    assert spoilt == left
+
+
 def spoil(chunk: AIMessageChunk) -> None:
     """Change every container of a chunk."""
     for values in (chunk.additional_kwargs, chunk.response_metadata):
