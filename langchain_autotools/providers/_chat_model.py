@@ -22,7 +22,7 @@ from ..turn import as_chunk
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
-from ._reader import EventDecoder, ReplyReader, read_body
+from ._reader import MISREAD, EventDecoder, ReplyReader, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
 from ._tokens import estimate, messages_tokens
 from ._version import DISTRIBUTION, installed_version
@@ -263,7 +263,11 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             return self._decoded(exchange, response, await response.aread())
 
     def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
-        chunk = exchange.decode_body(read_body(body, response.headers))
+        value = read_body(body, response.headers)
+        try:
+            chunk = exchange.decode_body(value)
+        except MISREAD as error:
+            raise misshapen("the reply", body, error) from error
         if self.include_response_headers:
             chunk.response_metadata["headers"] = dict(response.headers)
         return chunk

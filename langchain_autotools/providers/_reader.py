@@ -1,5 +1,6 @@
 """Turns the bytes of one streamed reply into raw chunks. It does no I/O: the same reader serves threads and event loops."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -11,10 +12,13 @@ from ..errors import StreamError
 from ..streaming.wire import Event, parse_json
 from ._mapper import StreamDecoder
 
-__all__ = ["EventDecoder", "ReplyReader", "read_body"]
+__all__ = ["MISREAD", "EventDecoder", "ReplyReader", "misshapen", "read_body"]
 
 _DONE = b"[DONE]"
 _SHOWN = 200
+
+MISREAD = (TypeError, AttributeError, LookupError, ValueError)
+"""What a decoder raises where a field is of another type than it reads."""
 
 
 class EventDecoder(Protocol):
@@ -85,7 +89,10 @@ class ReplyReader:
             yield from self._chunks(rest)
         if not self._begun:
             raise StreamError(f"the reply is no stream of events: {_described(self._head, self._headers)}")
-        last = self._decoder.finish()
+        try:
+            last = self._decoder.finish()
+        except MISREAD as error:
+            raise misshapen("the reply", b"", error) from error
         if self._keep_headers:
             last.response_metadata["headers"] = dict(self._headers)
         yield last
@@ -103,12 +110,15 @@ class ReplyReader:
                 event = parse_json(data)
             if event.__class__ is not dict:
                 if isinstance(event, list):  # a body that is all events at once
-                    yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
+                    yield from self._chunks([(name, json.dumps(item).encode()) for item in event])
                     continue
                 event = _object(event, data)
             if name == "error" and "error" not in event:
                 event = {"error": event}
-            chunk = feed(event)
+            try:
+                chunk = feed(event)
+            except MISREAD as error:
+                raise misshapen("an event of the reply", data, error) from error
             if chunk is not None:
                 yield chunk
             elif self._decoder.ended:  # the wire's end marker is one of its events
@@ -120,6 +130,12 @@ def _object(event: Any, data: bytes) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise StreamError(f"an event of the reply is no JSON object: {data[:_SHOWN].decode('utf-8', 'replace')!r}")
     return event
+
+
+def misshapen(what: str, data: bytes, error: Exception) -> StreamError:
+    """The error for JSON that no decoder can read: a field is there, and is something else than the vendor documents."""
+    shown = f": {data[:_SHOWN].decode('utf-8', 'replace')!r}" if data else ""
+    return StreamError(f"{what} is not of its vendor's form ({type(error).__name__}: {error}){shown}")
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,11 +11,11 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import new_messages
+from langchain_autotools import StreamError, new_messages
 from tests.contract.talk import WAYS, Run, Start, Talk, run_in, summed
 from tests.contract.wires import Wire
 from tests.support.http_server import Exchange, Gate
-from tests.support.script import Call, Cut, Failure, Reply, Turn
+from tests.support.script import Call, Cut, Failure, Raw, Reply, Turn
 
 QUESTION = [HumanMessage("How warm is it in Paris?")]
 
@@ -357,3 +358,25 @@ async def test_other_refusals_are_errors(start: Start) -> None:
     talk = start([Failure(400, "Unknown parameter: 'stream_options'.", "invalid_request_error"), Turn("Never.")], tools=[get_temperature])
     with pytest.raises(Exception, match="stream_options"):
         await run_in("stream", talk.model, QUESTION)
+
+
+MISSHAPEN = [
+    {"choices": 7},
+    {"choices": [{"index": 0, "delta": {"content": 7}, "message": {"content": 7}}]},
+    {"candidates": [{"content": {"parts": [{"text": 7}]}}]},
+    {"candidates": [7], "usageMetadata": 7},
+    {"type": "message", "content": [7], "usage": []},
+    {"type": "message_start", "message": 7},
+    {"type": "response.output_item.added", "output_index": [1], "item": {"type": "message"}},
+    {"type": "response.completed", "object": "response", "output": 7, "response": 7},
+    {"message": {"tool_calls": 7}, "done": True},
+    {},
+]
+
+
+@pytest.mark.parametrize("document", MISSHAPEN, ids=str)
+async def test_a_reply_of_another_form_is_a_stream_error(start: Start, run: Run, document: dict[str, Any]) -> None:
+    """JSON that is no reply of this wire, or has something else where the wire has a text or a list, never ends in a bare TypeError."""
+    talk = start([Raw([json.dumps(document).encode()], "application/json")])
+    with pytest.raises(StreamError):
+        await run(talk.model, QUESTION)

@@ -81,7 +81,7 @@ class MessagesDecoder:
         self._origin = origin
         self._in_blocks = blocks
         self._tell_usage = usage
-        self._events = 0
+        self._known = False
         self._id: str | None = None
         self._model: str | None = None
         self._stop_reason: str | None = None
@@ -105,15 +105,16 @@ class MessagesDecoder:
         """
         kind = event.get("type")
         if kind == "content_block_delta":
+            self._known = True
             return self._delta(event)
-        self._events += kind is not None
         if kind == "error" or event.get("error"):
             _raise(event.get("error") or event)
+        read = self._READERS.get(str(kind))
+        self._known = self._known or read is not None or kind == "message"
         if kind == "message":  # a whole body where a stream was asked for
             chunk = None if self.ended else self._read_message(event)
             self.ended = True
             return chunk
-        read = self._READERS.get(str(kind))
         return None if self.ended or read is None else read(self, event)
 
     def done(self) -> None:
@@ -181,7 +182,8 @@ class MessagesDecoder:
         block = self._open.get(index)
         if kind == "text_delta" and block is not None and block.written and not self._in_blocks:
             text = delta.get("text")
-            return new_chunk(text, {}, self._id) if text else None
+            if text.__class__ is str:
+                return new_chunk(text, {}, self._id) if text else None
         if block is None:
             if self.ended or kind not in _KIND_OF_DELTA:
                 return None
@@ -225,6 +227,8 @@ class MessagesDecoder:
         return self._content(block, said)
 
     def _text(self, block: _Block, text: str, citations: list[Any]) -> AIMessageChunk | None:
+        if text.__class__ is not str:
+            raise TypeError("a block's text is no string")
         if citations:
             self._in_blocks = self._opaque = True
         elif not text:
@@ -238,7 +242,7 @@ class MessagesDecoder:
         return new_chunk([{**said, "citations": citations} if citations else said], {}, self._id)
 
     def _thinking(self, block: _Block, text: str) -> AIMessageChunk | None:
-        return self._content(block, {"thinking": text}) if text else None
+        return self._content(block, {"thinking": str(text)}) if text else None
 
     def _content(self, block: _Block, said: Mapping[str, Any]) -> AIMessageChunk:
         self._opaque = True
@@ -267,7 +271,7 @@ class MessagesDecoder:
         Raises:
             StreamError: The stream held no event of this wire.
         """
-        if not self._events:
+        if not self._known:
             raise StreamError("the reply held no events of the Messages API")
         whole = self.ended or self._said_stop
         rest = [self._stop(block) for block in self._open.values() if block.arguments or whole if block.kind in _STREAMED]

@@ -94,8 +94,8 @@ class GenerateContentDecoder:
             self._usage.update(usage)
             if "thoughtsTokenCount" in usage and not self._in_blocks:  # who thinks may sign any part
                 self._in_blocks, self._kind = True, None
-        self._id = self._id or event.get("responseId") or None
-        self._model = event.get("modelVersion") or self._model
+        self._id = self._id or str(event.get("responseId") or "") or None
+        self._model = str(event.get("modelVersion") or "") or self._model
         self._known = self._known or candidates is not None or usage is not None or "promptFeedback" in event
         if not candidates:
             self._note(event)
@@ -128,6 +128,8 @@ class GenerateContentDecoder:
 
     def _part(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
         if "text" in part:
+            if not isinstance(part["text"], str | None):
+                raise TypeError("a part's text is no string")
             return self._thought(part) if part.get("thought") else self._text(part)
         if "functionCall" in part:
             return self._call(part)

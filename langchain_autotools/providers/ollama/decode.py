@@ -93,7 +93,7 @@ class OllamaDecoder:
         failed = _error_of(event)
         if failed is not None:
             return self._failure(failed)
-        self._known = self._known or "message" in event or "done" in event
+        self._known = self._known or isinstance(message, Mapping) or "done" in event
         self._model = self._model or str(event.get("model") or "") or None
         if event.get("done"):
             self.ended = True

@@ -75,7 +75,7 @@ class ChatCompletionsDecoder:
         self._reasoning = dialect.reasoning
         self._first_only = choices > 1
         self._fast = False
-        self._events = 0
+        self._known = False
         self._done = False
         self._id: str | None = None
         self._model: str | None = None
@@ -108,9 +108,9 @@ class ChatCompletionsDecoder:
     # ------------------------------------------------------------------------------------------ events
 
     def _read(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        self._events += 1
         _raise_error_of(event)
         choices = event.get("choices")
+        self._known = self._known or choices is not None or isinstance(event.get("usage"), Mapping)
         if not choices or self._model is None or self._id is None or event.get("usage"):
             self._note(event)
         texts: list[str] = []
@@ -258,10 +258,10 @@ class ChatCompletionsDecoder:
         """The last chunk: id, model, finish reason, usage, and what cannot be handed on in pieces.
 
         Raises:
-            StreamError: The stream held no event at all.
+            StreamError: The stream held no event of this wire.
         """
-        if not self._events:
-            raise StreamError("the reply held no events")
+        if not self._known:
+            raise StreamError("the reply held no events of chat completions")
         if self._finish_reason is None and not self._done:
             self._finish_reason = "incomplete"
         chunk = new_chunk("", self._last_extra(), self._id)

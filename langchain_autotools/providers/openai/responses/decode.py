@@ -66,7 +66,7 @@ class ResponsesDecoder:
         self._provider = provider
         self._stored = stored
         self._blocks = blocks
-        self._any = False
+        self._known = False
         self._id: str | None = None
         self._response: Mapping[str, Any] = {}
         self._slots = Slots()
@@ -80,8 +80,8 @@ class ResponsesDecoder:
         Raises:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
         """
-        self._any = True
         kind = event.get("type")
+        self._known = self._known or str(kind).startswith("response.")
         if kind == _TEXT_DELTA and not self._blocks:
             text = event.get("delta")
             if not text or text.__class__ is not str:
@@ -97,6 +97,7 @@ class ResponsesDecoder:
         if handler is not None:
             return self._chunk(handler(self, event))
         if kind is None and isinstance(event.get("output"), list):  # a whole body where a stream was asked for
+            self._known = True
             self._end({"type": "response.completed", "response": event})
         return None
 
@@ -221,6 +222,8 @@ class ResponsesDecoder:
         _raise(error or self._unknown or {"message": "the server says that its reply failed"})
 
     def _end(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        if not isinstance(event.get("response"), Mapping):
+            raise StreamError(f"the event {event['type']} holds no response")
         self._note(event)
         status = self._response.get("status")
         if self._response.get("error") or status == "failed":
@@ -254,12 +257,12 @@ class ResponsesDecoder:
         """The last chunk: calls, id, model, finish reason, usage, and what lets the reply go back as it was.
 
         Raises:
-            StreamError: The stream held no event at all.
+            StreamError: The stream held no event of this wire.
         """
         if self._unknown is not None:
             _raise(self._unknown)
-        if not self._any:
-            raise StreamError("the reply held no events")
+        if not self._known:
+            raise StreamError("the reply held no events of the Responses API")
         items = [slot.as_item() for slot in self._slots.ordered()]
         content, extra = self._content(self._rest)
         chunk = self._made(content, {**extra, **self._extra(items)})
