@@ -22,7 +22,7 @@ from .._http import HttpClients, apost, post
 from .._origin import origin_of
 from .client import refusal
 from .errors import error_table
-from .format_last import formatted, is_settled
+from .format_last import formatted, is_settled, with_usage_of
 from .mapper import OllamaMapper
 from .parameters import OllamaParameters
 from .profiles import profile_of
@@ -115,32 +115,37 @@ class ChatOllama(OllamaParameters):
         if is_settled(chunks):
             yield from chunks
         else:
-            yield from super().raw_stream(messages, stop, **bound)
+            yield from (with_usage_of(chunks, chunk) for chunk in super().raw_stream(messages, stop, **bound))
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `raw_stream`, asynchronously."""
         free, bound = formatted(self, kwargs)
+        first: list[AIMessageChunk] = []
         if bound is not None:
-            chunks = [chunk async for chunk in super().araw_stream(messages, stop, **free)]
-            if is_settled(chunks):
-                for chunk in chunks:
+            first = [chunk async for chunk in super().araw_stream(messages, stop, **free)]
+            if is_settled(first):
+                for chunk in first:
                     yield chunk
                 return
         async with aclosing(cast(Any, super().araw_stream(messages, stop, **(free if bound is None else bound)))) as stream:
             async for chunk in stream:
-                yield chunk
+                yield with_usage_of(first, chunk)
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply; with tools and a format see `format_last`."""
         free, bound = formatted(self, kwargs)
         reply = super().raw_invoke(messages, stop, **free)
-        return reply if bound is None or is_settled([reply]) else super().raw_invoke(messages, stop, **bound)
+        if bound is None or is_settled([reply]):
+            return reply
+        return with_usage_of([reply], super().raw_invoke(messages, stop, **bound))
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
         free, bound = formatted(self, kwargs)
         reply = await super().araw_invoke(messages, stop, **free)
-        return reply if bound is None or is_settled([reply]) else await super().araw_invoke(messages, stop, **bound)
+        if bound is None or is_settled([reply]):
+            return reply
+        return with_usage_of([reply], await super().araw_invoke(messages, stop, **bound))
 
     # ------------------------------------------------------------------------------------------ tools and output
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from functools import reduce
+from operator import add
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel
 
-from langchain_autotools import ChatOllama, ConfigurationError, new_messages
+from langchain_autotools import ChatOllama, ConfigurationError, new_messages, run_usage
 from langchain_autotools.providers.ollama.address import address_of
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Call, Failure, Raw, Reply, Turn
@@ -258,3 +260,19 @@ async def test_a_format_waits_for_the_tools(way: str) -> None:
         assert result == Weather(city="Paris", degrees=21)
         assert [("format" in request, "tools" in request) for request in server.requests] == [(False, True), (False, True), (True, False)]
         assert server.messages[1] == server.messages[2]
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+async def test_a_turn_of_two_requests_counts_the_tokens_of_both(way: str) -> None:
+    """What was asked twice was paid for twice."""
+    script = [Turn("It is 21 degrees.", usage=(11, 7)), Turn('{"degrees": 21}', usage=(12, 8))]
+    with OllamaServer(script) as server:
+        model = ChatOllama(model="m", base_url=server.url, format="json", tools=[get_temperature])
+        if way in ("invoke", "stream"):
+            ask = model.invoke if way == "invoke" else lambda text: reduce(add, model.stream(text))
+            message: Any = await asyncio.to_thread(ask, "x")
+        else:
+            message = await model.ainvoke("x") if way == "ainvoke" else reduce(add, [part async for part in model.astream("x")])
+        assert len(server.requests) == 2
+        usage = run_usage(message)
+        assert usage is not None and (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (23, 15, 38)
