@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.support.http_server import Exchange, HttpReply, Part
+from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_server import OpenAIServer
-from tests.support.openai_wire import cut_reply
+from tests.support.openai_wire import cut_reply, rewritten
 from tests.support.script import Cut, Reply, Turn
 from tests.support.scripted_server import Script
 from tests.support.semantic_openai import SemanticOpenAI
@@ -41,7 +40,12 @@ class VendorServer(OpenAIServer):
         if not isinstance(reply, Turn):
             return super().encode(exchange, body, reply)
         encoded = super().encode(exchange, body, self._owned(exchange, reply))
-        return replace(encoded, parts=[_changed(part, self.vendor.delta) for part in encoded.parts])
+        return replace(encoded, parts=[rewritten(part, self._in_dialect) for part in encoded.parts])
+
+    def _in_dialect(self, said: dict[str, Any]) -> None:
+        for choice in said["choices"]:
+            key = "delta" if "delta" in choice else "message"
+            choice[key] = self.vendor.delta(choice[key])
 
     def _owned(self, exchange: Exchange, turn: Turn) -> Turn:
         """The turn with the vendor's ids, and its calls cut in the vendor's style unless the test asks for another."""
@@ -72,16 +76,3 @@ class SemanticVendor(SemanticOpenAI):
     def read(self, exchange: Exchange) -> dict[str, Any]:
         """The request in OpenAI's words."""
         return self._vendor.translate(exchange.json, {})
-
-
-def _changed(part: Part, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Part:
-    """A piece of a body with its deltas or messages changed."""
-    if not isinstance(part, bytes) or b'"choices"' not in part:
-        return part
-    head, text = (b"data: ", part[6:]) if part.startswith(b"data: ") else (b"", part)
-    body = json.loads(text)
-    for choice in body["choices"]:
-        key = "delta" if "delta" in choice else "message"
-        choice[key] = change(choice[key])
-    tail = b"\n\n" if head else b""
-    return head + json.dumps(body, ensure_ascii=False).encode() + tail
