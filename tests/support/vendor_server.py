@@ -26,7 +26,7 @@ class VendorServer(OpenAIServer):
     def __init__(self, vendor: Vendor, script: Script = ()) -> None:
         super().__init__(script, rules=vendor.rules)
         self.vendor = vendor
-        self.sent: defaultdict[str, dict[tuple[str, ...], str]] = defaultdict(dict)
+        self.sent: defaultdict[str, dict[tuple[int, tuple[str, ...]], str]] = defaultdict(dict)
 
     def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
         """The body in OpenAI's words, if the vendor takes it."""
@@ -52,7 +52,8 @@ class VendorServer(OpenAIServer):
         named = [replace(call, id=self.vendor.call_id(exchange.number, position)) for position, call in enumerate(turn.calls)]
         calls = [made if call.id is None else call for made, call in zip(named, turn.calls, strict=True)]
         if calls and turn.reasoning:
-            self.sent[exchange.json["model"]][tuple(str(call.id) for call in calls)] = turn.reasoning
+            asked = exchange.json
+            self.sent[asked["model"]][len(asked["messages"]), tuple(str(call.id) for call in calls)] = turn.reasoning
         return replace(turn, calls=calls, style=self.vendor.style if turn.style == "standard" else turn.style)
 
     def refuse(self, rejection: Rejection) -> HttpReply:
