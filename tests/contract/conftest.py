@@ -10,19 +10,11 @@ import pytest
 
 from tests.contract.supports import facts
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
-from tests.contract.wires import PRESETS, TOUCHED_BY_A_DIALECT, WIRES, Wire
+from tests.contract.wires import ROWS, Wire
 from tests.support.scripted_server import Script, ScriptedServer
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test over the rows of the table. Over presets the default run has those tests that a dialect can change."""
-    if "wire" in metafunc.fixturenames:
-        touched = metafunc.function.__name__ in TOUCHED_BY_A_DIALECT
-        presets = [pytest.param(row, id=row.name, marks=() if touched else pytest.mark.exhaustive) for row in PRESETS]
-        metafunc.parametrize("wire", [*(pytest.param(row, id=row.name) for row in WIRES), *presets], indirect=True)
-
-
-@pytest.fixture
+@pytest.fixture(params=ROWS, ids=[row.name for row in ROWS])
 def wire(request: pytest.FixtureRequest) -> Wire:
     """Each row of the table."""
     return request.param  # type: ignore[no-any-return]
@@ -34,13 +26,15 @@ def told(request: pytest.FixtureRequest) -> None:
     if "wire" not in request.fixturenames:
         return
     row: Wire = request.getfixturevalue("wire")
-    request.node.user_properties += {"wire": row.name, **facts(request.function, request.module)}.items()
-    if reason := row.cannot.get(request.function.__name__):
-        pytest.skip(reason)
+    about = {"wire": row.name, "class": row.chat_model.__name__, **facts(request.function, request.module)}
+    request.node.user_properties += about.items()
+    for (test, value), reason in row.cannot.items():
+        if test == request.function.__name__ and value in request.node.callspec.params.values():
+            pytest.skip(reason)
 
 
 @pytest.fixture
-def start(wire: Wire, request: pytest.FixtureRequest) -> Iterator[Start]:
+def start(wire: Wire) -> Iterator[Start]:
     """A function from a script and constructor arguments to a conversation. Afterwards: no request was refused."""
     with ExitStack() as stack:
         servers: list[ScriptedServer] = []
@@ -48,9 +42,7 @@ def start(wire: Wire, request: pytest.FixtureRequest) -> Iterator[Start]:
         def begin(script: Script, **model: Any) -> Talk:
             server = stack.enter_context(wire.serve(script))
             servers.append(server)
-            talk = Talk(wire, server, wire.model(server, **model))
-            request.node.user_properties.append(("class", type(talk.model).__name__))
-            return talk
+            return Talk(wire, server, wire.model(server, **model))
 
         yield begin
         assert [rejection.message for server in servers for rejection in server.rejections] == []

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import tool
 
 from langchain_autotools import new_messages
-from tests.contract.wires import WIRES, Wire
+from tests.contract.wires import Wire
 from tests.support.script import Call, Events, Reply, Turn
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -150,6 +150,3 @@ def _walk(value: Any, key: str = "") -> Iterator[str]:
         yield base64.b64encode(value).decode()
     elif isinstance(value, str) and key in _OPAQUE and len(value) > 7:
         yield value
-
-
-ROWS = {wire.name: wire for wire in WIRES}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,9 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "supports.md"
 OPTION = "--supports"
 _HEAD = """# What each class supports
 
-Every line is a behaviour that the contract tests (`tests/contract`) hold each class to, over real HTTP, against a strict server of its
-wire, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their results
-(`python -m pytest tests/contract --supports write`); CI compares."""
-
-_PRESETS = "Presets, in what their data can change; else they are as their wire"
+Every line is a behaviour that the contract tests (`tests/contract`) hold each class to, over real HTTP, against a server that refuses
+what the vendor refuses, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their
+results (`python -m pytest tests/contract --supports write`); CI compares."""
 
 
 def facts(function: object, module: object) -> dict[str, str]:
@@ -61,18 +60,17 @@ class Supports:
         if "class" in said:
             self._classes[said["wire"]] = said["class"]
 
-    def page(self, wires: list[str]) -> str:
-        """The page that these results make: a table for each heading, and one of the rows beside those of all tests."""
+    def page(self, groups: Mapping[str, Sequence[str]]) -> str:
+        """The page that these results make: for each group of rows a table under each heading."""
         self._reasons.clear()
-        tables: dict[str, list[str]] = defaultdict(list)
-        for heading, behaviour in self._in_order():
-            tables[heading] += self._line(behaviour, wires)
-        others = sorted({wire for wire, _ in self._outcomes} - set(wires))
-        for _, behaviour in self._in_order() if others else ():
-            tables[_PRESETS] += self._line(behaviour, others)
         lines = [_HEAD]
-        for heading, table in tables.items():
-            lines += [f"\n## {heading}\n", *self._top(others if heading == _PRESETS else wires), *table]
+        for title, wires in groups.items():
+            tables: dict[str, list[str]] = defaultdict(list)
+            for heading, behaviour in self._in_order():
+                tables[heading] += self._line(behaviour, wires)
+            lines.append(f"\n## {title}")
+            for heading, table in tables.items():
+                lines += [f"\n### {heading}\n", *self._top(wires), *table]
         notes = [f"{number}. {reason}" for reason, number in self._reasons.items()]
         return "\n".join([*lines, *(["\n## Why not\n", *notes] if notes else [])]) + "\n"
 
@@ -80,11 +78,11 @@ class Supports:
         """Heading and behaviour of each test, as they stand in the files."""
         return [told for _, told in sorted(self._order.items())]
 
-    def _top(self, wires: list[str]) -> list[str]:
+    def _top(self, wires: Sequence[str]) -> list[str]:
         names = [f"`{self._classes.get(wire, wire)}`<br>{wire}" for wire in wires]
         return ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(wires)]
 
-    def _line(self, behaviour: str, wires: list[str]) -> list[str]:
+    def _line(self, behaviour: str, wires: Sequence[str]) -> list[str]:
         """The line of a behaviour; none where it is tested over none of these rows."""
         if not any((wire, behaviour) in self._outcomes for wire in wires):
             return []
@@ -101,14 +99,15 @@ class Supports:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the page, or fail the session where the committed one is stale."""
-        from tests.contract.wires import WIRES
+        from tests.contract.wires import PRESETS, WIRES
 
         if not self._outcomes:
             return
         if any("failed" in outcomes for outcomes in self._outcomes.values()):
             self._stale = "contract tests failed: docs/supports.md was neither written nor compared"
             return
-        made = self.page([wire.name for wire in WIRES])
+        groups = {"Classes with a wire or a place of their own": WIRES, "Presets of ChatOpenAI": PRESETS}
+        made = self.page({title: [wire.name for wire in rows] for title, rows in groups.items()})
         if self._mode == "write":
             PAGE.write_text(made, encoding="utf-8")
         elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != made:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict, messages_to_dict
 
-from tests.contract.stories import PIXEL, QUESTION, ROWS, THOUGHT, TOOLS, history, opaque, script
+from tests.contract.stories import PIXEL, QUESTION, THOUGHT, TOOLS, history, opaque, script
 from tests.contract.talk import WAYS, Start, Talk, run_in
+from tests.contract.wires import ROWS
 from tests.support.script import Call, Turn
 
+BY_NAME = {row.name: row for row in ROWS}
 GO_ON = HumanMessage("Go on.")
 
 
@@ -20,12 +22,12 @@ def sent(talk: Talk, request: int = -1) -> str:
     return json.dumps(talk.server.exchanges[request].json, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("origin", ROWS)
+@pytest.mark.parametrize("origin", BY_NAME)
 async def test_a_history_from_every_row_is_accepted(start: Start, origin: str) -> None:
     """A run of one row goes on at every other, and at another server of the same: whole, as parts, as v1 blocks stored and read again,
     with more calls on top. What only its own server may see is not sent."""
-    message, new = history(ROWS[origin])
-    _, standard = history(ROWS[origin], "v1")
+    message, new = history(BY_NAME[origin])
+    _, standard = history(BY_NAME[origin], "v1")
     stored = messages_from_dict(json.loads(json.dumps(messages_to_dict(list(standard)))))
     for number, middle in enumerate(([message], list(new), stored)):
         talk = start([Turn("Again.", [Call("get_temperature", {"city": "Rome"})], reasoning=THOUGHT[::-1]), Turn("Fine.")], tools=TOOLS)
@@ -48,7 +50,7 @@ async def test_another_model_of_the_same_server_is_not_sent_what_is_sealed(start
 
 async def test_a_conversation_that_wanders_through_every_row(start: Start, wire: Any) -> None:
     """One history is continued at every row in turn, each with calls of its own, and comes back to where it began."""
-    rows = [row for row in ROWS.values() if row.name != wire.name]
+    rows = [row for row in ROWS if row is not wire]
     replies = [Turn("So.", [Call("get_temperature", {"city": "Oslo"})], reasoning=THOUGHT), Turn("Cold.")]
     home = start([*replies, Turn("Home.")], tools=TOOLS)
     talked = [*QUESTION, *(await run_in("invoke", home.model, QUESTION)).new]

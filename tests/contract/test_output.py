@@ -1,6 +1,7 @@
 """What users do with a run besides reading it: structured output, batches, event streams; tools run in each of them."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -32,19 +33,23 @@ def get_temperature(city: str) -> str:
     return f"{city}: 21 °C"
 
 
-def asking(last: Turn) -> list[Reply]:
-    """A turn that talks and calls a tool, and then the last one."""
-    return [Turn("Let me look.", [Call("get_temperature", {"city": "Paris"})]), last]
+LOOKING = Turn("Let me look.", [Call("get_temperature", {"city": "Paris"})])
+ANSWERED: list[Reply] = [LOOKING, Turn("21 °C.")]
 
 
 @pytest.mark.parametrize("method", ["json_schema", "json_mode", "function_calling"])
 @pytest.mark.parametrize("schema", [Weather, Weather.model_json_schema()], ids=["pydantic", "schema"])
-async def test_structured_output_after_a_tool(start: Start, method: str, schema: Any) -> None:
+async def test_structured_output_after_a_tool(start: Start, wire: Wire, method: str, schema: Any) -> None:
     """The output is parsed from the last turn alone, whole and streamed, whatever the first turn said."""
-    last = Turn(calls=[Call("Weather", ANSWER)]) if method == "function_calling" else Turn(ANSWER)
+
+    def reply(exchange: Exchange) -> Turn:
+        if not wire.results(exchange):
+            return LOOKING
+        return Turn(calls=[Call("Weather", ANSWER)]) if "Weather" in json.dumps(exchange.json["tools"]) else Turn(ANSWER)
+
     expected = Weather(city="Paris", degrees=21) if schema is Weather else {"city": "Paris", "degrees": 21}
     for way in ("invoke", "stream", "ainvoke", "astream"):
-        talk = start(asking(last), tools=[get_temperature])
+        talk = start(reply, tools=[get_temperature])
         chain = talk.model.with_structured_output(schema, method=method)
         if way == "invoke":
             assert await asyncio.to_thread(chain.invoke, QUESTION) == expected
@@ -54,16 +59,16 @@ async def test_structured_output_after_a_tool(start: Start, method: str, schema:
             assert (await asyncio.to_thread(lambda chain=chain: list(chain.stream(QUESTION))))[-1] == expected
         else:
             assert [part async for part in chain.astream(QUESTION)][-1] == expected
-        assert talk.texts(1) == ["Paris: 21 °C"]
+        assert (talk.texts(1), len(talk.server.exchanges)) == (["Paris: 21 °C"], 2)
 
 
 async def test_a_chain_gives_the_text_of_the_run(start: Start) -> None:
     """`prompt | model | parser` gives the same text whole and streamed."""
     prompt = ChatPromptTemplate.from_messages([("human", "How warm is it in {city}?")])
     text = "Let me look.\n21 °C."
-    talk = start(asking(Turn("21 °C.")), tools=[get_temperature])
+    talk = start(ANSWERED, tools=[get_temperature])
     assert await (prompt | talk.model | StrOutputParser()).ainvoke({"city": "Paris"}) == text
-    talk = start(asking(Turn("21 °C.")), tools=[get_temperature])
+    talk = start(ANSWERED, tools=[get_temperature])
     assert "".join((prompt | talk.model | StrOutputParser()).stream({"city": "Paris"})) == text
 
 
@@ -89,10 +94,10 @@ async def test_batches_are_runs(start: Start, wire: Wire) -> None:
 @pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
 async def test_event_streams_are_runs(start: Start) -> None:
     """The v3 event streams run the tools too and end in the run's text, with no call left over."""
-    talk = start(asking(Turn("21 °C.")), tools=[get_temperature])
+    talk = start(ANSWERED, tools=[get_temperature])
     stream = talk.model.stream_events(QUESTION, version="v3")
     assert (stream.output.text, stream.output.tool_calls, talk.server.left) == ("Let me look.\n21 °C.", [], 0)
-    talk = start(asking(Turn("21 °C.")), tools=[get_temperature])
+    talk = start(ANSWERED, tools=[get_temperature])
     async_stream = await talk.model.astream_events(QUESTION, version="v3")
     output = await async_stream.output
     assert (output.text, output.tool_calls, talk.server.left) == ("Let me look.\n21 °C.", [], 0)

@@ -54,7 +54,7 @@ async def test_requests_do_not_depend_on_delays_or_listeners(start: Start) -> No
     @tool
     def count(number: int) -> int:
         """Count."""
-        time.sleep(chance.random() / 200)
+        time.sleep(chance.random() / 1000)
         return number
 
     bodies = set()

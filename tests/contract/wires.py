@@ -1,4 +1,4 @@
-"""The table of the contract: one row for each provider class. A new wire adds a row, and every contract test runs over it."""
+"""The table of the contract: a row for each wire of each provider class. Every contract test runs over every row."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
+from langchain_core.language_models import BaseChatModel
+
+from langchain_autotools import AzureChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
 from tests.support.anthropic_server import AnthropicServer
+from tests.support.azure_server import KEY, VERSION, AzureResponsesServer, AzureServer
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
 from tests.support.ollama_server import OllamaServer
@@ -29,20 +32,22 @@ class Wire:
     Attributes:
         name: The row's name in test ids.
         serve: A strict loopback server of the wire that plays a script (tests/support/script.py).
-        model: The provider class, pointed at such a server, with these further arguments.
+        chat_model: The provider class.
+        model: A model of it, pointed at such a server, with these further arguments.
         messages: The bytes of a request that hold its messages, as they were sent.
         results: Id and text of the tool results at the end of a request.
         question: The text of the last user message of a request.
-        cannot: What the vendor cannot do: the name of a contract test, and the vendor's reason.
+        cannot: What the vendor cannot do: the name of a contract test, the value of one of its parameters, and the vendor's reason.
     """
 
     name: str
     serve: Callable[[Script], ScriptedServer]
+    chat_model: type[BaseChatModel]
     model: Callable[..., Any]
     messages: Callable[[Exchange], bytes]
     results: Callable[[Exchange], Results]
     question: Callable[[Exchange], str]
-    cannot: Mapping[str, str] = field(default_factory=dict, hash=False)
+    cannot: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
 
 
 def raw_value(body: bytes, key: str) -> bytes:
@@ -79,10 +84,6 @@ def _openai_text(message: Mapping[str, Any]) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
-def _responses_model(server: OpenAIServer, **more: Any) -> ChatOpenAI:
-    return _openai_model(server, use_responses_api=True, **more)
-
-
 def _responses_results(exchange: Exchange) -> Results:
     found: Results = []
     for item in reversed(exchange.json["input"]):
@@ -99,6 +100,12 @@ def _responses_question(exchange: Exchange) -> str:
 
 def _responses_text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _azure_model(server: OpenAIServer, model: str = "mine", **more: Any) -> AzureChatOpenAI:
+    """On Azure a model is a deployment."""
+    place = {"azure_endpoint": server.address, "azure_deployment": model, "api_version": VERSION, "api_key": KEY}
+    return AzureChatOpenAI(**{**place, "max_retries": 0, "timeout": 60, **more})
 
 
 def _anthropic_model(server: AnthropicServer, **more: Any) -> ChatAnthropic:
@@ -142,42 +149,36 @@ def _google_question(exchange: Exchange) -> str:
     return next(text for text in texts if text)
 
 
+_chat_row = partial(
+    Wire, messages=lambda exchange: raw_value(exchange.body, "messages"), results=_openai_results, question=_openai_question
+)
+_responses_row = partial(
+    Wire, messages=lambda exchange: raw_value(exchange.body, "input"), results=_responses_results, question=_responses_question
+)
+
 WIRES = (
-    Wire(
-        name="openai-chat",
-        serve=OpenAIServer,
-        model=_openai_model,
-        messages=lambda exchange: raw_value(exchange.body, "messages"),
-        results=_openai_results,
-        question=_openai_question,
+    _chat_row(name="openai-chat", serve=OpenAIServer, chat_model=ChatOpenAI, model=_openai_model),
+    _responses_row(
+        name="openai-responses", serve=ResponsesServer, chat_model=ChatOpenAI, model=partial(_openai_model, use_responses_api=True)
     ),
-    Wire(
-        name="openai-responses",
-        serve=ResponsesServer,
-        model=_responses_model,
-        messages=lambda exchange: raw_value(exchange.body, "input"),
-        results=_responses_results,
-        question=_responses_question,
+    _chat_row(name="azure-chat", serve=AzureServer, chat_model=AzureChatOpenAI, model=_azure_model),
+    _responses_row(
+        name="azure-responses", serve=AzureResponsesServer, chat_model=AzureChatOpenAI, model=partial(_azure_model, use_responses_api=True)
     ),
     Wire(
         name="anthropic",
         serve=AnthropicServer,
+        chat_model=ChatAnthropic,
         model=_anthropic_model,
         messages=lambda exchange: raw_value(exchange.body, "messages"),
         results=_anthropic_results,
         question=_anthropic_question,
     ),
-    Wire(
-        name="ollama",
-        serve=OllamaServer,
-        model=_ollama_model,
-        messages=lambda exchange: raw_value(exchange.body, "messages"),
-        results=_openai_results,
-        question=_openai_question,
-    ),
+    _chat_row(name="ollama", serve=OllamaServer, chat_model=ChatOllama, model=_ollama_model),
     Wire(
         name="google",
         serve=GoogleServer,
+        chat_model=ChatGoogleGenerativeAI,
         model=_google_model,
         messages=lambda exchange: raw_value(exchange.body, "contents"),
         results=_google_results,
@@ -190,40 +191,20 @@ def _preset_model(vendor: Vendor, server: VendorServer, **more: Any) -> Any:
     return vendor.chat_model(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, "timeout": 60, **more})
 
 
-_CANNOT = {
-    "groq": {"test_structured_output_after_a_tool": "Groq gives JSON output only where no tools are declared"},
-    "deepseek": {"test_structured_output_after_a_tool": "DeepSeek has no JSON schemas of replies: a call stands for them"},
-}
+_STRUCTURED = "test_structured_output_after_a_tool"
+_NO_TOOLS = "Groq gives JSON output only where no tools are declared"
+_CANNOT = {"groq": {(_STRUCTURED, method): _NO_TOOLS for method in ("json_schema", "json_mode")}}
 
 PRESETS = tuple(
-    Wire(
+    _chat_row(
         name=vendor.name,
         serve=partial(VendorServer, vendor),
+        chat_model=vendor.chat_model,
         model=partial(_preset_model, vendor),
-        messages=lambda exchange: raw_value(exchange.body, "messages"),
-        results=_openai_results,
-        question=_openai_question,
         cannot=_CANNOT.get(vendor.name, {}),
     )
     for vendor in VENDORS
 )
 """The vendors that speak chat completions in a dialect of their own."""
 
-TOUCHED_BY_A_DIALECT = frozenset(
-    {
-        "test_a_simple_tool",
-        "test_parallel_tools_run_at_once_and_answer_in_order",
-        "test_a_tool_without_arguments",
-        "test_a_tool_that_returns_an_image",
-        "test_a_bound_tool_is_left_to_the_caller",
-        "test_every_way_gives_the_same",
-        "test_the_run_message_and_its_parts_are_the_same_input",
-        "test_each_request_begins_with_the_one_before",
-        "test_a_model_that_thinks_between_its_calls",
-        "test_thoughts_are_the_same_input_however_they_are_stored",
-    }
-)
-"""The tests of the contract that run over presets too. A preset is `ChatOpenAI` with other data: it shares client, stream, mapper
-and loop with the row `openai-chat`, which all tests cover. What its data can change is how calls are cut and read, their ids, what
-goes back with a history and what may follow what; these tests see all of it. The rest (cancellation, a hundred runs at once, text
-that leaves at once ...) cannot differ, and runs under the marker `exhaustive`."""
+ROWS = (*WIRES, *PRESETS)

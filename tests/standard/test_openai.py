@@ -1,13 +1,14 @@
-"""langchain-tests' standard suites for ChatOpenAI over real HTTP, on both of its wires. The servers are as strict as OpenAI."""
+"""langchain-tests' standard suites for ChatOpenAI and AzureChatOpenAI over real HTTP. The servers are as strict as OpenAI and Azure."""
 
 from typing import Any, ClassVar
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-from langchain_autotools import ChatOpenAI
+from langchain_autotools import AzureChatOpenAI, ChatOpenAI
 from tests.standard import suites
 from tests.standard.suites import Subject, usage_details
+from tests.support.azure_server import VERSION, AzureServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer, SemanticResponses
 from tests.support.semantic_openai import SemanticOpenAI
@@ -58,5 +59,19 @@ class ResponsesIntegration(Integration):
         super().test_stop_sequence(model)
 
 
+class AzureUnit(Unit):
+    chat_model = AzureChatOpenAI
+    arguments: ClassVar[dict[str, Any]] = {**OpenAI.arguments, "azure_endpoint": "http://127.0.0.1:9", "api_version": VERSION}
+    environment: ClassVar[dict[str, str]] = {"AZURE_OPENAI_API_KEY": "secret", "OPENAI_ORG_ID": "org"}
+    attributes: ClassVar[dict[str, Any]] = {"openai_api_key": "secret", "openai_organization": "org"}
+
+
+class AzureIntegration(Integration):
+    chat_model = AzureChatOpenAI
+    serve = AzureServer
+    arguments: ClassVar[dict[str, Any]] = {**OpenAI.arguments, "api_version": VERSION}
+
+
 globals().update(suites.classes_to_test(__name__, Unit, Integration))
 globals().update(suites.classes_to_test(__name__, ResponsesUnit, ResponsesIntegration, "Responses"))
+globals().update(suites.classes_to_test(__name__, AzureUnit, AzureIntegration, "Azure"))

@@ -1,14 +1,12 @@
-"""langchain-tests' standard suites for every preset, made from the table of vendors, and for Azure, over real HTTP.
+"""langchain-tests' standard suites for every preset, made from the table of vendors, over real HTTP.
 
 Each vendor's server (vendor_server.py) is as strict as the vendor.
 """
 
 from typing import Any, ClassVar
 
-from langchain_autotools import AzureChatOpenAI
 from tests.standard import suites
 from tests.standard.suites import Listening, Subject, read_clock, usage_details
-from tests.support.http_server import Exchange
 from tests.support.vendor_server import SemanticVendor, VendorServer
 from tests.support.vendors import VENDORS, Vendor
 
@@ -67,38 +65,5 @@ class Integration(Preset, suites.Integration):
         return read_clock in self.own_tools
 
 
-class AzureServer(VendorServer):
-    """Azure's place and key for the same wire."""
-
-    path = "/openai/deployments/mine/chat/completions"
-
-    @property
-    def url(self) -> str:
-        """The deployment's address."""
-        return f"{self.address}/openai/deployments/mine"
-
-    def check(self, exchange: Exchange) -> dict[str, Any]:
-        """The parsed body, if key and version are Azure's."""
-        exchange.headers["authorization"] = f"Bearer {exchange.headers['api-key']}"
-        assert exchange.path.endswith("?api-version=2025-04-01-preview")
-        return super().check(exchange)
-
-
-AZURE = Vendor("azure", AzureChatOpenAI, "AZURE_OPENAI_API_KEY")
-
-
-class AzureIntegration(Integration):
-    arguments: ClassVar[dict[str, Any]] = {**Preset.arguments, "api_version": "2025-04-01-preview"}
-
-    @classmethod
-    def serve(cls, replies: Listening) -> AzureServer:
-        """Azure's server."""
-        return AzureServer(cls.vendor, replies)
-
-
-class AzureUnit(Unit):
-    arguments: ClassVar[dict[str, Any]] = {**AzureIntegration.arguments, "azure_endpoint": "http://127.0.0.1:9"}
-
-
-for one, unit, integration in (*((vendor, Unit, Integration) for vendor in VENDORS), (AZURE, AzureUnit, AzureIntegration)):
-    globals().update(suites.classes_to_test(__name__, unit, integration, one.chat_model.__name__, vendor=one))
+for one in VENDORS:
+    globals().update(suites.classes_to_test(__name__, Unit, Integration, one.chat_model.__name__, vendor=one))

@@ -41,11 +41,21 @@ class OpenAIServer(ScriptedServer):
 
     def check(self, exchange: Exchange) -> dict[str, Any]:
         """The parsed body, or OpenAI's `Rejection`."""
-        _check_http(exchange, self.path)
+        self.check_place(exchange)
+        kind = exchange.headers.get("content-type", "")
+        if kind.partition(";")[0].strip() != "application/json":
+            raise Rejection(f"Unsupported Media Type: '{kind}'. This API method only accepts 'application/json' requests.", status=415)
         if self.rules is None:
             body: dict[str, Any] = exchange.json
             return body
         return self.check_body(exchange, self.rules)
+
+    def check_place(self, exchange: Exchange) -> None:
+        """Refuse another path, and who has no key."""
+        if (exchange.method, exchange.path.partition("?")[0]) != ("POST", self.path):
+            raise Rejection(f"Invalid URL ({exchange.method} {exchange.path})", status=404)
+        if not exchange.headers.get("authorization", "").removeprefix("Bearer ").strip():
+            raise Rejection("You didn't provide an API key.", status=401)
 
     def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
         """The parsed body, if the wire's rules take it."""
@@ -69,14 +79,3 @@ class OpenAIServer(ScriptedServer):
         if isinstance(reply, Turn):
             self._sent_message_keys.update(["reasoning_content"] if reply.reasoning else [])
             self._sent_call_keys.update(key for call in reply.calls for key in call.extra)
-
-
-def _check_http(exchange: Exchange, path: str) -> None:
-    """Refuse what is not a request of this wire at all: another path, no key, no JSON."""
-    if (exchange.method, exchange.path.partition("?")[0]) != ("POST", path):
-        raise Rejection(f"Invalid URL ({exchange.method} {exchange.path})", status=404)
-    if not exchange.headers.get("authorization", "").removeprefix("Bearer ").strip():
-        raise Rejection("You didn't provide an API key.", status=401)
-    kind = exchange.headers.get("content-type", "")
-    if kind.partition(";")[0].strip() != "application/json":
-        raise Rejection(f"Unsupported Media Type: '{kind}'. This API method only accepts 'application/json' requests.", status=415)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,6 +175,16 @@ def whole_reply(number: int, body: Mapping[str, Any], holds: Sequence[Gate | Pau
     text = json.dumps(body, ensure_ascii=False, indent=2).encode()
     headers = {"content-type": "application/json", "x-request-id": f"req_{number}"}
     return HttpReply([*holds, text], headers=headers, framing="chunked" if holds else "length")
+
+
+def rewritten(part: Part, change: Callable[[dict[str, Any]], None]) -> Part:
+    """An event or a whole body with choices, after a change to what it says."""
+    if not isinstance(part, bytes) or b'"choices"' not in part:
+        return part
+    head, tail = (b"data: ", b"\n\n") if part.startswith(b"data: ") else (b"", b"")
+    body = json.loads(part.removeprefix(head))
+    change(body)
+    return head + json.dumps(body, ensure_ascii=False).encode() + tail
 
 
 def cut_reply(reply: HttpReply, after: int, drop: bool) -> HttpReply:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.support.http_server import Exchange, HttpReply, Part
+from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_server import OpenAIServer
-from tests.support.openai_wire import cut_reply
+from tests.support.openai_wire import cut_reply, rewritten
 from tests.support.script import Cut, Reply, Turn
 from tests.support.scripted_server import Script
 from tests.support.semantic_openai import SemanticOpenAI
@@ -27,7 +26,7 @@ class VendorServer(OpenAIServer):
     def __init__(self, vendor: Vendor, script: Script = ()) -> None:
         super().__init__(script, rules=vendor.rules)
         self.vendor = vendor
-        self.sent: defaultdict[str, dict[tuple[str, ...], str]] = defaultdict(dict)
+        self.sent: defaultdict[str, dict[tuple[int, tuple[str, ...]], str]] = defaultdict(dict)
 
     def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
         """The body in OpenAI's words, if the vendor takes it."""
@@ -41,14 +40,20 @@ class VendorServer(OpenAIServer):
         if not isinstance(reply, Turn):
             return super().encode(exchange, body, reply)
         encoded = super().encode(exchange, body, self._owned(exchange, reply))
-        return replace(encoded, parts=[_changed(part, self.vendor.delta) for part in encoded.parts])
+        return replace(encoded, parts=[rewritten(part, self._in_dialect) for part in encoded.parts])
+
+    def _in_dialect(self, said: dict[str, Any]) -> None:
+        for choice in said["choices"]:
+            key = "delta" if "delta" in choice else "message"
+            choice[key] = self.vendor.delta(choice[key])
 
     def _owned(self, exchange: Exchange, turn: Turn) -> Turn:
         """The turn with the vendor's ids, and its calls cut in the vendor's style unless the test asks for another."""
         named = [replace(call, id=self.vendor.call_id(exchange.number, position)) for position, call in enumerate(turn.calls)]
         calls = [made if call.id is None else call for made, call in zip(named, turn.calls, strict=True)]
         if calls and turn.reasoning:
-            self.sent[exchange.json["model"]][tuple(str(call.id) for call in calls)] = turn.reasoning
+            asked = exchange.json
+            self.sent[asked["model"]][len(asked["messages"]), tuple(str(call.id) for call in calls)] = turn.reasoning
         return replace(turn, calls=calls, style=self.vendor.style if turn.style == "standard" else turn.style)
 
     def refuse(self, rejection: Rejection) -> HttpReply:
@@ -72,16 +77,3 @@ class SemanticVendor(SemanticOpenAI):
     def read(self, exchange: Exchange) -> dict[str, Any]:
         """The request in OpenAI's words."""
         return self._vendor.translate(exchange.json, {})
-
-
-def _changed(part: Part, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Part:
-    """A piece of a body with its deltas or messages changed."""
-    if not isinstance(part, bytes) or b'"choices"' not in part:
-        return part
-    head, text = (b"data: ", part[6:]) if part.startswith(b"data: ") else (b"", part)
-    body = json.loads(text)
-    for choice in body["choices"]:
-        key = "delta" if "delta" in choice else "message"
-        choice[key] = change(choice[key])
-    tail = b"\n\n" if head else b""
-    return head + json.dumps(body, ensure_ascii=False).encode() + tail

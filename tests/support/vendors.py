@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,9 @@ from langchain_autotools import ChatCohere, ChatDeepSeek, ChatFireworks, ChatGro
 from tests.support.strict import Rejection, Rules
 
 Body = dict[str, Any]
-Sent = Mapping[tuple[str, ...], str]
-"""The reasoning that a server has sent, by the ids of the calls it sent with it."""
+Sent = Mapping[tuple[int, tuple[str, ...]], str]
+"""The reasoning that a server has sent, by its message's place in the conversation and the ids of the calls it sent with it. (Ids
+alone do not tell: another server may have used the same ones before.)"""
 
 _JSON_FORMATS = {"json_object", "json_schema"}
 _AFTER_ASSISTANT = {"assistant", "user", "tool"}
@@ -70,9 +71,12 @@ def _renamed(body: Body, names: Mapping[str, str]) -> Body:
     return {names.get(name, name): value for name, value in body.items()}
 
 
-def _calls(body: Body) -> list[tuple[Body, list[Body]]]:
-    """The assistant messages with calls, and these."""
-    return [(message, message["tool_calls"]) for message in body["messages"] if message.get("tool_calls")]
+def _own(body: Body, sent: Sent) -> Iterator[tuple[Body, str]]:
+    """The messages that this server has sent with calls and reasoning, and the reasoning."""
+    for place, message in enumerate(body["messages"]):
+        told = sent.get((place, tuple(call["id"] for call in message.get("tool_calls") or ())))
+        if told:
+            yield message, told
 
 
 # ---------------------------------------------------------------------------------------------- Cohere
@@ -172,10 +176,9 @@ def _reasoning(delta: Body) -> Body:
 
 
 def _openrouter(body: Body, sent: Sent) -> Body:
-    for message, calls in _calls(body):
-        told = sent.get(tuple(call["id"] for call in calls))
+    for message, told in _own(body, sent):
         details = message.get("reasoning_details") or []
-        if told and ("".join(one["text"] for one in details) != told or {one.get("signature") for one in details} != {"signed"}):
+        if "".join(one["text"] for one in details) != told or {one.get("signature") for one in details} != {"signed"}:
             raise Rejection("Provider returned error: the reasoning_details of the tool calls must not be changed", "messages")
     extra = ("provider", "plugins", "route", "session_id", "trace", "reasoning")
     return {name: value for name, value in body.items() if name not in extra}
@@ -195,8 +198,8 @@ def _deepseek(body: Body, sent: Sent) -> Body:
     for position, message in enumerate(body["messages"]):
         if message.get("tool_calls") and not isinstance(message.get("reasoning_content"), str):
             raise Rejection(f"Missing `reasoning_content` field in the assistant message at message index {position}.", "messages")
-    for message, calls in _calls(body):
-        if (told := sent.get(tuple(call["id"] for call in calls))) and message["reasoning_content"] != told:
+    for message, told in _own(body, sent):
+        if message["reasoning_content"] != told:
             raise Rejection("The `reasoning_content` in the thinking mode must be passed back to the API.", "messages")
     if (body.get("response_format") or {}).get("type") == "json_schema":
         raise Rejection("This response_format type is unavailable now", "response_format")

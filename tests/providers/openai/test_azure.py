@@ -3,21 +3,17 @@
 import pickle
 from typing import Any
 
+import openai
 import pytest
+from langchain_core.exceptions import ModelAuthenticationError, ModelInvalidRequestError, ModelNotFoundError
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
 from langchain_autotools import AzureChatOpenAI, ConfigurationError, new_messages
-from tests.support.http_server import Exchange, HttpReply, LoopbackServer
-from tests.support.openai_wire import Asked, event, reply_to, stream_reply
-from tests.support.responses_server import ResponsesServer
+from tests.support.azure_server import FILTERS, KEY, VERSION, AzureResponsesServer, AzureServer
 from tests.support.script import Call, Reply, Turn
-from tests.support.strict import Rules
-from tests.support.strict_openai import check_request
 
-VERSION = "2025-04-01-preview"
 QUESTION = [HumanMessage("How warm is it in Paris?")]
-FILTERS = [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": False, "severity": "safe"}}}]
 
 
 @tool
@@ -33,31 +29,6 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-class AzureServer(LoopbackServer):
-    """Azure's chat completions: strict about path, version and key; a stream begins with filter results alone."""
-
-    def __init__(self, replies: list[Reply], deployment: str = "mine") -> None:
-        super().__init__(self.answer)
-        self.replies = replies
-        self.path = f"/openai/deployments/{deployment}/chat/completions?api-version={VERSION}"
-        self.refused: list[str] = []
-
-    def answer(self, exchange: Exchange) -> HttpReply:
-        """The next reply, in Azure's form."""
-        credentials = (exchange.headers.get("api-key"), exchange.headers.get("authorization"))
-        # Early releases of the SDK send a key under both names; Azure reads the first.
-        if exchange.path != self.path or credentials not in (("key", None), ("key", "Bearer key"), (None, "Bearer token")):
-            self.refused.append(f"{exchange.path} {credentials}")
-            return HttpReply([b'{"error":{"code":"404","message":"Resource not found"}}'], 404, {"content-type": "application/json"})
-        body = check_request(exchange.body, Rules())
-        encoded = reply_to(Asked.by(exchange.number, body), self.replies.pop(0))
-        if not body.get("stream"):
-            return encoded
-        first = {"choices": [], "created": 0, "id": "", "model": "", "object": "", "prompt_filter_results": FILTERS}
-        odd = {"choices": [{"index": 0, "content_filter_results": {}, "finish_reason": None}], "id": "x", "model": "gpt-4o"}
-        return stream_reply([event(first), event(odd), *encoded.parts])
-
-
 def turns() -> list[Reply]:
     """A call and an answer."""
     return [Turn(calls=[Call("get_temperature", {"city": "Paris"})]), Turn("21 °C.")]
@@ -66,7 +37,12 @@ def turns() -> list[Reply]:
 def azure(server: Any, **more: Any) -> AzureChatOpenAI:
     """A model on the server."""
     place = {"azure_endpoint": server.address, "azure_deployment": "mine", "api_version": VERSION}
-    return AzureChatOpenAI(**{**place, "api_key": "key", "max_retries": 0, **more})
+    return AzureChatOpenAI(**{**place, "api_key": KEY, "max_retries": 0, **more})
+
+
+def refused(server: Any) -> list[str]:
+    """What the server refused."""
+    return [rejection.message for rejection in server.rejections]
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
@@ -79,8 +55,8 @@ async def test_tools_run_on_a_deployment(way: str) -> None:
         else:
             chunks = [chunk async for chunk in model.astream(QUESTION)] if way == "astream" else list(model.stream(QUESTION))
             new = [message for chunk in chunks for message in new_messages(chunk)]
-            assert new[0].response_metadata["prompt_filter_results"] == FILTERS
-        assert server.refused == []
+        assert refused(server) == []
+    assert [message.response_metadata.get("prompt_filter_results") for message in new] == [FILTERS, None, FILTERS]
     assert [message.text for message in new] == ["", "Paris: 21 °C", "21 °C."]
     assert new[-1].response_metadata["model_name"] == "gpt-4o-2024-11-20"
     assert new[-1].usage_metadata["input_tokens"] == 11
@@ -88,17 +64,16 @@ async def test_tools_run_on_a_deployment(way: str) -> None:
 
 def test_a_deployment_named_like_the_model() -> None:
     """Without a deployment the model's name is taken for it."""
-    with AzureServer([Turn("Hi.")], deployment="gpt-5") as server:
+    with AzureServer([Turn("Hi.")], deployments=["gpt-5"]) as server:
         model = azure(server, azure_deployment=None, model="gpt-5")
-        assert (model.invoke("Hello.").text, server.refused) == ("Hi.", [])
+        assert (model.invoke("Hello.").text, refused(server)) == ("Hi.", [])
 
 
 def test_a_whole_base_url() -> None:
     """A base URL that says the deployment itself."""
     with AzureServer([Turn("Hi.")]) as server:
-        base = f"{server.address}/openai/deployments/mine"
-        model = AzureChatOpenAI(base_url=base, api_version=VERSION, api_key="key", max_retries=0)
-        assert (model.invoke("Hello.").text, server.refused) == ("Hi.", [])
+        model = AzureChatOpenAI(base_url=server.url, api_version=VERSION, api_key=KEY, max_retries=0)
+        assert (model.invoke("Hello.").text, refused(server)) == ("Hi.", [])
 
 
 async def atoken() -> str:
@@ -113,7 +88,7 @@ async def test_tokens_in_place_of_a_key(given: dict[str, Any]) -> None:
     """A token, or a function that returns one, synchronously and asynchronously."""
     with AzureServer([Turn("Hi."), Turn("Hi.")]) as server:
         model = azure(server, api_key=None, **given)
-        assert (model.invoke("Hello.").text, (await model.ainvoke("Hello.")).text, server.refused) == ("Hi.", "Hi.", [])
+        assert (model.invoke("Hello.").text, (await model.ainvoke("Hello.")).text, refused(server)) == ("Hi.", "Hi.", [])
 
 
 async def test_an_asynchronous_token_function() -> None:
@@ -172,22 +147,35 @@ def test_what_langchain_asks() -> None:
     assert model.lc_secrets == {"openai_api_key": "AZURE_OPENAI_API_KEY", "azure_ad_token": "AZURE_OPENAI_AD_TOKEN"}
 
 
-class AzureResponses(ResponsesServer):
-    """The Responses API at Azure's place, with Azure's key."""
-
-    path = "/openai/responses"
-
-    def check(self, exchange: Exchange) -> dict[str, Any]:
-        """The parsed body, if version and key are Azure's."""
-        assert exchange.path == f"/openai/responses?api-version={VERSION}"
-        exchange.headers["authorization"] = f"Bearer {exchange.headers['api-key']}"
-        return super().check(exchange)
-
-
 def test_responses_on_azure() -> None:
     """The Responses API has one path for all; the deployment is the model."""
-    with AzureResponses(turns()) as server:
+    with AzureResponsesServer(turns()) as server:
         model = azure(server, use_responses_api=True, tools=[get_temperature])
         assert model.invoke(QUESTION).text == "21 °C."
         assert [request["model"] for request in server.requests] == ["mine", "mine"]
-        assert server.rejections == []
+        assert refused(server) == []
+
+
+WRONG: list[tuple[type[Any], dict[str, Any], type[Exception], str]] = [
+    (AzureServer, {"api_key": "wrong"}, ModelAuthenticationError, "invalid subscription key"),
+    (AzureServer, {"api_key": None, "azure_ad_token": "wrong"}, ModelAuthenticationError, "invalid subscription key"),
+    (AzureServer, {"azure_deployment": "none"}, ModelNotFoundError, "API deployment for this resource does not exist"),
+    (AzureServer, {"api_version": "latest"}, ModelNotFoundError, "Resource not found"),
+    (AzureResponsesServer, {"api_key": "wrong"}, ModelAuthenticationError, "invalid subscription key"),
+    (AzureResponsesServer, {"azure_deployment": "none"}, ModelNotFoundError, "API deployment for this resource does not exist"),
+    (AzureResponsesServer, {"api_version": "2024-12-01-preview"}, ModelInvalidRequestError, "only for api-version 2025-03-01-preview"),
+]
+
+
+@pytest.mark.parametrize(("serve", "given", "kind", "said"), WRONG)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_azure_refuses_is_a_typed_error(
+    serve: type[Any], given: dict[str, Any], kind: type[Exception], said: str, stream: bool
+) -> None:
+    """A wrong key, token, deployment or version is LangChain's error and the SDK's, in Azure's words, streamed or not."""
+    with serve([Turn("Never.")]) as server:
+        model = azure(server, use_responses_api=serve is AzureResponsesServer, **given)
+        with pytest.raises(kind, match=said) as raised:
+            list(model.stream(QUESTION)) if stream else model.invoke(QUESTION)
+        assert isinstance(raised.value, openai.APIStatusError)
+        assert (server.left, len(server.rejections)) == (1, 1)
