@@ -16,11 +16,23 @@ from langchain_core.exceptions import ModelError
 
 from ..retry import is_transient, retry_after, should_retry
 
-__all__ = ["Family", "hide_secrets", "is_secret_header", "labels_of", "make_error_class", "secret_values"]
+__all__ = ["Family", "ProviderError", "hide_secrets", "is_secret_header", "labels_of", "secret_values"]
 
 _HIDDEN = "***"
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
 _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
+
+
+class ProviderError:
+    """What the errors of all vendors say besides what the SDK's and LangChain's do."""
+
+    retry_after: float | None = None
+    """The seconds that the server asked to wait; None if it did not."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith(f"{__package__}."):  # `error_types` defines the classes, and users import them from `errors`
+            cls.__module__ = cls.__module__.replace("error_types", "errors")
 
 
 @dataclass(frozen=True)
@@ -173,19 +185,6 @@ class Family:
             if isinstance(value, str) and value in self.status_of_label:
                 return self.status_of_label[value]
         return 400 if self._is_overflow(labels_of(body), message) else 500
-
-
-def make_error_class(sdk: Any, name: str, parents: tuple[str, type[ModelError], str], module: str) -> type[Any]:
-    """A class that is the SDK's error and LangChain's.
-
-    Args:
-        sdk: The SDK's module.
-        name: The name of the new class.
-        parents: The name of the SDK's class, LangChain's class, and what the new one means.
-        module: Where users import it from.
-    """
-    parent, meaning, text = parents
-    return type(name, (getattr(sdk, parent), meaning), {"__module__": module, "__doc__": text, "retry_after": None})
 
 
 def _worded(error: Any) -> str:
