@@ -1,10 +1,12 @@
-"""Tools of every form as functions with a JSON schema: what each vendor's declaration is made of.
+"""Tools of every form as functions with a JSON schema: what each vendor's declaration is made of; and what is wrong with one.
 
 LangChain's core converts them; where a schema refers to itself, core writes an empty schema in place of the inner reference, and the
 model is not told what stands there. Such a schema is taken whole, with its definitions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, cast
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -14,9 +16,31 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from ..errors import ConfigurationError
 from ._schemas import at_the_top, is_recursive, mapped
 
-__all__ = ["function_of"]
+__all__ = ["declaring", "function_of", "unknown_choice"]
 
 _OF_THE_TOOL = ("title", "description")
+
+
+@contextmanager
+def declaring(tool: Any) -> Iterator[None]:
+    """Whatever goes wrong in the body is a ConfigurationError that names the tool."""
+    try:
+        yield
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
+
+
+def unknown_choice(choice: str, names: Sequence[str], words: Iterable[str]) -> ConfigurationError:
+    """The error of a tool choice that is neither the name of a declared tool nor one of the words that mean something."""
+    near = get_close_matches(choice, [*names, *words], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
 
 
 def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
