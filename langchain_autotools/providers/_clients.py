@@ -12,15 +12,28 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["Clients", "LoopPool", "http_library", "shared_async_client", "shared_client", "trusted"]
+__all__ = ["Clients", "LoopPool", "Shared", "http_library", "shared_async_client", "shared_client", "trusted"]
 
 _NO_LOOP = object()
 
 
-class Clients:
-    """Keeps what was made once per key, process and event loop. Safe for threads; copies share it, pickles do not hold it."""
+class Shared:
+    """What copies of a model share, and pickles do not hold."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), ())
+
+
+class Clients(Shared):
+    """Keeps what was made once per key, process and event loop. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,15 +66,6 @@ class Clients:
                 if owner() is _NO_LOOP:
                     client.close()
             self._entries.clear()
-
-    def __copy__(self) -> "Clients":
-        return self
-
-    def __deepcopy__(self, memo: Any) -> "Clients":
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Clients, ())
 
 
 _pools = Clients()

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
 from ...streaming.wire import parse_json
-from .._errors import Family, hide_secrets, is_secret_header
+from .._errors import Family
 from .._http import library
 from .._lazy import lazy
 from .._refusal import ModelRefusalError
+from .._secrets import hide_secrets, is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _clients
-from .._errors import Family, is_secret_header, labels_of
+from .._errors import Family, labels_of
 from .._lazy import lazy
 from .._refusal import ModelRefusalError
+from .._secrets import is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
