@@ -54,7 +54,7 @@ def check_structured(schema: Any, method: str, tools: Any, *, schemaless: Collec
         raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
 
 
-def langsmith_params(provider: str, model: str, *, temperature: Any, max_tokens: Any, stop: Any) -> LangSmithParams:
+def langsmith_params(provider: str, model: str, temperature: Any, max_tokens: Any, stop: Any) -> LangSmithParams:
     """What traces tell of a request, of the parameters that it is sent with."""
     said = LangSmithParams(ls_provider=provider, ls_model_name=model, ls_model_type="chat")
     if isinstance(temperature, int | float):

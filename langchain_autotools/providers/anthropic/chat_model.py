@@ -208,11 +208,7 @@ class ChatAnthropic(AnthropicParameters):
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = request_params(self, stop, kwargs, stream=False)
         return langsmith_params(
-            "anthropic",
-            str(params["model"]),
-            temperature=params.get("temperature"),
-            max_tokens=params.get("max_tokens"),
-            stop=params.get("stop_sequences"),
+            "anthropic", str(params["model"]), params.get("temperature"), params.get("max_tokens"), params.get("stop_sequences")
         )
 
     def _resolve_model_profile(self) -> ModelProfile | None:

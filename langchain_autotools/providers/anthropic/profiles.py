@@ -37,13 +37,6 @@ def profile_of(model: str) -> dict[str, Any]:
         return {}
     input_tokens, output_tokens, structured, temperature, system_anywhere, forced, efforts = row
     known = profile(
-        input_tokens,
-        output_tokens,
-        images=True,
-        pdfs=True,
-        reasoning=True,
-        efforts=efforts,
-        structured=structured,
-        temperature=temperature,
+        input_tokens, output_tokens, images=True, pdfs=True, reasoning=True, efforts=efforts, structured=structured, temperature=temperature
     )
     return {**known, "tool_choice": forced, **({"mid_conversation_system_messages": True} if system_anywhere else {})}

@@ -215,9 +215,9 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         return langsmith_params(
             "google_genai",
             plain_name(str(params["model"])),
-            temperature=generation.get("temperature"),
-            max_tokens=generation.get("maxOutputTokens"),
-            stop=generation.get("stopSequences"),
+            generation.get("temperature"),
+            generation.get("maxOutputTokens"),
+            generation.get("stopSequences"),
         )
 
     def _resolve_model_profile(self) -> ModelProfile | None:

@@ -230,13 +230,7 @@ class ChatOllama(OllamaParameters):
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = request_params(self, stop, kwargs, stream=False)
         options = params.get("options") or {}
-        return langsmith_params(
-            "ollama",
-            str(params["model"]),
-            temperature=options.get("temperature"),
-            max_tokens=options.get("num_predict"),
-            stop=options.get("stop"),
-        )
+        return langsmith_params("ollama", str(params["model"]), options.get("temperature"), options.get("num_predict"), options.get("stop"))
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         return cast("ModelProfile", profile_of(self.num_ctx))

@@ -204,9 +204,9 @@ class ChatOpenAI(OpenAIParameters):
         return langsmith_params(
             self._ls_provider,
             str(params["model"]),
-            temperature=params.get("temperature"),
-            max_tokens=params.get("max_completion_tokens") or params.get("max_tokens"),
-            stop=params.get("stop"),
+            params.get("temperature"),
+            params.get("max_completion_tokens") or params.get("max_tokens"),
+            params.get("stop"),
         )
 
     def _resolve_model_profile(self) -> ModelProfile | None:
