@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.http_server import Exchange, HttpReply, Part
 from tests.support.openai_server import OpenAIServer
-from tests.support.openai_wire import cut_reply
+from tests.support.replies import cut_reply
 from tests.support.script import Cut, Reply, Turn
 from tests.support.scripted_server import Script
 from tests.support.semantic_openai import SemanticOpenAI
