@@ -18,7 +18,6 @@ from langchain_core.exceptions import (
     ModelRateLimitError,
     ModelTimeoutError,
 )
-from langchain_core.tools import tool
 
 from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy
 from langchain_autotools.providers._http import library
@@ -26,14 +25,9 @@ from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Gate
 from tests.support.script import Call, Failure, Raw, Turn
+from tests.support.weather import get_temperature
 
 KEY = "AIza-secret-1234"
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 def model(server: GoogleServer, **more: Any) -> ChatGoogleGenerativeAI:

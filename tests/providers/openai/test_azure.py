@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import tool
 
 from langchain_autotools import AzureChatOpenAI, ConfigurationError, new_messages
 from tests.support.http_server import Exchange, HttpReply, LoopbackServer
@@ -14,16 +13,11 @@ from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Reply, Turn
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
+from tests.support.weather import get_temperature
 
 VERSION = "2025-04-01-preview"
 QUESTION = [HumanMessage("How warm is it in Paris?")]
 FILTERS = [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": False, "severity": "safe"}}}]
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 @pytest.fixture(autouse=True)
