@@ -16,7 +16,7 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from ..errors import ConfigurationError
 from ._schemas import at_the_top, is_recursive, mapped
 
-__all__ = ["declaring", "function_of", "unknown_choice"]
+__all__ = ["declaring", "function_of", "json_schema_of", "unknown_choice"]
 
 _OF_THE_TOOL = ("title", "description")
 
@@ -69,6 +69,21 @@ def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     if function.get("strict", strict) is not strict:
         raise ConfigurationError(f"strict={strict} contradicts the tool, which says strict={function['strict']}: say it in one place")
     return {**function, "strict": strict}
+
+
+def json_schema_of(schema: Any) -> dict[str, Any]:
+    """The JSON schema that a schema of any form stands for: of a pydantic class its own, else that of the function's parameters.
+
+    Raises:
+        ConfigurationError: None can be made of it.
+    """
+    if isinstance(schema, type) and is_basemodel_subclass(schema) and hasattr(schema, "model_json_schema"):
+        return at_the_top(schema.model_json_schema())
+    try:
+        function = function_of(schema)
+    except ValueError as error:
+        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
+    return function.get("parameters") or {"type": "object", "properties": {}}
 
 
 def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
