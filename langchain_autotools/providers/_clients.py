@@ -12,15 +12,28 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["Clients", "LoopPool", "http_library", "shared_async_client", "shared_client", "trusted"]
+__all__ = ["Clients", "LoopPool", "Shared", "http_library", "shared_async_client", "shared_client", "trusted"]
 
 _NO_LOOP = object()
 
 
-class Clients:
-    """Keeps what was made once per key, process and event loop. Safe for threads; copies share it, pickles do not hold it."""
+class Shared:
+    """What copies of a model share, and pickles do not hold."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), ())
+
+
+class Clients(Shared):
+    """Keeps what was made once per key, process and event loop. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,15 +67,6 @@ class Clients:
                     client.close()
             self._entries.clear()
 
-    def __copy__(self) -> "Clients":
-        return self
-
-    def __deepcopy__(self, memo: Any) -> "Clients":
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Clients, ())
-
 
 _pools = Clients()
 """Connection pools by proxy, shared by all models: a key or model of its own needs no connection of its own."""
@@ -95,16 +99,23 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
 
 
 class LoopPool:
-    """A connection pool of one event loop. It is closed when the loop ends, and when nobody holds it any more.
+    """A connection pool of one event loop. It is closed when the loop ends, and when its owner is gone.
 
-    A suspended asynchronous generator does that: its loop closes it in `shutdown_asyncgens`, which `asyncio.run` calls at its end.
+    A suspended asynchronous generator does that: its loop closes it in `shutdown_asyncgens`, which `asyncio.run` calls at its end,
+    and as soon as nobody holds it.
+
+    Args:
+        client: The HTTP client.
+        owner: What the pool goes with; None: it is for good.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, owner: object = None) -> None:
         self.client = client
         self._guard = self._closing(self.client)
         with suppress(StopIteration):  # it comes to its `yield` without waiting for anything
             self._guard.__anext__().send(None)
+        if owner is not None:  # held from outside the owner: else the collector would take the sockets along, unclosed
+            weakref.finalize(owner, _let_go, self._guard).atexit = False
 
     @staticmethod
     async def _closing(client: Any) -> AsyncGenerator[None, None]:
@@ -112,3 +123,7 @@ class LoopPool:
             yield
         finally:
             await client.aclose()
+
+
+def _let_go(guard: AsyncGenerator[None, None]) -> None:
+    """With the last reference to it, its loop closes the guard."""

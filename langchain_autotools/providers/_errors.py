@@ -5,22 +5,29 @@ error becomes which class, whether the same request may succeed later, and that 
 """
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from langchain_core.exceptions import ModelError
 
 from ..retry import is_transient, retry_after, should_retry
+from ._secrets import hide_secrets, is_secret_header
 
-__all__ = ["Family", "hide_secrets", "is_secret_header", "labels_of", "make_error_class", "secret_values"]
+__all__ = ["Family", "ProviderError", "labels_of"]
 
-_HIDDEN = "***"
-_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
-_SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
+
+class ProviderError:
+    """What the errors of all vendors say besides what the SDK's and LangChain's do."""
+
+    retry_after: float | None = None
+    """The seconds that the server asked to wait; None if it did not."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith(f"{__package__}."):  # `error_types` defines the classes, and users import them from `errors`
+            cls.__module__ = cls.__module__.replace("error_types", "errors")
 
 
 @dataclass(frozen=True)
@@ -175,19 +182,6 @@ class Family:
         return 400 if self._is_overflow(labels_of(body), message) else 500
 
 
-def make_error_class(sdk: Any, name: str, parents: tuple[str, type[ModelError], str], module: str) -> type[Any]:
-    """A class that is the SDK's error and LangChain's.
-
-    Args:
-        sdk: The SDK's module.
-        name: The name of the new class.
-        parents: The name of the SDK's class, LangChain's class, and what the new one means.
-        module: Where users import it from.
-    """
-    parent, meaning, text = parents
-    return type(name, (getattr(sdk, parent), meaning), {"__module__": module, "__doc__": text, "retry_after": None})
-
-
 def _worded(error: Any) -> str:
     """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that."""
     message = str(error.message)
@@ -208,43 +202,8 @@ def labels_of(body: Any) -> frozenset[str]:
     return frozenset(found) | (labels_of(inner) if isinstance(inner, Mapping) else frozenset())
 
 
-# ---------------------------------------------------------------------------------------------- secrets
-
-
-def is_secret_header(name: str) -> bool:
-    """Whether a header of this name is likely to hold a secret."""
-    return _SECRET_HEADER.search(name) is not None
-
-
-def secret_values(headers: Mapping[str, str] | None, proxy: str | None) -> list[str]:
-    """The secrets among a model's headers and in its proxy's URL."""
-    password = urlsplit(proxy).password if proxy else None
-    return [*(value for name, value in (headers or {}).items() if is_secret_header(name)), *([password] if password else [])]
-
-
 def _sent_secrets(error: Any) -> list[str]:
     """The secrets that the failed request itself carried: a key that a function gave, headers of one call."""
     headers = getattr(getattr(error, "request", None), "headers", None) or {}
     values = [value for name, value in headers.items() if is_secret_header(name)]
     return [*values, *(value.removeprefix("Bearer ") for value in values)]
-
-
-def hide_secrets(error: Any, secrets: list[str]) -> None:
-    """Replace the secrets in an error's texts, in place: it stays the cause of the new one and is shown with it."""
-    long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
-    if not long_enough:
-        return
-    error.args = tuple(_hidden(value, long_enough) for value in error.args)
-    for name in ("message", "body", "details"):
-        if hasattr(error, name):
-            setattr(error, name, _hidden(getattr(error, name), long_enough))
-
-
-def _hidden(value: Any, secrets: list[str]) -> Any:
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, _HIDDEN)
-        return value
-    if isinstance(value, Mapping):
-        return {key: _hidden(item, secrets) for key, item in value.items()}
-    return [_hidden(item, secrets) for item in value] if isinstance(value, list) else value

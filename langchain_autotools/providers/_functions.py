@@ -1,10 +1,12 @@
-"""Tools of every form as functions with a JSON schema: what each vendor's declaration is made of.
+"""Tools of every form as functions with a JSON schema: what each vendor's declaration is made of; and what is wrong with one.
 
 LangChain's core converts them; where a schema refers to itself, core writes an empty schema in place of the inner reference, and the
 model is not told what stands there. Such a schema is taken whole, with its definitions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, cast
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -14,9 +16,31 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from ..errors import ConfigurationError
 from ._schemas import at_the_top, is_recursive, mapped
 
-__all__ = ["function_of"]
+__all__ = ["declaring", "function_of", "json_schema_of", "unknown_choice"]
 
 _OF_THE_TOOL = ("title", "description")
+
+
+@contextmanager
+def declaring(tool: Any) -> Iterator[None]:
+    """Whatever goes wrong in the body is a ConfigurationError that names the tool."""
+    try:
+        yield
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
+
+
+def unknown_choice(choice: str, names: Sequence[str], words: Iterable[str]) -> ConfigurationError:
+    """The error of a tool choice that is neither the name of a declared tool nor one of the words that mean something."""
+    near = get_close_matches(choice, [*names, *words], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
 
 
 def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
@@ -45,6 +69,21 @@ def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     if function.get("strict", strict) is not strict:
         raise ConfigurationError(f"strict={strict} contradicts the tool, which says strict={function['strict']}: say it in one place")
     return {**function, "strict": strict}
+
+
+def json_schema_of(schema: Any) -> dict[str, Any]:
+    """The JSON schema that a schema of any form stands for: of a pydantic class its own, else that of the function's parameters.
+
+    Raises:
+        ConfigurationError: None can be made of it.
+    """
+    if isinstance(schema, type) and is_basemodel_subclass(schema) and hasattr(schema, "model_json_schema"):
+        return at_the_top(schema.model_json_schema())
+    try:
+        function = function_of(schema)
+    except ValueError as error:
+        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
+    return function.get("parameters") or {"type": "object", "properties": {}}
 
 
 def _whole_schema(tool: Any) -> Mapping[str, Any] | None:

@@ -83,10 +83,11 @@ class HttpClients:
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> Any:
         """The client for an event loop, which closes it at its end."""
 
-        def make() -> LoopPool:
-            return LoopPool(self.library.AsyncClient(**self._complete(self.async_arguments)))
-
         keeper = self._keeper(self.async_arguments)
+
+        def make() -> LoopPool:
+            return LoopPool(self.library.AsyncClient(**self._complete(self.async_arguments)), None if keeper is _shared else keeper)
+
         return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
 
     def _keeper(self, arguments: ClientArguments) -> Clients:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from ._profiles import by_name, profile
 from .openai.dialect import OPAQUE_KEYS, Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
-from .openai.profiles import profile, profiles
 from .openai.tools import tool_name
 
 __all__ = ["ChatCohere"]
@@ -63,7 +63,7 @@ class ChatCohere(PresetChatModel):
             "preamble": "begin the messages with a SystemMessage",
             "user_agent": "give default_headers={'User-Agent': ...}",
         },
-        profiles=profiles(
+        profiles=by_name(
             {
                 "command-a-03-2025 command-a": profile(256_000, 8_192),
                 "command-r-plus-08-2024 command-r-08-2024 command-r7b-12-2024": profile(128_000, 4_000),

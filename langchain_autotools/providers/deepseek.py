@@ -7,10 +7,10 @@ is JSON output, but none that is held to a schema.
 
 from typing import ClassVar
 
+from ._profiles import by_name, profile
 from .openai.dialect import Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
-from .openai.profiles import profile, profiles
 
 __all__ = ["ChatDeepSeek"]
 
@@ -33,7 +33,7 @@ class ChatDeepSeek(PresetChatModel):
         renamed={"max_completion_tokens": "max_tokens"},
         refused=dict.fromkeys(("logit_bias", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_mode"),
-        profiles=profiles(
+        profiles=by_name(
             {
                 "deepseek-flash deepseek-v4-flash": profile(1_000_000, 384_000, images=True, reasoning=True),
                 "deepseek-v4-pro": profile(1_000_000, 384_000, reasoning=True),

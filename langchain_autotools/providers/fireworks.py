@@ -6,10 +6,10 @@ stream may come without choices.
 
 from typing import ClassVar
 
+from ._profiles import by_name, profile
 from .openai.dialect import Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
-from .openai.profiles import profile, profiles
 
 __all__ = ["ChatFireworks"]
 
@@ -30,7 +30,7 @@ class ChatFireworks(PresetChatModel):
         arguments={"fireworks_api_key": "openai_api_key", "fireworks_api_base": "openai_api_base"},
         renamed={"max_completion_tokens": "max_tokens"},
         methods=("function_calling", "json_schema", "json_mode"),
-        profiles=profiles(
+        profiles=by_name(
             {
                 f"{_MODELS}gpt-oss-120b": profile(131_072, 32_768, reasoning=True),
                 f"{_MODELS}deepseek-v4p1-flash": profile(1_000_000, 384_000, images=True, reasoning=True),

@@ -14,10 +14,10 @@ from langchain_core.messages import AIMessageChunk
 
 from ..errors import ConfigurationError
 from ..messages import new_chunk
+from ._profiles import by_name, profile
 from .openai.dialect import OPAQUE_KEYS, Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
-from .openai.profiles import profile, profiles
 
 __all__ = ["ChatGroq"]
 
@@ -89,7 +89,7 @@ class ChatGroq(PresetChatModel):
         fields={"reasoning_format": "reasoning_format"},
         refused=dict.fromkeys(("logit_bias", "logprobs", "top_logprobs", "modalities", "audio", "store", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_schema", "json_mode"),
-        profiles=profiles(
+        profiles=by_name(
             {
                 "openai/gpt-oss-120b openai/gpt-oss-20b": profile(131_072, 65_536, reasoning=True),
                 "llama-3.3-70b-versatile": profile(131_072, 32_768, structured=False),

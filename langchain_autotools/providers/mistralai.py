@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import Field
 
 from ..history.merging import merge_runs
+from ._profiles import by_name, profile
 from .openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
-from .openai.profiles import profile, profiles
 
 __all__ = ["ChatMistralAI"]
 
@@ -79,7 +79,7 @@ class ChatMistralAI(PresetChatModel):
         },
         methods=("function_calling", "json_schema", "json_mode"),
         stream_usage=False,  # it tells them without being asked, and refuses the question
-        profiles=profiles(
+        profiles=by_name(
             {
                 "mistral-large-latest mistral-large-2512 mistral-medium-2508": profile(262_144, 262_144, images=True),
                 "mistral-medium-latest mistral-medium-2604": profile(262_144, 262_144, images=True, reasoning=True),

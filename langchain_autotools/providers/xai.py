@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from ._profiles import by_name, profile
 from .openai.dialect import Dialect
 from .openai.parameters import Environment
 from .openai.preset import Preset, PresetChatModel
-from .openai.profiles import profile, profiles
 
 __all__ = ["ChatXAI"]
 
 _UNKNOWN = "xAI's API does not know it"
 _THINKERS = ("grok-3", "grok-4", "grok-code-fast")
-_PROFILES: Mapping[str, Mapping[str, Any]] = profiles(
+_PROFILES: Mapping[str, Mapping[str, Any]] = by_name(
     {
         "grok-4.20-0309-non-reasoning": profile(1_000_000, 30_000, images=True, pdfs=True),
         "grok-4.20-0309-reasoning grok-4.3": profile(1_000_000, 30_000, images=True, pdfs=True, reasoning=True),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tests.support.http_server import Gate, HttpReply, Part, Pause
-from tests.support.openai_wire import cut_reply
+from tests.support.replies import plain_reply
 from tests.support.script import Call, Cut, Events, Failure, Raw, Reply, Turn
 
 _REASONS = {"tool_calls": "tool_use", "stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
@@ -32,12 +33,8 @@ class Asked:
 
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:
     """The HTTP reply that says `reply` in the form that was asked for."""
-    if isinstance(reply, Cut):
-        return cut_reply(reply_to(asked, reply.reply), reply.after, reply.drop)
-    if isinstance(reply, Failure):
-        return failure(reply)
-    if isinstance(reply, Raw):
-        return HttpReply(reply.pieces, reply.status, {"content-type": reply.content_type, **reply.headers}, reply.framing)
+    if isinstance(reply, Raw | Failure | Cut):
+        return plain_reply(reply, failure, partial(reply_to, asked))
     if isinstance(reply, Events):
         return _events(asked, reply)
     if asked.stream:

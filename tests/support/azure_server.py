@@ -19,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_server import OpenAIServer
-from tests.support.openai_wire import cut_reply, event, rewritten
+from tests.support.openai_wire import event, rewritten
+from tests.support.replies import cut_reply
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Cut, Reply, Turn
 from tests.support.scripted_server import Script

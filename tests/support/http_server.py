@@ -129,6 +129,12 @@ class LoopbackServer:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def open_connections(self) -> int:
+        """How many connections neither side has ended."""
+        with self._lock:
+            return len(self._open)
+
+    @property
     def bodies(self) -> list[Any]:
         """Every request's body, parsed, in the order of arrival."""
         return [exchange.json for exchange in list(self.exchanges)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tests.support.http_server import Drop, Gate, HttpReply, Part, Pause
+from tests.support.http_server import Gate, HttpReply, Part, Pause
+from tests.support.replies import plain_reply
 from tests.support.script import Call, Cut, Events, Failure, Raw, Reply, Turn
 from tests.support.wire_styles import STYLES
 
@@ -39,12 +41,8 @@ class Asked:
 
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:
     """The HTTP reply that says `reply` in the form that was asked for."""
-    if isinstance(reply, Cut):
-        return cut_reply(reply_to(asked, reply.reply), reply.after, reply.drop)
-    if isinstance(reply, Failure):
-        return failure(reply)
-    if isinstance(reply, Raw):
-        return HttpReply(reply.pieces, reply.status, {"content-type": reply.content_type, **reply.headers}, reply.framing)
+    if isinstance(reply, Raw | Failure | Cut):
+        return plain_reply(reply, failure, partial(reply_to, asked))
     if isinstance(reply, Events):
         return _events(asked, reply)
     if asked.stream:
@@ -185,19 +183,3 @@ def rewritten(part: Part, change: Callable[[dict[str, Any]], None]) -> Part:
     body = json.loads(part.removeprefix(head))
     change(body)
     return head + json.dumps(body, ensure_ascii=False).encode() + tail
-
-
-def cut_reply(reply: HttpReply, after: int, drop: bool) -> HttpReply:
-    """The reply, broken off after so many bytes of its body."""
-    parts: list[Part] = []
-    left = after
-    for part in reply.parts:
-        if not isinstance(part, bytes):
-            parts.append(part)
-            continue
-        parts.append(part[:left])
-        left -= len(part)
-        if left <= 0:
-            break
-    framing = "chunked" if reply.framing == "length" else reply.framing
-    return HttpReply([*parts, *([Drop()] if drop else [])], reply.status, reply.headers, framing)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tests.support.http_server import HttpReply, Part
-from tests.support.openai_wire import cut_reply, failure, stream_reply, whole_reply
+from tests.support.openai_wire import failure, stream_reply, whole_reply
+from tests.support.replies import plain_reply
 from tests.support.script import Cut, Events, Failure, Raw, Reply, Turn
 
 Item = dict[str, Any]
@@ -43,12 +45,8 @@ class Asked:
 
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:
     """The HTTP reply that says `reply` in the form that was asked for."""
-    if isinstance(reply, Cut):
-        return cut_reply(reply_to(asked, reply.reply), reply.after, reply.drop)
-    if isinstance(reply, Failure):
-        return failure(reply)
-    if isinstance(reply, Raw):
-        return HttpReply(reply.pieces, reply.status, {"content-type": reply.content_type, **reply.headers}, reply.framing)
+    if isinstance(reply, Raw | Failure | Cut):
+        return plain_reply(reply, failure, partial(reply_to, asked))
     if isinstance(reply, Events):
         if asked.request.get("stream") or reply.whole is None:
             return stream_reply([part if not isinstance(part, Mapping) else event(part) for part in reply.events])

@@ -9,7 +9,8 @@ from typing import Any
 
 from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_server import OpenAIServer
-from tests.support.openai_wire import cut_reply, rewritten
+from tests.support.openai_wire import rewritten
+from tests.support.replies import cut_reply
 from tests.support.script import Cut, Reply, Turn
 from tests.support.scripted_server import Script
 from tests.support.semantic_openai import SemanticOpenAI

@@ -14,13 +14,9 @@ from langchain_core.tools import tool
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
 from langchain_autotools.messages import ToolCallRecord
+from tests.support.calls import call
 
 USER: ContextVar[str] = ContextVar("user", default="nobody")
-
-
-def call(name: str, call_id: str = "1", /, **args: Any) -> dict[str, Any]:
-    """One call."""
-    return {"name": name, "args": args, "id": call_id}
 
 
 class Recorder(BaseCallbackHandler):

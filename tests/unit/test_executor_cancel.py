@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import signal
 import threading
@@ -17,17 +16,7 @@ from langchain_core.tools import BaseTool
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
 from langchain_autotools.messages import ToolCallRecord
-
-
-def call(name: str, call_id: str = "1", /, **args: Any) -> dict[str, Any]:
-    """One call."""
-    return {"name": name, "args": args, "id": call_id}
-
-
-def error(result: ToolCallResult) -> str:
-    """The text of an error result."""
-    assert result.message.status == "error"
-    return str(json.loads(str(result.message.content))["error"])
+from tests.support.calls import call, error
 
 
 class Tools:

@@ -2,7 +2,6 @@
 
 import asyncio
 import concurrent.futures
-import json
 import logging
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
 from langchain_autotools.messages import ToolCallRecord
+from tests.support.calls import error
 
 
 def results(executor: ToolExecutor, *turn: Any) -> list[ToolCallResult]:
@@ -28,14 +28,6 @@ def results(executor: ToolExecutor, *turn: Any) -> list[ToolCallResult]:
 def call(name: str, call_id: str = "1", /, **args: Any) -> dict[str, Any]:
     """One call."""
     return {"name": name, "args": args, "id": call_id, "type": "tool_call"}
-
-
-def error(result: ToolCallResult) -> str:
-    """The text of an error result."""
-    assert result.message.status == "error"
-    content = json.loads(str(result.message.content))
-    assert list(content) == ["error"]
-    return str(content["error"])
 
 
 def test_an_exception_is_told_by_type_and_message() -> None:

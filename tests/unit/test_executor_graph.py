@@ -20,11 +20,7 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from langchain_autotools.executor import ToolExecutor
-
-
-def call(name: str, call_id: str = "1", /, **args: Any) -> dict[str, Any]:
-    """One call."""
-    return {"name": name, "args": args, "id": call_id}
+from tests.support.calls import call
 
 
 def error(message: BaseMessage) -> str:

@@ -1,6 +1,5 @@
 """ToolExecutor: what it takes as tools, how it finds them, and that it can be copied and pickled."""
 
-import asyncio
 import copy
 import functools
 import json
@@ -18,18 +17,7 @@ from typing_extensions import TypedDict
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor import ToolExecutor
-
-
-def call(name: str, call_id: str = "1", /, **args: Any) -> dict[str, Any]:
-    """One call."""
-    return {"name": name, "args": args, "id": call_id}
-
-
-def contents(executor: ToolExecutor, *calls: dict[str, Any]) -> list[Any]:
-    """What the results of a turn say, in a synchronous and in an asynchronous run."""
-    found = [message.content for message in executor.execute_all(calls)]
-    assert [message.content for message in asyncio.run(executor.aexecute_all(calls))] == found
-    return found
+from tests.support.calls import call, contents
 
 
 def add(a: int, b: int = 1) -> int:

@@ -1,6 +1,8 @@
 """Anthropic's Messages API, and every server that speaks it. Importing this package loads no SDK."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from .chat_model import ChatAnthropic
@@ -8,14 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatAnthropic", "MessagesMapper"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "ChatAnthropic":
-        from .chat_model import ChatAnthropic
-
-        return ChatAnthropic
-    if name == "MessagesMapper":
-        from .mapper import MessagesMapper
-
-        return MessagesMapper
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {"ChatAnthropic": f"{__name__}.chat_model", "MessagesMapper": f"{__name__}.mapper"})

@@ -10,7 +10,8 @@ from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from ...messages import ToolCallRecord
-from .._json import dumps, read_object
+from .._arguments import legal_arguments
+from .._json import dumps
 
 __all__ = ["LEGAL_NAME", "CallId", "encode_call", "legal_id", "wire_ids"]
 
@@ -61,14 +62,4 @@ def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> str:
     name = _ILLEGAL.sub("_", call.name)[:_LONGEST_NAME] or "_"
     head = dumps({"type": "tool_use", "id": identifier, "name": name})[:-1]
     extra = dumps(dict(call.extra))[1:-1] if at_home and call.extra else ""
-    return f'{head},"input":{_input(call)}{"," if extra else ""}{extra}}}'
-
-
-def _input(call: ToolCallRecord) -> str:
-    """The arguments as the model wrote them where every server can read that, else the same object written anew."""
-    value = read_object(call.arguments)
-    if value is not None and (call.args is None or value == call.args):
-        return call.arguments
-    if call.args is None:
-        return dumps({_UNREADABLE: call.arguments}) if call.arguments.strip() else "{}"
-    return dumps(call.args)
+    return f'{head},"input":{legal_arguments(call, unreadable=_UNREADABLE)}{"," if extra else ""}{extra}}}'

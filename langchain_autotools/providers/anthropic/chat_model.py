@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
@@ -13,15 +12,15 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr, SecretStr
 
-from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
-from .._errors import secret_values
 from .._origin import origin_of, public_url
+from .._parameters import check_structured, langsmith_params
+from .._secrets import has_password, header_variables, public_headers, secret_values
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
 from .client import ClientSettings, apost, post
-from .errors import error_table, is_secret_header
+from .errors import error_table
 from .mapper import MessagesMapper
 from .parameters import AnthropicParameters
 from .profiles import profile_of
@@ -175,12 +174,7 @@ class ChatAnthropic(AnthropicParameters):
             ModelRefusalError: (when run) The model declined.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
-        if schema is None:
-            raise ConfigurationError(f"method={method!r} needs a schema")
-        if method not in ("function_calling", "json_schema", "json_mode"):
-            raise ConfigurationError(f"method={method!r} is none of 'function_calling', 'json_schema' and 'json_mode'")
-        if tools and method == "function_calling":
-            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+        check_structured(schema, method, tools, schemaless=(), beside_tools=("json_schema", "json_mode"))
         if method == "function_calling" and self._can_be_forced(kwargs):
             return self._calling(schema, include_raw, strict, kwargs)
         said: dict[str, Any] = {"kwargs": {"method": "json_schema"}, "schema": format_tool(schema)}
@@ -213,14 +207,9 @@ class ChatAnthropic(AnthropicParameters):
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = request_params(self, stop, kwargs, stream=False)
-        said = LangSmithParams(ls_provider="anthropic", ls_model_name=str(params["model"]), ls_model_type="chat")
-        if isinstance(params.get("temperature"), int | float):
-            said["ls_temperature"] = params["temperature"]
-        if isinstance(params.get("max_tokens"), int):
-            said["ls_max_tokens"] = params["max_tokens"]
-        if params.get("stop_sequences"):
-            said["ls_stop"] = list(params["stop_sequences"])
-        return said
+        return langsmith_params(
+            "anthropic", str(params["model"]), params.get("temperature"), params.get("max_tokens"), params.get("stop_sequences")
+        )
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         return cast("ModelProfile", profile_of(self.model)) or None
@@ -228,10 +217,9 @@ class ChatAnthropic(AnthropicParameters):
     @property
     def lc_secrets(self) -> dict[str, str]:
         """The fields that are secrets, by the environment variable to find each in."""
-        headers = [name for name in self.default_headers or {} if is_secret_header(name)]
-        hidden = {f"default_headers.{name}": re.sub(r"\W", "_", f"ANTHROPIC_HEADER_{name}").upper() for name in headers}
-        proxy = {"anthropic_proxy": "ANTHROPIC_PROXY"} if "@" in (self.anthropic_proxy or "") else {}
-        return {"anthropic_api_key": "ANTHROPIC_API_KEY", **hidden, **proxy}
+        headers = header_variables("ANTHROPIC", "default_headers", self.default_headers)
+        proxy = {"anthropic_proxy": "ANTHROPIC_PROXY"} if has_password(self.anthropic_proxy) else {}
+        return {"anthropic_api_key": "ANTHROPIC_API_KEY", **headers, **proxy}
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
@@ -246,10 +234,9 @@ class ChatAnthropic(AnthropicParameters):
         return [*key, *secret_values(self.default_headers, self.anthropic_proxy)]
 
     def _portable_fields(self) -> dict[str, Any]:
-        headers = {name: value for name, value in (self.default_headers or {}).items() if not is_secret_header(name)}
-        proxy = None if "@" in (self.anthropic_proxy or "") else self.anthropic_proxy
         hidden = dict.fromkeys(("anthropic_api_key", "http_client", "http_async_client"))
-        return {**hidden, "default_headers": headers or None, "anthropic_proxy": proxy}
+        proxy = None if has_password(self.anthropic_proxy) else self.anthropic_proxy
+        return {**hidden, "default_headers": public_headers(self.default_headers), "anthropic_proxy": proxy}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

@@ -11,9 +11,10 @@ from typing import Any, Literal, TypeGuard
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import KEY, ToolCallRecord, calls_of
+from ...messages import ToolCallRecord, calls_of
 from .._json import dumps, to_bytes
 from .._order import in_order
+from .._origin import origin_said
 from .assistant import spoken
 from .blocks import Part, part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids
@@ -121,11 +122,10 @@ class MessageEncoder:
 
     def _is_home(self, message: AIMessage) -> bool:
         """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
-        metadata = message.response_metadata
-        own = metadata.get(KEY)
-        origin = own.get("origin") if isinstance(own, Mapping) else None
+        origin = origin_said(message)
         if origin is not None:
             return bool(origin == self._origin)
+        metadata = message.response_metadata
         model = metadata.get("model_name") or metadata.get("model")
         return metadata.get("model_provider", PROVIDER) == PROVIDER and (not model or str(model).startswith(self._model))
 

@@ -7,30 +7,16 @@ Each says whether the same request may succeed later (`is_retryable`) and how lo
 or None).
 """
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._clients import http_library
-from .._errors import Family, is_secret_header
+from .._errors import Family
+from .._lazy import lazy
 from .._refusal import ModelRefusalError
-from .error_types import error_class, error_names
+from .._secrets import is_secret_header
 
 if TYPE_CHECKING:
-    from .error_types import (
-        AnthropicAPIError,
-        AnthropicAuthenticationError,
-        AnthropicConflictError,
-        AnthropicConnectionError,
-        AnthropicContextOverflowError,
-        AnthropicInvalidRequestError,
-        AnthropicModelNotFoundError,
-        AnthropicOverloadedError,
-        AnthropicPermissionDeniedError,
-        AnthropicRateLimitError,
-        AnthropicRequestTimeoutError,
-        AnthropicStatusError,
-        AnthropicTimeoutError,
-    )
+    from .error_types import *  # noqa: F403 - the classes, for type checkers
 
 __all__ = [
     "AnthropicAPIError",
@@ -80,11 +66,7 @@ _STATUS_OF_TYPE = {
 }
 _OVERFLOW_TEXTS = ("prompt is too long", "exceed context limit", "exceeds the available context size", "maximum context length")
 
-
-def __getattr__(name: str) -> Any:
-    if name in error_names():
-        return error_class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("Anthropic")})
 
 
 def _sdk() -> Any:
@@ -96,7 +78,7 @@ def _sdk() -> Any:
 _FAMILY = Family(
     library=lambda: http_library(_sdk()),
     sdk=_sdk,
-    error_class=error_class,
+    error_class=__getattr__,
     prefix="Anthropic",
     by_status=_BY_STATUS,
     status_of_label=_STATUS_OF_TYPE,
@@ -105,24 +87,5 @@ _FAMILY = Family(
     envelope="error",
 )
 
-
-def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
-    """How `errors.map_errors` translates what the SDK, and the HTTP library while a body is read, raise.
-
-    Args:
-        secrets: Texts that must not stand in any error.
-    """
-    return _FAMILY.table(secrets)
-
-
-def error_from_body(error: Any, status: int | None = None) -> Exception:
-    """The error that an error object inside a reply means, as if the server had sent it with its HTTP status.
-
-    Args:
-        error: What stood under `error`: `{type, message}`.
-        status: The HTTP status, if the wire named one.
-
-    Returns:
-        One of this module's errors; an unknown one counts as the server's failure (500).
-    """
-    return _FAMILY.from_body(error, status)
+error_table = _FAMILY.table
+error_from_body = _FAMILY.from_body

@@ -11,6 +11,7 @@ from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .profiles import profile_of
 
 __all__ = ["WIRE_NAMES", "AnthropicParameters"]
@@ -32,7 +33,6 @@ WIRE_NAMES = {
 """Fields that are sent, by the parameter that they become. None is not sent."""
 
 _FALLBACK_MAX_TOKENS = 4096
-_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
 
 Caching = Literal["auto", "5m", "1h"] | bool
 
@@ -109,15 +109,15 @@ class AnthropicParameters(ProviderChatModel):
 
     _refused: ClassVar[Mapping[str, str]] = {
         "reuse_last_container": "name the container: container=message.response_metadata['container']['id']",
-        "client": _CLIENTS,
-        "async_client": _CLIENTS,
+        "client": OWN_CLIENTS,
+        "async_client": OWN_CLIENTS,
     }
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:
         if self.anthropic_api_key is None and (key := os.environ.get("ANTHROPIC_API_KEY")):
             self.anthropic_api_key = SecretStr(key)
-        self.anthropic_api_url = self.anthropic_api_url or _first_of("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
+        self.anthropic_api_url = self.anthropic_api_url or first_of("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
         if self.max_tokens is None:
             profile = {**profile_of(self.model), **(self.__dict__.get("profile") or {})}
             self.max_tokens = profile.get("max_output_tokens") or _FALLBACK_MAX_TOKENS
@@ -127,15 +127,10 @@ class AnthropicParameters(ProviderChatModel):
     def _check_parameters(self) -> Self:
         if self.anthropic_proxy and (self.http_client or self.http_async_client):
             raise ValueError("anthropic_proxy cannot reach a client that you made: give that client the proxy, and no anthropic_proxy")
-        if self.output_version not in (None, "v0", "v1"):
-            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' (the wire's own blocks) and 'v1' (standard blocks)")
+        check_output_version(self.output_version, "the wire's own blocks")
         return self
 
     @property
     def model_name(self) -> str:
         """The model's name."""
         return self.model
-
-
-def _first_of(*names: str) -> str | None:
-    return next((value for name in names if (value := os.environ.get(name))), None)

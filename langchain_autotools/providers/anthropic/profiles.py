@@ -7,6 +7,8 @@ says what the user knows.
 import re
 from typing import Any
 
+from .._profiles import by_name, profile
+
 __all__ = ["profile_of"]
 
 _TO_HIGH = ("low", "medium", "high")
@@ -24,7 +26,7 @@ _TABLE: dict[str, _Row] = {
     "claude-opus-5-5 claude-sonnet-5-5 claude-fable-5-1": (1_000_000, 128_000, True, False, True, False, _TO_EXTRA),
     "claude-haiku-5-5": (1_000_000, 128_000, False, False, True, True, None),
 }
-_ROWS = {name: row for names, row in _TABLE.items() for name in names.split()}
+_ROWS = by_name(_TABLE)
 _DATE = re.compile(r"-\d{8}\Z|-latest\Z")
 
 
@@ -34,28 +36,7 @@ def profile_of(model: str) -> dict[str, Any]:
     if row is None:
         return {}
     input_tokens, output_tokens, structured, temperature, system_anywhere, forced, efforts = row
-    profile: dict[str, Any] = {
-        "max_input_tokens": input_tokens,
-        "max_output_tokens": output_tokens,
-        "text_inputs": True,
-        "image_inputs": True,
-        "image_url_inputs": True,
-        "pdf_inputs": True,
-        "audio_inputs": False,
-        "video_inputs": False,
-        "image_tool_message": True,
-        "pdf_tool_message": True,
-        "text_outputs": True,
-        "image_outputs": False,
-        "audio_outputs": False,
-        "video_outputs": False,
-        "reasoning_output": True,
-        "tool_calling": True,
-        "tool_choice": forced,
-        "tool_call_streaming": True,
-        "structured_output": structured,
-        "temperature": temperature,
-    }
-    if system_anywhere:
-        profile["mid_conversation_system_messages"] = True
-    return {**profile, "reasoning_effort_levels": list(efforts)} if efforts else profile
+    known = profile(
+        input_tokens, output_tokens, images=True, pdfs=True, reasoning=True, efforts=efforts, structured=structured, temperature=temperature
+    )
+    return {**known, "tool_choice": forced, **({"mid_conversation_system_messages": True} if system_anywhere else {})}

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._functions import function_of
-from .._schemas import at_the_top, free_keys, is_recursive, mapped
-from .._structured import is_pydantic
+from .._functions import json_schema_of
+from .._schemas import free_keys, is_recursive, mapped
 
 __all__ = ["output_format", "strict_schema"]
 
@@ -37,18 +36,7 @@ def output_format(schema: Any) -> dict[str, Any]:
         if not isinstance(inner, Mapping):
             return dict(schema)
         return {"type": "json_schema", "schema": _closed(inner.get("schema") or {})}
-    return {"type": "json_schema", "schema": _closed(_json_schema(schema))}
-
-
-def _json_schema(schema: Any) -> Mapping[str, Any]:
-    if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
-        return at_the_top(schema.model_json_schema())
-    try:
-        function = function_of(schema)
-    except ValueError as error:
-        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
-    parameters: Mapping[str, Any] = function.get("parameters") or {"type": "object", "properties": {}}
-    return parameters
+    return {"type": "json_schema", "schema": _closed(json_schema_of(schema))}
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,12 @@ Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-
 """
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.tools import BaseTool
 
 from ...errors import ConfigurationError
-from .._functions import function_of
+from .._functions import declaring, function_of, unknown_choice
 from .calls import LEGAL_NAME
 from .structured import strict_schema
 
@@ -40,10 +39,8 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         return dict(extras[_DEFINITION])
     if isinstance(tool, dict) and is_builtin(tool):
         return tool
-    try:
+    with declaring(tool):
         declared = _declared(tool, strict)
-    except Exception as error:
-        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
     _check(declared)
     return {**declared, **{key: extras[key] for key in _EXTRAS if key in extras}}
 
@@ -79,12 +76,6 @@ def _check(declared: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             f"tool {name!r} cannot be sent: {combined[0]} may not stand at the top of its schema; put it into a property"
         )
-
-
-def _label(tool: Any) -> str:
-    if isinstance(tool, Mapping):
-        return str(tool.get("name") or tool.get("title") or tool)
-    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
 
 
 # ---------------------------------------------------------------------------------------------- choices
@@ -134,9 +125,7 @@ def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     by_type = next((tool for tool in tools if tool.get("type") == choice and "name" in tool), None)
     if by_type is not None:
         return {"type": "tool", "name": by_type["name"]}
-    near = get_close_matches(choice, [*names, *_MODES], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
+    raise unknown_choice(choice, names, _MODES)
 
 
 def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Google's Gemini API and Vertex AI. Importing this package loads no SDK."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from .chat_model import ChatGoogleGenerativeAI
@@ -8,14 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatGoogleGenerativeAI", "GenerateContentMapper"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "ChatGoogleGenerativeAI":
-        from .chat_model import ChatGoogleGenerativeAI
-
-        return ChatGoogleGenerativeAI
-    if name == "GenerateContentMapper":
-        from .mapper import GenerateContentMapper
-
-        return GenerateContentMapper
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {"ChatGoogleGenerativeAI": f"{__name__}.chat_model", "GenerateContentMapper": f"{__name__}.mapper"})

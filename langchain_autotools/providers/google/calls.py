@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...messages import ToolCallRecord
+from .._arguments import legal_arguments
 from .._json import dumps, read_object
 from .tools import LEGAL_NAME
 
@@ -58,22 +59,12 @@ def encode_call(call: ToolCallRecord, signature: str | None, *, at_home: bool) -
         beside.setdefault("thoughtSignature", signature)
     head = dumps({**within, "name": legal_name(call.name)})[:-1]
     after = "," + dumps(beside)[1:-1] if beside else ""
-    return f'{{"functionCall":{head},"args":{_arguments(call)}}}{after}}}'
+    return f'{{"functionCall":{head},"args":{legal_arguments(call, unreadable=_UNREADABLE)}}}{after}}}'
 
 
 def is_readable(call: ToolCallRecord) -> bool:
     """Whether the call can go back with the arguments that it came with. A signature of one that cannot is not its any more."""
     return call.args is not None or not call.arguments.strip() or read_object(call.arguments) is not None
-
-
-def _arguments(call: ToolCallRecord) -> str:
-    """The arguments as the model wrote them where every server can read that, else the same object written anew."""
-    value = read_object(call.arguments)
-    if value is not None and (call.args is None or value == call.args):
-        return call.arguments
-    if call.args is None:
-        return dumps({_UNREADABLE: call.arguments}) if call.arguments.strip() else "{}"
-    return dumps(call.args)
 
 
 def response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """`ChatGoogleGenerativeAI`: Google's Gemini API and Vertex AI, with tools that run."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, cast
 
@@ -11,19 +10,19 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr, SecretStr
 
-from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
-from .._errors import secret_values
 from .._http import ClientArguments, HttpClients, library
 from .._origin import origin_of, public_url
+from .._parameters import check_structured, langsmith_params
+from .._secrets import header_variables, public_headers, secret_values
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
 from .client import ClientSettings, apost, post
 from .credentials import AccessTokens
 from .encode import Home
 from .endpoint import Endpoint
-from .errors import error_table, is_secret_header
+from .errors import error_table
 from .mapper import GenerateContentMapper
 from .parameters import GoogleParameters
 from .profiles import is_older, plain_name, profile_of
@@ -179,12 +178,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
         method = method or "json_schema"
-        if method not in ("json_schema", "function_calling", "json_mode"):
-            raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
-        if schema is None and method != "json_mode":
-            raise ConfigurationError(f"method={method!r} needs a schema")
-        if tools and method == "function_calling":
-            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+        check_structured(schema, method, tools, schemaless=("json_mode",), beside_tools=("json_schema", "json_mode"))
         if method == "function_calling" or (schema is not None and self.tools and is_older(self.model)):
             return self._calling(schema, include_raw, kwargs)
         asked: dict[str, Any] = {"response_mime_type": "application/json"}
@@ -218,14 +212,13 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = request_params(self, stop, kwargs)
         generation = params.get("generationConfig") or {}
-        said = LangSmithParams(ls_provider="google_genai", ls_model_name=plain_name(str(params["model"])), ls_model_type="chat")
-        if isinstance(generation.get("temperature"), int | float):
-            said["ls_temperature"] = generation["temperature"]
-        if isinstance(generation.get("maxOutputTokens"), int):
-            said["ls_max_tokens"] = generation["maxOutputTokens"]
-        if generation.get("stopSequences"):
-            said["ls_stop"] = list(generation["stopSequences"])
-        return said
+        return langsmith_params(
+            "google_genai",
+            plain_name(str(params["model"])),
+            generation.get("temperature"),
+            generation.get("maxOutputTokens"),
+            generation.get("stopSequences"),
+        )
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         return cast("ModelProfile", profile_of(self.model)) or None
@@ -233,9 +226,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     @property
     def lc_secrets(self) -> dict[str, str]:
         """The fields that are secrets, by the environment variable to find each in."""
-        headers = [name for name in self.additional_headers or {} if is_secret_header(name)]
-        hidden = {f"additional_headers.{name}": re.sub(r"\W", "_", f"GOOGLE_HEADER_{name}").upper() for name in headers}
-        return {"google_api_key": "GOOGLE_API_KEY", **hidden}
+        return {"google_api_key": "GOOGLE_API_KEY", **header_variables("GOOGLE", "additional_headers", self.additional_headers)}
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
@@ -257,8 +248,8 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         return [*key, *secret_values(self.additional_headers, proxy if isinstance(proxy, str) else None)]
 
     def _portable_fields(self) -> dict[str, Any]:
-        headers = {name: value for name, value in (self.additional_headers or {}).items() if not is_secret_header(name)}
-        return {**dict.fromkeys(("google_api_key", *self._uncopied)), "additional_headers": headers or None}
+        hidden = dict.fromkeys(("google_api_key", *self._uncopied))
+        return {**hidden, "additional_headers": public_headers(self.additional_headers)}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

@@ -11,9 +11,10 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import KEY, ToolCallRecord, calls_of
+from ...messages import ToolCallRecord, calls_of
 from .._json import dumps, to_bytes
 from .._order import in_order
+from .._origin import origin_said
 from .assistant import spoken
 from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
 from .decode import PROVIDER
@@ -115,11 +116,10 @@ class MessageEncoder:
 
     def _is_home(self, message: AIMessage) -> bool:
         """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
-        metadata = message.response_metadata
-        own = metadata.get(KEY)
-        origin = own.get("origin") if isinstance(own, Mapping) else None
+        origin = origin_said(message)
         if origin is not None:
             return bool(origin == self._home.origin)
+        metadata = message.response_metadata
         model = metadata.get("model_name") or metadata.get("model")
         return metadata.get("model_provider") == PROVIDER and (not model or str(model).startswith(self._home.model))
 

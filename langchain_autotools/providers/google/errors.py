@@ -8,32 +8,19 @@ or None).
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
 from ...streaming.wire import parse_json
-from .._errors import Family, hide_secrets, is_secret_header
+from .._errors import Family
 from .._http import library
+from .._lazy import lazy
 from .._refusal import ModelRefusalError
-from .error_types import error_class, error_names
+from .._secrets import hide_secrets, is_secret_header
 
 if TYPE_CHECKING:
-    from .error_types import (
-        GoogleAPIError,
-        GoogleAuthenticationError,
-        GoogleConflictError,
-        GoogleConnectionError,
-        GoogleContextOverflowError,
-        GoogleDeadlineExceededError,
-        GoogleInvalidRequestError,
-        GoogleModelNotFoundError,
-        GooglePermissionDeniedError,
-        GoogleRateLimitError,
-        GoogleRequestTimeoutError,
-        GoogleStatusError,
-        GoogleTimeoutError,
-    )
+    from .error_types import *  # noqa: F403 - the classes, for type checkers
 
 __all__ = [
     "GoogleAPIError",
@@ -93,16 +80,12 @@ _OVERFLOW_TEXTS = ("exceeds the maximum number of tokens", "input token count", 
 _KEY_REFUSED = "API_KEY_INVALID"
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 
-
-def __getattr__(name: str) -> Any:
-    if name in error_names():
-        return error_class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("Google")})
 
 
 _FAMILY = Family(
     library=library,
-    error_class=error_class,
+    error_class=__getattr__,
     prefix="Google",
     by_status=_BY_STATUS,
     status_of_label=_STATUS_OF_LABEL,
@@ -110,14 +93,7 @@ _FAMILY = Family(
     envelope="error",
 )
 
-
-def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
-    """How `errors.map_errors` translates what the HTTP library raises.
-
-    Args:
-        secrets: Texts that must not stand in any error.
-    """
-    return _FAMILY.table(secrets)
+error_table = _FAMILY.table
 
 
 def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exception:
@@ -166,7 +142,7 @@ def _with_details(error: Exception, inner: Any) -> Exception:
         if detail.get("@type") == _RETRY_INFO and known.retry_after is None:
             known.retry_after = _seconds(detail.get("retryDelay"))
         if detail.get("reason") == _KEY_REFUSED:
-            refused: Exception = error_class("GoogleAuthenticationError")(known.message, response=known.response, body=known.body)
+            refused: Exception = _FAMILY.error_class("GoogleAuthenticationError")(known.message, response=known.response, body=known.body)
             return refused
     return error
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._parameters import OWN_CLIENTS, check_output_version, first_of
 
 __all__ = ["GoogleParameters"]
 
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
 
 
 class GoogleParameters(ProviderChatModel):
@@ -107,8 +107,8 @@ class GoogleParameters(ProviderChatModel):
     """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
 
     _refused: ClassVar[Mapping[str, str]] = {
-        "client": _CLIENTS,
-        "async_client": _CLIENTS,
+        "client": OWN_CLIENTS,
+        "async_client": OWN_CLIENTS,
         "default_metadata": "say it in additional_headers={...}",
         "default_metadata_input": "say it in additional_headers={...}",
         "convert_system_message_to_human": "system messages are sent as the request's systemInstruction, which every model takes now",
@@ -125,7 +125,7 @@ class GoogleParameters(ProviderChatModel):
     def _complete_from_environment(self) -> Self:
         self.api_version = self.api_version or _version(os.environ.get("GOOGLE_GENAI_API_VERSION"))
         self.vertexai = self._chooses_vertexai()
-        key = _first_of(*_KEYS)
+        key = first_of(*_KEYS)
         if not self.vertexai:
             if self.project or self.location:
                 raise ValueError("project and location are for Vertex AI: say vertexai=True, or leave them out")
@@ -154,8 +154,7 @@ class GoogleParameters(ProviderChatModel):
     def _check_parameters(self) -> Self:
         if self.client_args and (self.http_client or self.http_async_client):
             raise ValueError("client_args cannot reach a client that you made: give them to that client, and no client_args")
-        if self.output_version not in (None, "v0", "v1"):
-            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' (the wire's own blocks) and 'v1' (standard blocks)")
+        check_output_version(self.output_version, "the wire's own blocks")
         return self
 
     @property
@@ -171,7 +170,3 @@ class GoogleParameters(ProviderChatModel):
 
 def _version(said: str | None) -> str | None:
     return None if said in (None, "", "beta") else said
-
-
-def _first_of(*names: str) -> str | None:
-    return next((value for name in names if (value := os.environ.get(name))), None)

@@ -7,6 +7,8 @@ says what the user knows.
 import re
 from typing import Any
 
+from .._profiles import by_name, profile
+
 __all__ = ["is_older", "plain_name", "profile_of"]
 
 _TO_HIGH = ("low", "medium", "high")
@@ -26,7 +28,7 @@ _TABLE: dict[str, _Row] = {
     "gemini-4-argon": (_MILLION, 65_536, True, True, False, _TO_HIGH),
     "gemma-4-26b-a4b-it gemma-4-31b-it": (262_144, 32_768, False, True, True, None),
 }
-_ROWS = {name: row for names, row in _TABLE.items() for name in names.split()}
+_ROWS = by_name(_TABLE)
 _VERSION = re.compile(r"-\d{3}\Z")
 _MAJOR = re.compile(r"gemini-(\d+)")
 
@@ -49,25 +51,15 @@ def profile_of(model: str) -> dict[str, Any]:
     if row is None:
         return {}
     input_tokens, output_tokens, moving, structured, temperature, efforts = row
-    profile: dict[str, Any] = {
-        "max_input_tokens": input_tokens,
-        "max_output_tokens": output_tokens,
-        "text_inputs": True,
-        "image_inputs": True,
-        "image_url_inputs": True,
-        "pdf_inputs": True,
-        "audio_inputs": moving,
-        "video_inputs": moving,
-        "image_tool_message": True,
-        "pdf_tool_message": True,
-        "text_outputs": True,
-        "image_outputs": False,
-        "audio_outputs": False,
-        "video_outputs": False,
-        "reasoning_output": True,
-        "tool_calling": True,
-        "tool_choice": True,
-        "structured_output": structured,
-        "temperature": temperature,
-    }
-    return {**profile, "reasoning_effort_levels": list(efforts)} if efforts else profile
+    return profile(
+        input_tokens,
+        output_tokens,
+        images=True,
+        pdfs=True,
+        sound_and_video=moving,
+        reasoning=True,
+        efforts=efforts,
+        structured=structured,
+        temperature=temperature,
+        streams_calls=False,
+    )

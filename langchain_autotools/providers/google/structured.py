@@ -5,10 +5,7 @@ from typing import Any
 
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from ...errors import ConfigurationError
-from .._functions import function_of
-from .._schemas import at_the_top
-from .._structured import is_pydantic
+from .._functions import json_schema_of
 from .schemas import dialect
 
 __all__ = ["reply_schema", "response_format_config", "told_schema"]
@@ -45,12 +42,5 @@ def reply_schema(schema: Any) -> dict[str, Any]:
     Raises:
         ConfigurationError: No JSON schema can be made of it.
     """
-    if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
-        return dialect(at_the_top(schema.model_json_schema()))
-    if isinstance(schema, Mapping) and "title" not in schema and "name" not in schema:
-        return dialect(schema)
-    try:
-        function = function_of(schema)
-    except ValueError as error:
-        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
-    return dialect(function.get("parameters") or {"type": "object", "properties": {}})
+    is_bare = isinstance(schema, Mapping) and "title" not in schema and "name" not in schema
+    return dialect(schema if is_bare else json_schema_of(schema))

@@ -10,13 +10,12 @@ Between binding and the request a choice is `{"type": mode, "names": [...]}`, an
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.tools import BaseTool
 
 from ...errors import ConfigurationError
-from .._functions import function_of
+from .._functions import declaring, function_of, unknown_choice
 from .metadata import snake
 from .schemas import dialect
 
@@ -62,10 +61,8 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         return _builtin(extras[_DEFINITION])
     if isinstance(tool, Mapping) and not _OF_FUNCTIONS & tool.keys():
         return _builtin(tool)
-    try:
+    with declaring(tool):
         declared = _declared(tool)
-    except Exception as error:
-        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
     _check(declared)
     return declared
 
@@ -106,12 +103,6 @@ def _check(declared: Mapping[str, Any]) -> None:
         raise ConfigurationError(f"tool name {name!r} cannot be sent: {rule}")
     if schema is not None and (not isinstance(schema, Mapping) or schema.get("type", "object") != "object"):
         raise ConfigurationError(f"tool {name!r} cannot be sent: its schema must describe an object, the arguments by name")
-
-
-def _label(tool: Any) -> str:
-    if isinstance(tool, Mapping):
-        return str(tool.get("name") or tool.get("title") or tool)
-    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
 
 
 def wire_tools(tools: Sequence[Any]) -> list[dict[str, Any]]:
@@ -168,9 +159,7 @@ def _named(names: Sequence[str], tools: Sequence[Mapping[str, Any]]) -> dict[str
     if len(names) == 1 and names[0] in _MODES:
         return {"type": _MODES[names[0]]}
     unknown = next((name for name in names if name not in declared), "")
-    near = get_close_matches(unknown, [*declared, *_MODES], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigurationError(f"tool_choice {unknown!r} is none of the declared tools {declared}{hint}")
+    raise unknown_choice(unknown, declared, _MODES)
 
 
 def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

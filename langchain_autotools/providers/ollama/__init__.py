@@ -1,6 +1,8 @@
 """Ollama's own chat protocol, and every server that speaks it. Importing this package loads neither the SDK nor its HTTP library."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from .chat_model import ChatOllama
@@ -8,14 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatOllama", "OllamaMapper"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "ChatOllama":
-        from .chat_model import ChatOllama
-
-        return ChatOllama
-    if name == "OllamaMapper":
-        from .mapper import OllamaMapper
-
-        return OllamaMapper
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {"ChatOllama": f"{__name__}.chat_model", "OllamaMapper": f"{__name__}.mapper"})

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...messages import ToolCallRecord
-from .._json import dumps, read_object
+from .._arguments import legal_arguments
+from .._json import dumps
 
 __all__ = ["CallId", "encode_call", "wire_ids"]
 
@@ -45,16 +46,5 @@ def encode_call(call: ToolCallRecord, identifier: str, position: int, *, at_home
     """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
     head = dumps({"id": identifier, "type": "function"})[:-1]
     extra = dumps(dict(call.extra))[1:-1] if at_home and call.extra else ""
-    function = f'{{"index":{position},"name":{dumps(call.name)},"arguments":{_arguments(call)}}}'
+    function = f'{{"index":{position},"name":{dumps(call.name)},"arguments":{legal_arguments(call)}}}'
     return f'{head}{"," if extra else ""}{extra},"function":{function}}}'
-
-
-def _arguments(call: ToolCallRecord) -> str:
-    """The arguments as the model wrote them where every server can read that, else the same object written anew.
-
-    A call whose arguments are no object is sent without any: its result says what was wrong with them.
-    """
-    if call.args is None:
-        return "{}"
-    value = read_object(call.arguments)
-    return call.arguments if value is not None and value == call.args else dumps(call.args)

@@ -14,12 +14,12 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr, SecretStr, model_validator
 
-from ...errors import ConfigurationError
 from ...streaming.wire import NDJSONDecoder
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._http import HttpClients, apost, post
 from .._origin import origin_of
+from .._parameters import check_structured, langsmith_params
 from .client import refusal
 from .errors import error_table
 from .format_last import formatted, is_settled, with_usage_of
@@ -208,10 +208,7 @@ class ChatOllama(OllamaParameters):
         """
         from .._structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
 
-        if schema is None and method != "json_mode":
-            raise ConfigurationError(f"method={method!r} needs a schema")
-        if tools and method != "json_schema":
-            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+        check_structured(schema, method, tools, schemaless=("json_mode",), beside_tools=("json_schema",))
         said = {"kwargs": {"method": method}, "schema": _shown(schema)}
         kwargs = {"ls_structured_output_format": said, **kwargs}
         if method == "function_calling":
@@ -219,8 +216,6 @@ class ChatOllama(OllamaParameters):
             choice = format_tool_choice(tool_name(declared), [declared])
             calling = self.bind(tools=[declared], tool_choice=choice, **kwargs)
             return structured(calling, call_parser(schema, tool_name(declared)), include_raw=include_raw)
-        if method not in ("json_schema", "json_mode"):
-            raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
         kwargs = {"format": output_format("json" if method == "json_mode" else schema), **kwargs}
         model = self.bind_tools(tools, **kwargs) if tools else self.bind(**kwargs)
         return structured(model, json_parser(schema), include_raw=include_raw)
@@ -240,14 +235,7 @@ class ChatOllama(OllamaParameters):
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = request_params(self, stop, kwargs, stream=False)
         options = params.get("options") or {}
-        said = LangSmithParams(ls_provider="ollama", ls_model_name=str(params["model"]), ls_model_type="chat")
-        if isinstance(options.get("temperature"), int | float):
-            said["ls_temperature"] = options["temperature"]
-        if isinstance(options.get("num_predict"), int):
-            said["ls_max_tokens"] = options["num_predict"]
-        if options.get("stop"):
-            said["ls_stop"] = list(options["stop"])
-        return said
+        return langsmith_params("ollama", str(params["model"]), options.get("temperature"), options.get("num_predict"), options.get("stop"))
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         return cast("ModelProfile", profile_of(self.num_ctx))

@@ -13,8 +13,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import KEY, calls_of
+from ...messages import calls_of
 from .._json import dumps, to_bytes
+from .._origin import origin_said
 from .blocks import content_of
 from .calls import CallId, encode_call, wire_ids
 from .decode import PROVIDER
@@ -101,11 +102,10 @@ class MessageEncoder:
 
     def _is_home(self, message: AIMessage) -> bool:
         """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
-        metadata = message.response_metadata
-        own = metadata.get(KEY)
-        origin = own.get("origin") if isinstance(own, Mapping) else None
+        origin = origin_said(message)
         if origin is not None:
             return bool(self._origin) and origin == self._origin
+        metadata = message.response_metadata
         return metadata.get("model_provider") == PROVIDER and metadata.get("model_name") == self._model
 
 

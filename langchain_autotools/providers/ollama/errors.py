@@ -8,26 +8,14 @@ OllamaModelNotFoundError` (this loads the SDK). `error_types` lists them. Each s
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._errors import Family
-from .error_types import error_class, error_names
+from .._lazy import lazy
 
 if TYPE_CHECKING:
-    from .error_types import (
-        OllamaAPIError,
-        OllamaAuthenticationError,
-        OllamaConnectionError,
-        OllamaContextOverflowError,
-        OllamaInvalidRequestError,
-        OllamaModelNotFoundError,
-        OllamaOverloadedError,
-        OllamaPermissionDeniedError,
-        OllamaRateLimitError,
-        OllamaStatusError,
-        OllamaTimeoutError,
-    )
+    from .error_types import *  # noqa: F403 - the classes, for type checkers
 
 __all__ = [
     "OllamaAPIError",
@@ -69,11 +57,7 @@ _STATUS_OF_TEXT = (
 )
 _SHOWN = 500
 
-
-def __getattr__(name: str) -> Any:
-    if name in error_names():
-        return error_class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("Ollama")})
 
 
 def _library() -> Any:
@@ -84,21 +68,14 @@ def _library() -> Any:
 
 _FAMILY = Family(
     library=_library,
-    error_class=error_class,
+    error_class=__getattr__,
     prefix="Ollama",
     by_status=_BY_STATUS,
     overflow_texts=_OVERFLOW,
     advice=". Is Ollama running there?",
 )
 
-
-def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
-    """How `errors.map_errors` translates what the HTTP library, and the requests here, raise.
-
-    Args:
-        secrets: Texts that must not stand in any error.
-    """
-    return _FAMILY.table(secrets)
+error_table = _FAMILY.table
 
 
 def message_of(response: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._parameters import check_output_version
 from .address import Address, address_of
 from .schemas import output_format
 
@@ -128,8 +129,7 @@ class OllamaParameters(ProviderChatModel):
     def _check_parameters(self) -> Self:
         if self.top_logprobs is not None and self.logprobs is False:
             raise ValueError("top_logprobs asks for log probabilities, which logprobs=False refuses: say one of them")
-        if self.output_version not in (None, "v0", "v1"):
-            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' (text) and 'v1' (standard blocks)")
+        check_output_version(self.output_version, "text")
         return self
 
     @property

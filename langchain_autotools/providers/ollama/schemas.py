@@ -9,9 +9,8 @@ a schema in `format` the server makes a grammar, which knows references; it is s
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_function
-
 from ...errors import ConfigurationError
+from .._functions import json_schema_of
 from .._json import dumps
 
 __all__ = ["output_format", "tool_parameters"]
@@ -122,14 +121,7 @@ def output_format(schema: Any) -> Any:
         return schema
     if isinstance(schema, Mapping):
         return _of_mapping(schema)
-    from .._structured import is_pydantic
-
-    if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
-        declared: dict[str, Any] = schema.model_json_schema()
-        if "$ref" in declared:  # a class that refers to itself; the grammar wants an object at the top
-            declared = {**declared["$defs"][declared["$ref"].rpartition("/")[2]], "$defs": declared["$defs"]}
-        return declared
-    return _of_function(schema)
+    return json_schema_of(schema)
 
 
 def _of_mapping(schema: Mapping[str, Any]) -> Any:
@@ -143,14 +135,5 @@ def _of_mapping(schema: Mapping[str, Any]) -> Any:
             raise ConfigurationError(f"a response_format of type 'json_schema' needs a schema, not {found!r}")
         return dict(found)
     if "parameters" in schema or "function" in schema or "input_schema" in schema:
-        return _of_function(schema)
+        return json_schema_of(schema)
     return dict(schema)
-
-
-def _of_function(schema: Any) -> dict[str, Any]:
-    try:
-        function = convert_to_openai_function(schema)
-    except ValueError as error:
-        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
-    parameters: dict[str, Any] = function.get("parameters") or {"type": "object", "properties": {}}
-    return parameters

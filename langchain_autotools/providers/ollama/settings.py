@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._clients import Clients
-from .._errors import is_secret_header, secret_values
 from .._http import HttpClients
+from .._secrets import public_headers, secret_values
 from .._timeouts import read_timeout, timeout_parts
 from .client import DEFAULT_TIMEOUT, http_clients
 from .parameters import OllamaParameters
@@ -89,5 +89,5 @@ def portable_fields(model: OllamaParameters) -> dict[str, Any]:
 def _portable(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
     arguments = arguments or {}
     plain = {name: value for name, value in arguments.items() if isinstance(value, _PORTABLE) and "@" not in str(value)}
-    headers = {name: value for name, value in _headers_of(arguments).items() if not is_secret_header(name)}
+    headers = public_headers(_headers_of(arguments))
     return {**plain, **({"headers": headers} if headers else {})}

@@ -6,11 +6,10 @@ chat completions), which `request` reads and does not send.
 """
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._functions import function_of
+from .._functions import declaring, function_of, unknown_choice
 from .schemas import tool_parameters
 
 __all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]
@@ -28,12 +27,10 @@ def format_tool(tool: Any) -> dict[str, Any]:
     Raises:
         ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema is no object's.
     """
-    try:
-        function = None if _is_foreign(tool) else function_of(_inner(tool))
-    except Exception as error:
-        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
-    if not isinstance(function, Mapping) or not function.get("name"):
-        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: Ollama has no tools of its own, only functions with a name")
+    with declaring(tool):
+        function = {} if _is_foreign(tool) else function_of(_inner(tool))
+        if not function.get("name"):
+            raise ConfigurationError("Ollama has no tools of its own, only functions with a name")
     described = {"description": function["description"]} if function.get("description") else {}
     parameters = tool_parameters(function["name"], function.get("parameters") or {})
     return {"type": "function", "function": {"name": function["name"], **described, "parameters": parameters}}
@@ -49,12 +46,6 @@ def _is_foreign(tool: Any) -> bool:
     if not isinstance(tool, Mapping) or tool.get("type") in (None, "function", "object"):
         return False
     return not {"function", "parameters", "input_schema", "properties"} & tool.keys()
-
-
-def _label(tool: Any) -> str:
-    if isinstance(tool, Mapping):
-        return str(tool.get("name") or tool.get("title") or tool)
-    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -104,6 +95,4 @@ def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, A
         return {"type": "function", "function": {"name": choice}}
     if choice in _MODES:
         return _MODES[choice]
-    near = get_close_matches(choice, [*names, *_MODES], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
+    raise unknown_choice(choice, names, _MODES)

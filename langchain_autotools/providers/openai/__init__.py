@@ -1,7 +1,8 @@
 """OpenAI and every server that speaks its wires. Importing this package loads no SDK."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy
 
 if TYPE_CHECKING:
     from .azure import AzureChatOpenAI
@@ -14,18 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["AzureChatOpenAI", "ChatCompletionsMapper", "ChatOpenAI", "Dialect", "Environment", "IdShape", "Preset", "PresetChatModel"]
 
 _HOMES = {
-    "AzureChatOpenAI": "azure",
-    "ChatCompletionsMapper": "chat_completions",
-    "ChatOpenAI": "chat_model",
-    "Dialect": "dialect",
-    "Environment": "parameters",
-    "IdShape": "dialect",
-    "Preset": "preset",
-    "PresetChatModel": "preset",
+    "azure": ("AzureChatOpenAI",),
+    "chat_completions": ("ChatCompletionsMapper",),
+    "chat_model": ("ChatOpenAI",),
+    "dialect": ("Dialect", "IdShape"),
+    "parameters": ("Environment",),
+    "preset": ("Preset", "PresetChatModel"),
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names})

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...messages import ToolCallRecord
-from .._json import dumps, read_object
+from .._arguments import legal_arguments
 from .dialect import IdShape
 
-__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "encode_call", "legal_arguments", "legal_name", "wire_ids"]
+__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "encode_call", "legal_name", "wire_ids"]
 
 Ids = tuple[tuple[str, str], ...]
 """The calls of a message in order: the id that LangChain knows, and the id that the wire is sent."""
@@ -61,14 +61,3 @@ def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> dict
     function = {"name": legal_name(call.name), "arguments": legal_arguments(call)}
     extra = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if at_home else {}
     return {"id": identifier, "type": "function", "function": function, **extra}
-
-
-def legal_arguments(call: ToolCallRecord) -> str:
-    """The arguments as the model wrote them where every server can read that, else the same object written anew.
-
-    A call whose arguments are no object is sent without any: its result says what was wrong with them.
-    """
-    value = read_object(call.arguments)
-    if value is not None and (call.args is None or value == call.args):
-        return call.arguments
-    return "{}" if call.args is None else dumps(call.args)

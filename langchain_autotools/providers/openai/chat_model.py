@@ -1,7 +1,6 @@
 """`ChatOpenAI`: OpenAI's chat completions and Responses API, and every server that speaks them, with tools that run."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
@@ -14,16 +13,17 @@ from pydantic import PrivateAttr, SecretStr
 
 from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
-from .._errors import secret_values
+from .._parameters import check_structured, langsmith_params
+from .._secrets import has_password, header_variables, public_headers, secret_values
 from .._structured import call_parser, is_pydantic, json_parser, structured
 from .client import Clients, ClientSettings, apost, post
 from .dialect import OPENAI, Dialect
-from .errors import error_table, is_secret_header
+from .errors import error_table
 from .forms import FormKey, RequestForms, origin_of, public_url
 from .parameters import OpenAIParameters
 from .profiles import profile_of
 from .request import default_params, read_timeout, request_options, request_params
-from .responses.exchange import ResponsesMappers, responses_exchange
+from .responses.exchange import responses_exchange
 from .structured import response_format
 from .tools import format_tool, format_tool_choice, tool_name
 
@@ -52,7 +52,7 @@ class ChatOpenAI(OpenAIParameters):
     _ls_provider: ClassVar[str] = "openai"
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _forms: RequestForms = PrivateAttr(default_factory=RequestForms)
-    _mappers: ResponsesMappers = PrivateAttr(default_factory=ResponsesMappers)
+    _mappers: Clients = PrivateAttr(default_factory=Clients)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -152,12 +152,9 @@ class ChatOpenAI(OpenAIParameters):
             ModelRefusalError: (when run) The model declined.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
-        if schema is None and method != "json_mode":
-            raise ConfigurationError(f"method={method!r} needs a schema")
+        check_structured(schema, method, tools, schemaless=("json_mode",), beside_tools=("json_schema",))
         if strict is not None and method == "json_mode":
             raise ConfigurationError("strict has no meaning for method='json_mode': the server is not told the schema")
-        if tools and method != "json_schema":
-            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
         if method == "json_schema" and not self._holds_to_schemas(schema):
             method = "function_calling"
         if method == "function_calling":
@@ -165,11 +162,9 @@ class ChatOpenAI(OpenAIParameters):
         if method == "json_schema":
             said: dict[str, Any] = {"kwargs": {"method": method, "strict": strict}, "schema": format_tool(schema)}
             kwargs = {"response_format": response_format(schema, strict=strict), "ls_structured_output_format": said, **kwargs}
-        elif method == "json_mode":
+        else:
             said = {"kwargs": {"method": method}, "schema": schema}
             kwargs = {"response_format": {"type": "json_object"}, "ls_structured_output_format": said, **kwargs}
-        else:
-            raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
         model = self.bind_tools(tools, strict=strict, **kwargs) if tools else self.bind(**kwargs)
         return structured(model, json_parser(schema), include_raw=include_raw)
 
@@ -206,15 +201,13 @@ class ChatOpenAI(OpenAIParameters):
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = self._request_params(stop, kwargs, stream=False)
-        said = LangSmithParams(ls_provider=self._ls_provider, ls_model_name=str(params["model"]), ls_model_type="chat")
-        if isinstance(params.get("temperature"), int | float):
-            said["ls_temperature"] = params["temperature"]
-        limit = params.get("max_completion_tokens") or params.get("max_tokens")
-        if isinstance(limit, int):
-            said["ls_max_tokens"] = limit
-        if params.get("stop"):
-            said["ls_stop"] = [params["stop"]] if isinstance(params["stop"], str) else list(params["stop"])
-        return said
+        return langsmith_params(
+            self._ls_provider,
+            str(params["model"]),
+            params.get("temperature"),
+            params.get("max_completion_tokens") or params.get("max_tokens"),
+            params.get("stop"),
+        )
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         return cast("ModelProfile", profile_of(self.model_name)) or None
@@ -222,11 +215,10 @@ class ChatOpenAI(OpenAIParameters):
     @property
     def lc_secrets(self) -> dict[str, str]:
         """The fields that are secrets, by the environment variable to find each in."""
-        headers = [name for name in self.default_headers or {} if is_secret_header(name)]
         vendor, environment = self._ls_provider.upper(), self._environment
-        hidden = {f"default_headers.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in headers}
-        proxy = {"openai_proxy": [*environment.proxy, f"{vendor}_PROXY"][0]} if "@" in (self.openai_proxy or "") else {}
-        return {"openai_api_key": [*environment.key, f"{vendor}_API_KEY"][0], **hidden, **proxy}
+        headers = header_variables(vendor, "default_headers", self.default_headers)
+        proxy = {"openai_proxy": [*environment.proxy, f"{vendor}_PROXY"][0]} if has_password(self.openai_proxy) else {}
+        return {"openai_api_key": [*environment.key, f"{vendor}_API_KEY"][0], **headers, **proxy}
 
     # ------------------------------------------------------------------------------------------ tokens
 
@@ -249,10 +241,9 @@ class ChatOpenAI(OpenAIParameters):
         return [*key, *secret_values(self.default_headers, self.openai_proxy)]
 
     def _portable_fields(self) -> dict[str, Any]:
-        headers = {name: value for name, value in (self.default_headers or {}).items() if not is_secret_header(name)}
-        proxy = None if "@" in (self.openai_proxy or "") else self.openai_proxy
         hidden = dict.fromkeys(("openai_api_key", "http_client", "http_async_client"))
-        return {**hidden, "default_headers": headers or None, "openai_proxy": proxy}
+        proxy = None if has_password(self.openai_proxy) else self.openai_proxy
+        return {**hidden, "default_headers": public_headers(self.default_headers), "openai_proxy": proxy}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

@@ -18,8 +18,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import KEY, calls_of
+from ...messages import calls_of
 from .._json import dumps, to_bytes
+from .._origin import origin_said
 from .blocks import Part, part_of, text_part
 from .calls import Ids, encode_call, legal_name, wire_ids
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
@@ -187,7 +188,7 @@ class MessageEncoder:
     def _assistant(self, message: AIMessage) -> Encoded:
         text, media = said(message.content)
         calls = calls_of(message)
-        at_home = bool(self._origin) and _own(message).get("origin") == self._origin
+        at_home = bool(self._origin) and origin_said(message) == self._origin
         ids = wire_ids(calls, self._dialect.ids, at_home=at_home)
         wire: dict[str, Any] = {"role": "assistant", **self._spoken(message, text, bool(calls), at_home), **self._name_of(message)}
         if calls:
@@ -250,11 +251,6 @@ def answers(message: BaseMessage) -> bool:
     if isinstance(message, HumanMessage) and isinstance(message.content, list):
         return any(map(_is_result, message.content))
     return isinstance(message, ToolMessage)
-
-
-def _own(message: AIMessage) -> Mapping[str, Any]:
-    own = message.response_metadata.get(KEY)
-    return own if isinstance(own, Mapping) else {}
 
 
 def _without(identifier: str, ids: Ids) -> Ids:

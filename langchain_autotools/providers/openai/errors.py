@@ -7,30 +7,17 @@ langchain-openai uses: `from langchain_autotools.providers.openai.errors import 
 wait (`retry_after`, seconds or None).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _clients
-from .._errors import Family, is_secret_header, labels_of
+from .._errors import Family, labels_of
+from .._lazy import lazy
 from .._refusal import ModelRefusalError
-from .error_types import error_class, error_names
+from .._secrets import is_secret_header
 
 if TYPE_CHECKING:
-    from .error_types import (
-        OpenAIAPIError,
-        OpenAIAuthenticationError,
-        OpenAIConflictError,
-        OpenAIConnectionError,
-        OpenAIContextOverflowError,
-        OpenAIInvalidRequestError,
-        OpenAIModelNotFoundError,
-        OpenAIPermissionDeniedError,
-        OpenAIRateLimitError,
-        OpenAIRequestTimeoutError,
-        OpenAIStatusError,
-        OpenAITimeoutError,
-        OpenAIUnprocessableEntityError,
-    )
+    from .error_types import *  # noqa: F403 - the classes, for type checkers
 
 __all__ = [
     "ModelRefusalError",
@@ -103,11 +90,7 @@ _OVERFLOW_TEXTS = (
 _NEVER_RETRIED = frozenset({"insufficient_quota"})  # a 429 that lasts until somebody pays
 _ALWAYS_RETRIED = frozenset({"tool_use_failed"})  # the model wrote an unreadable call: its next try may be readable (quirks T-07)
 
-
-def __getattr__(name: str) -> Any:
-    if name in error_names():
-        return error_class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("OpenAI")})
 
 
 def _sdk() -> Any:
@@ -124,7 +107,7 @@ def http_library() -> Any:
 _FAMILY = Family(
     library=http_library,
     sdk=_sdk,
-    error_class=error_class,
+    error_class=__getattr__,
     prefix="OpenAI",
     by_status=_BY_STATUS,
     status_of_label=_STATUS_OF_CODE,
@@ -134,29 +117,8 @@ _FAMILY = Family(
     always_retried=_ALWAYS_RETRIED,
 )
 
-
-def error_table(secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
-    """How `errors.map_errors` translates what the SDK, and the HTTP library while a body is read, raise.
-
-    Args:
-        secrets: Texts that must not stand in any error.
-    """
-    return _FAMILY.table(secrets)
-
-
-def error_from_body(error: Any, status: int | None = None) -> Exception:
-    """The error that an error object inside a reply means, as if the server had sent it with its HTTP status.
-
-    Sources: OpenAI's error object `{message, type, param, code}`; OpenRouter sends `code` as an HTTP status; others a bare text.
-
-    Args:
-        error: What stood under `error`.
-        status: The HTTP status that the wire named, if it did.
-
-    Returns:
-        One of this module's errors; an unknown one counts as the server's failure (500).
-    """
-    return _FAMILY.from_body(error, status)
+error_table = _FAMILY.table
+error_from_body = _FAMILY.from_body
 
 
 def is_known_error(body: Mapping[str, Any]) -> bool:

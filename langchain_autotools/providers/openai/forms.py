@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._clients import Shared
 from .._origin import origin_of, public_url
 from .chat_completions import ChatCompletionsMapper
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
@@ -38,8 +39,8 @@ class Form:
     demand: frozenset[str] = frozenset()
 
 
-class RequestForms:
-    """The forms in use. Safe for threads; copies share it, pickles do not hold it."""
+class RequestForms(Shared):
+    """The forms in use. Safe for threads."""
 
     def __init__(self) -> None:
         self._forms: dict[FormKey, Form] = {}
@@ -77,15 +78,6 @@ class RequestForms:
         if used.null_content == key.null_content and _ABOUT_CONTENT.search(said):
             return _form(key, not key.null_content, used.omit, used.demand)
         return None
-
-    def __copy__(self) -> "RequestForms":
-        return self
-
-    def __deepcopy__(self, memo: Any) -> "RequestForms":
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (RequestForms, ())
 
 
 def _form(key: FormKey, null_content: bool, omit: frozenset[str] = frozenset(), demand: frozenset[str] = frozenset()) -> Form:

@@ -3,7 +3,6 @@
 Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they concern chat completions and the Responses API.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, SecretStr, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import ApiKey
 
 __all__ = ["RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters"]
@@ -54,14 +54,13 @@ class Environment:
 
     def read(self, what: str) -> str | None:
         """The value of the first variable that is set; an empty one is not."""
-        return next((value for name in getattr(self, what) if (value := os.environ.get(name))), None)
+        return first_of(*getattr(self, what))
 
 
 _OPENAI = Environment(
     ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
 )
 _CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
-_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
 
 
 class OpenAIParameters(ProviderChatModel):
@@ -168,10 +167,10 @@ class OpenAIParameters(ProviderChatModel):
     _wire_names: ClassVar[Mapping[str, str]] = WIRE_NAMES
 
     _refused: ClassVar[Mapping[str, str]] = {
-        "client": _CLIENTS,
-        "async_client": _CLIENTS,
-        "root_client": _CLIENTS,
-        "root_async_client": _CLIENTS,
+        "client": OWN_CLIENTS,
+        "async_client": OWN_CLIENTS,
+        "root_client": OWN_CLIENTS,
+        "root_async_client": OWN_CLIENTS,
         "http_socket_options": "give an http_client whose transport has them",
         "tiktoken_model_name": "tokens are estimated offline; for exact counts give custom_get_token_ids=<encoding>.encode",
     }
@@ -195,8 +194,7 @@ class OpenAIParameters(ProviderChatModel):
             raise ValueError(f"n={self.n}: a run has one reply, so n must be 1; use batch() for alternatives")
         if self.openai_proxy and (self.http_client or self.http_async_client):
             raise ValueError("openai_proxy cannot reach a client that you made: give that client the proxy, and no openai_proxy")
-        if self.output_version not in (None, "v0", "v1"):
-            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' (text) and 'v1' (content blocks)")
+        check_output_version(self.output_version, "text")
         return self
 
     @model_validator(mode="after")

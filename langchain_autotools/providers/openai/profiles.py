@@ -5,10 +5,11 @@ a compatible server's among them, nothing is claimed, and `profile={...}` says w
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["profile", "profile_of", "profiles"]
+from .._profiles import by_name, profile
+
+__all__ = ["profile_of"]
 
 _LOW_TO_HIGH = ("low", "medium", "high")
 _FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
@@ -35,7 +36,7 @@ _TABLE: dict[str, _Row] = {
     "gpt-5.5": (1_050_000, 128_000, True, True, False, _UP_TO_EXTRA),
     "gpt-5.6 gpt-5.6-luna gpt-5.6-terra": (1_050_000, 128_000, True, True, False, _UP_TO_MAXIMUM),
 }
-_ROWS = {name: row for names, row in _TABLE.items() for name in names.split()}
+_ROWS = by_name(_TABLE)
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
 
 
@@ -45,47 +46,13 @@ def profile_of(model: str) -> dict[str, Any]:
     if row is None:
         return {}
     input_tokens, output_tokens, media, structured, temperature, efforts = row
-    known = profile(
-        input_tokens, output_tokens, images=media, pdfs=media, structured=structured, temperature=temperature, reasoning=efforts is not None
+    return profile(
+        input_tokens,
+        output_tokens,
+        images=media,
+        pdfs=media,
+        reasoning=efforts is not None,
+        efforts=efforts,
+        structured=structured,
+        temperature=temperature,
     )
-    return {**known, "reasoning_effort_levels": list(efforts)} if efforts else known
-
-
-def profile(
-    input_tokens: int,
-    output_tokens: int,
-    *,
-    images: bool = False,
-    pdfs: bool = False,
-    reasoning: bool = False,
-    structured: bool = True,
-    temperature: bool = True,
-) -> dict[str, Any]:
-    """The profile of a model of this wire that calls tools and reads and writes text."""
-    return {
-        "max_input_tokens": input_tokens,
-        "max_output_tokens": output_tokens,
-        "text_inputs": True,
-        "image_inputs": images,
-        "image_url_inputs": images,
-        "pdf_inputs": pdfs,
-        "audio_inputs": False,
-        "video_inputs": False,
-        "image_tool_message": images,
-        "pdf_tool_message": pdfs,
-        "text_outputs": True,
-        "image_outputs": False,
-        "audio_outputs": False,
-        "video_outputs": False,
-        "reasoning_output": reasoning,
-        "tool_calling": True,
-        "tool_choice": True,
-        "tool_call_streaming": True,
-        "structured_output": structured,
-        "temperature": temperature,
-    }
-
-
-def profiles(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Profiles by model, of a table whose keys hold several names separated by spaces."""
-    return {name: known for names, known in table.items() for name in names.split()}

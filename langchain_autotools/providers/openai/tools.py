@@ -7,14 +7,13 @@ Wire facts: a function is `{"type": "function", "function": {name, description, 
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
-from .._functions import function_of
+from .._functions import declaring, function_of, unknown_choice
 from .strict import strict_schema
 
 __all__ = ["format_tool", "format_tool_choice", "tool_name"]
@@ -38,10 +37,8 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     """
     if isinstance(tool, dict) and _is_builtin(tool):
         return tool
-    try:
+    with declaring(tool):
         declared = _declared(tool, strict)
-    except Exception as error:
-        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
     name = tool_name(declared)
     if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
         raise ConfigurationError(f"tool name {name!r} cannot be sent: it must have 1 to 64 letters, digits, '_' or '-'")
@@ -82,12 +79,6 @@ def _function(tool: Any, strict: bool | None) -> dict[str, Any]:
     if not strict:
         return function
     return {**function, "parameters": strict_schema(function.get("parameters") or {"type": "object", "properties": {}})}
-
-
-def _label(tool: Any) -> str:
-    if isinstance(tool, Mapping):
-        return str(tool.get("name") or tool.get("title") or tool)
-    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
 
 
 def tool_name(tool: Mapping[str, Any]) -> str | None:
@@ -136,9 +127,7 @@ def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, A
     if not tools:
         return {"type": "function", "function": {"name": choice}}
     names = [str(tool_name(tool) or tool.get("type")) for tool in tools]
-    near = get_close_matches(choice, [*names, *_MODES], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
+    raise unknown_choice(choice, names, _MODES)
 
 
 def _pointer(tool: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -12,29 +12,15 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ModelAPIError, ModelRateLimitError, OutputParserException
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_core.tools import tool
-from pydantic import BaseModel
 
 from langchain_autotools import ChatAnthropic, ConfigurationError, RetryPolicy, new_messages
 from langchain_autotools.providers.anthropic.tools import format_tool_choice
 from tests.contract.talk import WAYS, run_in
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.script import Call, Events, Failure, Reply, Turn
+from tests.support.weather import Weather, get_temperature
 
 THINKING = {"type": "enabled", "budget_tokens": 1024}
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
-
-
-class Weather(BaseModel):
-    """The weather of a city."""
-
-    city: str
-    degrees: int
 
 
 def model(server: AnthropicServer, **more: Any) -> ChatAnthropic:

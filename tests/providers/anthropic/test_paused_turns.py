@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_core.tools import tool
-from pydantic import BaseModel
 
 from langchain_autotools import ChatAnthropic, LimitReachedError, run_usage
 from tests.contract.talk import WAYS, run_in
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.script import Events, Turn
+from tests.support.weather import Weather, get_temperature
 
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 QUESTION = [HumanMessage("Search.")]
@@ -47,19 +46,6 @@ def reply(number: int, *blocks: dict[str, Any], reason: str = "pause_turn") -> E
     events.append({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}})
     usage = {"input_tokens": 10, "output_tokens": 5}
     return Events(events, {**head, "content": list(blocks), "stop_reason": reason, "usage": usage})
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
-
-
-class Weather(BaseModel):
-    """The weather of a city."""
-
-    city: str
-    degrees: int
 
 
 def model(server: AnthropicServer, **more: Any) -> ChatAnthropic:

@@ -1,77 +1,25 @@
-"""Recorded replies of the Messages API, served again over HTTP: text, thinking, signatures, calls and token counts come out exactly.
-
-Each request carries its recording's id as the model name; the server answers with that recording's bytes.
-"""
+"""Recorded replies of the Messages API, served again over HTTP: text, thinking, signatures, calls and token counts come out exactly."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import reduce
-from operator import add
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anthropic
 import pytest
 from langchain_core.exceptions import ModelError
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, message_chunk_to_message
+from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatAnthropic
 from langchain_autotools.messages import calls_of
+from langchain_autotools.providers._origin import origin_said
 from langchain_autotools.providers.anthropic.mapper import MessagesMapper
 from tests.support.anthropic_server import AnthropicServer
-from tests.support.http_server import Exchange
-from tests.support.recorded import Recording, recordings
-from tests.support.script import Raw
+from tests.support.recorded import Recording
+from tests.support.recorded_suite import RecordedSuite, Records, Serve, failed, followed, unequal, whole
+from tests.support.scripted_server import Script
 
-Serve = Callable[[str], ChatAnthropic]
 NO_RUN = {"max_tokens", "refusal"}
-
-
-@pytest.fixture(scope="module")
-def records(wire_folder: Path) -> dict[str, Recording]:
-    """The recordings by id."""
-    return {record.id: record for record in recordings(wire_folder, "anthropic")}
-
-
-@pytest.fixture
-def serve(records: dict[str, Recording]) -> Iterator[Serve]:
-    """A function that gives a model whose server answers with recordings, cut into pieces in the named way."""
-    cuts = {"now": "arrived"}
-
-    def answer(exchange: Exchange) -> Raw:
-        record = records[exchange.json["model"]]
-        return Raw(record.pieces(cuts["now"]), record.content_type, record.status)
-
-    with AnthropicServer(answer, strict=False) as server:
-
-        def model(cut: str) -> ChatAnthropic:
-            cuts["now"] = cut
-            return ChatAnthropic(model="recorded", base_url=server.url, api_key="k", max_retries=0)
-
-        yield model
-
-
-def streamed(records: dict[str, Recording]) -> list[Recording]:
-    """The streams that end well."""
-    return [record for record in records.values() if record.streamed and not record.failed]
-
-
-def whole(records: dict[str, Recording]) -> list[Recording]:
-    """The whole bodies that are no errors."""
-    return [record for record in records.values() if not record.streamed and not record.failed]
-
-
-def asking(model: ChatAnthropic, record: Recording) -> Any:
-    """The model asking for the record, with what it was asked then: tools, and thinking."""
-    asked = {key: record.request[key] for key in ("tools", "thinking") if record.request.get(key)}
-    return model.bind(model=record.id, **asked)
-
-
-def summed(chunks: list[Any]) -> AIMessage:
-    """The message that chunks sum to, as any user of LangChain makes it."""
-    return message_chunk_to_message(reduce(add, chunks))  # type: ignore[return-value]
 
 
 def found(message: AIMessage) -> dict[str, Any]:
@@ -108,79 +56,51 @@ def wanted(record: Recording) -> dict[str, Any]:
     }
 
 
-def differing(records: list[Recording], message_of: Callable[[Recording], AIMessage]) -> dict[str, Any]:
-    """The records whose message differs, and how."""
-    wrong: dict[str, Any] = {}
-    for record in records:
-        got, want = found(message_of(record)), wanted(record)
-        unequal = {key: (got[key], want[key]) for key in want if got[key] != want[key]}
-        if unequal:
-            wrong[record.id] = unequal
-    return wrong
+class TestAnthropic(RecordedSuite):
+    wire = "anthropic"
+    least: ClassVar[tuple[int, int]] = (141, 291)
 
+    def server(self, script: Script) -> AnthropicServer:
+        """A server that takes any request."""
+        return AnthropicServer(script, strict=False)
 
-@pytest.mark.parametrize("cut", ["arrived", "seven", "random", pytest.param("one", marks=pytest.mark.exhaustive)])
-def test_streams_are_read_exactly(records: dict[str, Recording], serve: Serve, cut: str) -> None:
-    """Every recorded stream gives its text, thinking, signatures, calls and counts, however its bytes are cut."""
-    model = serve(cut)
-    chosen = streamed(records)
-    assert len(chosen) > 140
-    assert differing(chosen, lambda record: summed(list(asking(model, record).stream("x")))) == {}
+    def model(self, url: str) -> ChatAnthropic:
+        """A model that asks the server."""
+        return ChatAnthropic(model="recorded", base_url=url, api_key="k", max_retries=0)
 
+    def asking(self, model: Any, name: str, record: Recording) -> Any:
+        """The model asking for the record, with what it was asked then: tools, and thinking."""
+        asked = {key: record.request[key] for key in ("tools", "thinking") if record.request.get(key)}
+        return model.bind(model=name, **asked)
 
-async def test_streams_are_read_exactly_asynchronously(records: dict[str, Recording], serve: Serve) -> None:
-    """The asynchronous stream reads the same."""
-    model = serve("random")
-    messages = {}
-    for record in streamed(records):
-        messages[record.id] = summed([chunk async for chunk in asking(model, record).astream("x")])
-    assert differing(streamed(records), lambda record: messages[record.id]) == {}
+    def told(self, record: Recording, message: AIMessage) -> Any:
+        """What a message says otherwise than the record."""
+        return unequal(found(message), wanted(record))
 
+    def test_errors_are_typed(self, records: Records, serve: Serve) -> None:
+        """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words and status."""
+        model = serve("arrived")
+        assert len(failed(records)) >= 10
+        for name, record in failed(records).items():
+            for ask in (lambda model: model.invoke("x"), lambda model: list(model.stream("x"))):
+                with pytest.raises(ModelError) as raised:
+                    ask(self.asking(model, name, record))
+                assert isinstance(raised.value, anthropic.APIStatusError)
+                assert (raised.value.status_code, raised.value.type) == (record.status, record.expected["error"]["type"])
+                assert record.expected["error"]["message"] in str(raised.value), record.id
 
-def test_whole_bodies_are_read_exactly(records: dict[str, Recording], serve: Serve) -> None:
-    """Every recorded whole body gives the same through `invoke`, and where a stream was asked for."""
-    model = serve("arrived")
-    chosen = whole(records)
-    assert len(chosen) > 290
-    assert differing(chosen, lambda record: asking(model, record).invoke("x")) == {}
-    assert differing(chosen[::5], lambda record: summed(list(asking(model, record).stream("x")))) == {}
-
-
-async def test_whole_bodies_are_read_exactly_asynchronously(records: dict[str, Recording], serve: Serve) -> None:
-    """`ainvoke` reads the same."""
-    model, chosen = serve("random"), whole(records)[::3]
-    messages = {record.id: await asking(model, record).ainvoke("x") for record in chosen}
-    assert differing(chosen, lambda record: messages[record.id]) == {}
-
-
-def test_errors_are_typed(records: dict[str, Recording], serve: Serve) -> None:
-    """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words and status."""
-    model = serve("arrived")
-    failed = [record for record in records.values() if record.failed]
-    assert len(failed) >= 10
-    for record in failed:
-        for ask in (lambda model: model.invoke("x"), lambda model: list(model.stream("x"))):
-            with pytest.raises(ModelError) as raised:
-                ask(asking(model, record))
-            assert isinstance(raised.value, anthropic.APIStatusError)
-            assert (raised.value.status_code, raised.value.type) == (record.status, record.expected["error"]["type"])
-            assert record.expected["error"]["message"] in str(raised.value), record.id
-
-
-def test_replies_go_back_as_they_came(records: dict[str, Recording], serve: Serve) -> None:
-    """Each recorded whole reply, sent back to its model, has its thinking, server tools and calls unchanged and in order; other
-    models get its text and calls alone."""
-    model = serve("arrived")
-    for record in whole(records):
-        message = asking(model, record).invoke("x")
-        results = [ToolMessage("r", tool_call_id=call.id) for call in calls_of(message)]
-        history = [HumanMessage("q"), message, *results, HumanMessage("?")]
-        origin = message.response_metadata.get("autotools", {}).get("origin", "home")
-        sent = sent_back(MessagesMapper(origin=origin), history)
-        came = [part for part in record.body_json["content"] if part["type"] != "text" or part["text"].strip()]
-        assert sent == [without_nulls(part) for part in came], record.id
-        abroad = sent_back(MessagesMapper(origin="elsewhere"), history)
-        assert {part["type"] for part in abroad} <= {"text", "tool_use"}, record.id
+    def test_replies_go_back_as_they_came(self, records: Records, serve: Serve) -> None:
+        """Each recorded whole reply, sent back to its model, has its thinking, server tools and calls unchanged and in order; other
+        models get its text and calls alone."""
+        model = serve("arrived")
+        for name, record in whole(records).items():
+            message = self.invoked(model, name, record)
+            history, origin = followed(message), origin_said(message) or "home"
+            sent = sent_back(MessagesMapper(origin=origin), history)
+            came = [part for part in record.body_json["content"] if part["type"] != "text" or part["text"].strip()]
+            assert sent == [without_nulls(part) for part in came], record.id
+            abroad = sent_back(MessagesMapper(origin="elsewhere"), history)
+            assert {part["type"] for part in abroad} <= {"text", "tool_use"}, record.id
 
 
 def sent_back(mapper: MessagesMapper, history: list[Any]) -> list[Any]:

@@ -12,27 +12,13 @@ from langchain_core.exceptions import (
     OutputParserException,
 )
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.tools import tool
-from pydantic import BaseModel
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError, new_messages
 from tests.support.google_server import GoogleServer
 from tests.support.script import Call, Raw, Turn
+from tests.support.weather import Weather, get_temperature
 
 KEY = "AIza-secret-1234"
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
-
-
-class Weather(BaseModel):
-    """The weather of a city."""
-
-    city: str
-    degrees: int
 
 
 def model(server: GoogleServer, **more: Any) -> ChatGoogleGenerativeAI:

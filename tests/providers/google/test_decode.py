@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from langchain_core.exceptions import ModelError, ModelRateLimitError
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.tools import tool
 
 from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy, StreamError, calls_of, new_messages
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
@@ -17,14 +16,9 @@ from langchain_autotools.providers.google.partial_args import PartialCall
 from tests.contract.talk import WAYS, run_in, summed
 from tests.support.google_server import GoogleServer
 from tests.support.script import Events, Raw, Turn
+from tests.support.weather import get_temperature
 
 SIGNATURE = "c2lnbmVk"
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 def event(*parts: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.tools import tool
 
 from langchain_autotools import ChatGoogleGenerativeAI, UnsupportedFeatureError
 from langchain_autotools.providers.google.encode import Home
@@ -15,6 +14,7 @@ from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.contract.wires import WIRES, Wire
 from tests.support.google_server import GoogleServer
 from tests.support.script import Call, Turn
+from tests.support.weather import get_temperature
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 STAND_IN = "skip_thought_signature_validator"
@@ -253,12 +253,6 @@ def test_media_in_results() -> None:
     older = contents(*history, home=OLDER)
     assert [item["functionResponse"]["response"] for item in older[2]["parts"]] == [{"result": "Here."}, {"result": "(no output)"}]
     assert [next(iter(item)) for item in older[3]["parts"]] == ["inlineData"] * 3
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 TURNS = [

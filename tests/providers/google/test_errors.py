@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import warnings
 from typing import Any
 
 import pytest
@@ -18,7 +21,6 @@ from langchain_core.exceptions import (
     ModelRateLimitError,
     ModelTimeoutError,
 )
-from langchain_core.tools import tool
 
 from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy
 from langchain_autotools.providers._http import library
@@ -26,14 +28,9 @@ from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Gate
 from tests.support.script import Call, Failure, Raw, Turn
+from tests.support.weather import get_temperature
 
 KEY = "AIza-secret-1234"
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 def model(server: GoogleServer, **more: Any) -> ChatGoogleGenerativeAI:
@@ -145,6 +142,23 @@ async def test_clients_of_ones_own_and_their_arguments() -> None:
     assert heard == ["mine", "mine"]
     assert [exchange.headers["user-agent"] for exchange in server.exchanges] == ["mine", "mine", "ours", "ours"]
     assert server.exchanges[3].headers["x-team"] == "t"
+
+
+@pytest.mark.parametrize("way", ["ainvoke", "invoke"])
+async def test_a_model_that_is_gone_has_closed_its_own_connections(way: str) -> None:
+    """Clients with arguments of their own go with their model; what the garbage collector finds of it holds no open socket."""
+    with GoogleServer([Turn("a")]) as server:
+        asked = model(server, client_args={"headers": {"user-agent": "ours"}})
+        asked.metadata = {"itself": [asked]}  # so that only the garbage collector finds it
+        await run_in(way, asked, "x")
+        assert server.open_connections == 1
+        del asked
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            while server.open_connections:
+                gc.collect()
+                await asyncio.sleep(0.001)
+    assert [str(warning.message) for warning in told if warning.category is ResourceWarning] == []
 
 
 def test_connections_are_kept() -> None:

@@ -1,79 +1,32 @@
 """Recorded replies of Google's two APIs, served again over HTTP: text, thoughts, signatures, calls and token counts come out exactly.
 
-Each request carries its recording's number as the model name; the server answers with that recording's bytes.
+A JSON array in place of an event stream is among them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import reduce
-from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from google.genai.errors import APIError
 from langchain_core.exceptions import ModelError
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, message_chunk_to_message
+from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatGoogleGenerativeAI
 from langchain_autotools.messages import calls_of
+from langchain_autotools.providers._origin import origin_said
 from langchain_autotools.providers.google.encode import Home
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
 from tests.support.recorded import Recording, recordings
-from tests.support.script import Raw
+from tests.support.recorded_suite import RecordedSuite, Records, Serve, failed, followed, unequal, whole
+from tests.support.scripted_server import Script
 
-Serve = Callable[[str], ChatGoogleGenerativeAI]
 REASONS = {1: "STOP", "PROMPT_BLOCKED:MODEL_ARMOR": "PROMPT_BLOCKED", None: "incomplete"}
 SERVER_PARTS = {"executable_code": "executableCode", "code_execution_result": "codeExecutionResult"}
-
-
-@pytest.fixture(scope="module")
-def records(wire_folder: Path) -> dict[str, Recording]:
-    """The recordings by number."""
-    return {f"r{number}": record for number, record in enumerate(recordings(wire_folder, "google"))}
-
-
-@pytest.fixture
-def serve(records: dict[str, Recording]) -> Iterator[Serve]:
-    """A function that gives a model whose server answers with recordings, cut into pieces in the named way."""
-    cuts = {"now": "arrived"}
-
-    def answer(exchange: Exchange) -> Raw:
-        record = records[exchange.path.rpartition("/")[2].partition(":")[0]]
-        return Raw(record.pieces(cuts["now"]), record.content_type, record.status)
-
-    with GoogleServer(answer, strict=False) as server:
-
-        def model(cut: str) -> ChatGoogleGenerativeAI:
-            cuts["now"] = cut
-            return ChatGoogleGenerativeAI(model="recorded", base_url=server.url, api_key="k", max_retries=0)
-
-        yield model
-
-
-def streamed(records: dict[str, Recording]) -> dict[str, Recording]:
-    """The streams that end well."""
-    return {name: record for name, record in records.items() if record.streamed and not record.failed}
-
-
-def whole(records: dict[str, Recording]) -> dict[str, Recording]:
-    """The whole bodies that are no errors."""
-    return {name: record for name, record in records.items() if not record.streamed and not record.failed}
-
-
-def asking(model: ChatGoogleGenerativeAI, name: str, record: Recording) -> Any:
-    """The model asking for the record, with the tools that it was given then."""
-    tools = [declared for tool in record.request.get("tools") or () for declared in tool.get("functionDeclarations") or ()]
-    return model.bind_tools([{"name": tool["name"], "parametersJsonSchema": {"type": "object"}} for tool in tools], model=name)
-
-
-def summed(chunks: list[Any]) -> AIMessage:
-    """The message that chunks sum to, as any user of LangChain makes it."""
-    return message_chunk_to_message(reduce(add, chunks))  # type: ignore[return-value]
 
 
 def signature_of(block: dict[str, Any]) -> Any:
@@ -127,81 +80,64 @@ def wanted(record: Recording, message: AIMessage) -> dict[str, Any]:
     }
 
 
-def differing(records: dict[str, Recording], message_of: Callable[[str, Recording], AIMessage]) -> dict[str, Any]:
-    """The records whose message differs, and how."""
-    wrong: dict[str, Any] = {}
-    for name, record in records.items():
-        message = message_of(name, record)
-        got, want = found(message), wanted(record, message)
-        unequal = {key: (got[key], want[key]) for key in want if got[key] != want[key]}
-        if unequal:
-            wrong[record.id] = unequal
-    return wrong
+class TestGoogle(RecordedSuite):
+    wire = "google"
+    least: ClassVar[tuple[int, int]] = (61, 201)
 
+    @pytest.fixture
+    def records(self, wire_folder: Path) -> Records:
+        """The recordings by number: their ids cannot stand in a path."""
+        return {f"r{number}": record for number, record in enumerate(recordings(wire_folder, self.wire))}
 
-@pytest.mark.parametrize("cut", ["arrived", "seven", "random", pytest.param("one", marks=pytest.mark.exhaustive)])
-def test_streams_are_read_exactly(records: dict[str, Recording], serve: Serve, cut: str) -> None:
-    """Every recorded stream, a JSON array among them, gives its text, thoughts, signatures, calls and counts, however it is cut."""
-    model, chosen = serve(cut), streamed(records)
-    assert len(chosen) > 60
-    assert differing(chosen, lambda name, record: summed(list(asking(model, name, record).stream("x")))) == {}
+    def server(self, script: Script) -> GoogleServer:
+        """A server that takes any request."""
+        return GoogleServer(script, strict=False)
 
+    def model(self, url: str) -> ChatGoogleGenerativeAI:
+        """A model that asks the server."""
+        return ChatGoogleGenerativeAI(model="recorded", base_url=url, api_key="k", max_retries=0)
 
-async def test_streams_are_read_exactly_asynchronously(records: dict[str, Recording], serve: Serve) -> None:
-    """The asynchronous stream reads the same."""
-    model, messages = serve("random"), {}
-    for name, record in streamed(records).items():
-        messages[name] = summed([chunk async for chunk in asking(model, name, record).astream("x")])
-    assert differing(streamed(records), lambda name, record: messages[name]) == {}
+    def named(self, exchange: Exchange) -> str:
+        """The name of the recording that a request asks for, which stands in its path."""
+        return exchange.path.rpartition("/")[2].partition(":")[0]
 
+    def asking(self, model: Any, name: str, record: Recording) -> Any:
+        """The model asking for the record, with the tools that it was given then."""
+        tools = [declared for tool in record.request.get("tools") or () for declared in tool.get("functionDeclarations") or ()]
+        return model.bind_tools([{"name": tool["name"], "parametersJsonSchema": {"type": "object"}} for tool in tools], model=name)
 
-def test_whole_bodies_are_read_exactly(records: dict[str, Recording], serve: Serve) -> None:
-    """Every recorded whole body gives the same through `invoke`, and where a stream was asked for."""
-    model, chosen = serve("arrived"), whole(records)
-    assert len(chosen) > 200
-    assert differing(chosen, lambda name, record: asking(model, name, record).invoke("x")) == {}
-    assert differing(chosen, lambda name, record: summed(list(asking(model, name, record).stream("x")))) == {}
+    def told(self, record: Recording, message: AIMessage) -> Any:
+        """What a message says otherwise than the record."""
+        return unequal(found(message), wanted(record, message))
 
+    def test_errors_are_typed(self, records: Records, serve: Serve) -> None:
+        """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words and status."""
+        model = serve("arrived")
+        assert len(failed(records)) >= 5
+        for name, record in failed(records).items():
+            for ask in (lambda model: model.invoke("x"), lambda model: list(model.stream("x"))):
+                with pytest.raises(ModelError) as raised:
+                    ask(self.asking(model, name, record))
+                error = raised.value
+                assert isinstance(error, APIError)
+                assert (error.code, error.status) == (record.status, record.expected["error"]["status"])
+                assert error.message == record.expected["error"]["message"]
+                assert record.expected["error"]["message"] in str(error)
 
-async def test_whole_bodies_are_read_exactly_asynchronously(records: dict[str, Recording], serve: Serve) -> None:
-    """`ainvoke` reads the same."""
-    model, chosen = serve("random"), dict(list(whole(records).items())[::3])
-    messages = {name: await asking(model, name, record).ainvoke("x") for name, record in chosen.items()}
-    assert differing(chosen, lambda name, record: messages[name]) == {}
-
-
-def test_errors_are_typed(records: dict[str, Recording], serve: Serve) -> None:
-    """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words and status."""
-    model = serve("arrived")
-    failed = {name: record for name, record in records.items() if record.failed}
-    assert len(failed) >= 5
-    for name, record in failed.items():
-        for ask in (lambda model: model.invoke("x"), lambda model: list(model.stream("x"))):
-            with pytest.raises(ModelError) as raised:
-                ask(asking(model, name, record))
-            error = raised.value
-            assert isinstance(error, APIError)
-            assert (error.code, error.status) == (record.status, record.expected["error"]["status"])
-            assert error.message == record.expected["error"]["message"]
-            assert record.expected["error"]["message"] in str(error)
-
-
-def test_replies_go_back_as_they_came(records: dict[str, Recording], serve: Serve) -> None:
-    """Each recorded whole reply, sent back to its model, has its parts unchanged and in order, signatures and ids included; other
-    models get its text and calls alone, and the word that stands for a signature."""
-    model = serve("arrived")
-    for name, record in whole(records).items():
-        message = asking(model, name, record).invoke("x")
-        results = [ToolMessage("r", tool_call_id=call.id) for call in calls_of(message)]
-        history = [HumanMessage("q"), message, *results, HumanMessage("?")]
-        origin = message.response_metadata.get("autotools", {}).get("origin", "home")
-        newer = "gemini-3" in str(record.expected["model"])
-        candidate = (record.body_json.get("candidates") or [{}])[0]
-        came = [part for part in candidate.get("content", {}).get("parts") or () if part != {"text": ""}]
-        assert sent_back(GenerateContentMapper(Home(origin, signs=newer)), history) == list(map(normal, came)), record.id
-        abroad = sent_back(GenerateContentMapper(Home("elsewhere")), history)
-        assert not any(part.get("thoughtSignature", "skip")[:4] != "skip" or part.get("thought") for part in abroad)
-        assert [part["functionCall"].keys() for part in abroad if "functionCall" in part] == [{"name", "args"}] * len(calls_of(message))
+    def test_replies_go_back_as_they_came(self, records: Records, serve: Serve) -> None:
+        """Each recorded whole reply, sent back to its model, has its parts unchanged and in order, signatures and ids included; other
+        models get its text and calls alone, and the word that stands for a signature."""
+        model = serve("arrived")
+        for name, record in whole(records).items():
+            message = self.invoked(model, name, record)
+            history, origin = followed(message), origin_said(message) or "home"
+            newer = "gemini-3" in str(record.expected["model"])
+            candidate = (record.body_json.get("candidates") or [{}])[0]
+            came = [part for part in candidate.get("content", {}).get("parts") or () if part != {"text": ""}]
+            assert sent_back(GenerateContentMapper(Home(origin, signs=newer)), history) == list(map(normal, came)), record.id
+            abroad = sent_back(GenerateContentMapper(Home("elsewhere")), history)
+            assert not any(part.get("thoughtSignature", "skip")[:4] != "skip" or part.get("thought") for part in abroad)
+            assert [part["functionCall"].keys() for part in abroad if "functionCall" in part] == [{"name", "args"}] * len(calls_of(message))
 
 
 def sent_back(mapper: GenerateContentMapper, history: list[Any]) -> list[Any]:

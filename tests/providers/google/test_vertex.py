@@ -8,7 +8,6 @@ import google.auth
 import pytest
 from google.auth.credentials import Credentials
 from google.auth.exceptions import DefaultCredentialsError
-from langchain_core.tools import tool
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError
 from langchain_autotools.providers._http import library
@@ -16,13 +15,7 @@ from langchain_autotools.providers.google.endpoint import Endpoint
 from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer
 from tests.support.script import Call, Turn
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
-
+from tests.support.weather import get_temperature
 
 VERTEX = [
     ({"project": "p"}, {}, ("p", None, None)),

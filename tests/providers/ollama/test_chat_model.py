@@ -12,26 +12,12 @@ from typing import Any
 import pytest
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import tool
-from pydantic import BaseModel
 
 from langchain_autotools import ChatOllama, ConfigurationError, new_messages, run_usage
 from langchain_autotools.providers.ollama.address import address_of
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Call, Failure, Raw, Reply, Turn
-
-
-class Weather(BaseModel):
-    """The weather of a city."""
-
-    city: str
-    degrees: int
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
+from tests.support.weather import Weather, get_temperature
 
 
 def body(*model: Any, call: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:

@@ -22,20 +22,14 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.tools import tool
 
 from langchain_autotools import ChatOllama, RetryPolicy
 from tests.support.http_server import Gate
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Failure, Raw, Turn
+from tests.support.weather import get_temperature
 
 SECRET = "very-secret-value"
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 def free_port() -> int:

@@ -7,19 +7,13 @@ import openai
 import pytest
 from langchain_core.exceptions import ModelAuthenticationError, ModelInvalidRequestError, ModelNotFoundError
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import tool
 
 from langchain_autotools import AzureChatOpenAI, ConfigurationError, new_messages
 from tests.support.azure_server import FILTERS, KEY, VERSION, AzureResponsesServer, AzureServer
 from tests.support.script import Call, Reply, Turn
+from tests.support.weather import get_temperature
 
 QUESTION = [HumanMessage("How warm is it in Paris?")]
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 @pytest.fixture(autouse=True)

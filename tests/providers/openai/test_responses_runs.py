@@ -12,23 +12,18 @@ import openai
 import pytest
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, message_chunk_to_message
-from langchain_core.tools import Tool, tool
+from langchain_core.tools import Tool
 from pydantic import BaseModel
 
 from langchain_autotools import ChatOpenAI, ConfigurationError, new_messages
 from langchain_autotools.providers.openai.errors import ModelRefusalError
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Events, Failure, Reply, Turn
+from tests.support.weather import get_temperature
 
 QUESTION = [HumanMessage("How warm is it?")]
 Talk = tuple[ChatOpenAI, ResponsesServer]
 Start = Callable[..., Talk]
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 @pytest.fixture

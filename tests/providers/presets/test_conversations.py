@@ -5,21 +5,15 @@ from typing import Any
 import pytest
 from langchain_core.exceptions import ModelInvalidRequestError
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.tools import tool
 
 from langchain_autotools import ChatOpenAI, new_messages
 from tests.providers.presets.conftest import Start
 from tests.support.script import Call, Events, Failure, Raw, Turn
 from tests.support.vendors import VENDORS, Vendor
+from tests.support.weather import get_temperature
 
 QUESTION = [HumanMessage("How warm is it in Paris and in Rome?")]
 THOUGHT = "Two cities, two calls."
-
-
-@tool
-def get_temperature(city: str) -> str:
-    """Current temperature of a city."""
-    return f"{city}: 21 °C"
 
 
 def thinking_turns() -> list[Turn]:

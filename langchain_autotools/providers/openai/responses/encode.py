@@ -15,8 +15,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 
 from ....errors import UnsupportedFeatureError
 from ....messages import KEY, ToolCallRecord, calls_of, text_of
+from ..._arguments import legal_arguments
 from ..blocks import Part
-from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_arguments, legal_name
+from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_name
 from ..dialect import OPENAI
 from ..encode import encode_part, said
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored

@@ -3,59 +3,27 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ....messages import KEY
 from ..._chat_model import Exchange
-from ..forms import origin_of
+from ..._clients import Clients
+from ..._origin import origin_of, origin_said
 from ..parameters import OpenAIParameters
 from ..request import read_timeout, request_options
 from .mapper import ResponsesMapper
 from .params import responses_params
 
-__all__ = ["ResponsesMappers", "responses_exchange"]
+__all__ = ["responses_exchange"]
 
 _PATH = "/responses"
 _ABOUT_ITEMS = re.compile(r"reasoning|encrypted|item with id|input\[\d+\]\.(id|summary|content|phase)\b", re.IGNORECASE)
 
 
-class _Key(NamedTuple):
-    """What a mapper is made for."""
-
-    origin: str
-    part_keys: tuple[str, ...]
-    opaque: bool
-
-
-class ResponsesMappers:
-    """The mappers in use, which remember what they encoded. Safe for threads; copies share it, pickles do not hold it."""
-
-    def __init__(self) -> None:
-        self._mappers: dict[_Key, ResponsesMapper] = {}
-
-    def get(self, origin: str, part_keys: Sequence[str], *, opaque: bool = True) -> ResponsesMapper:
-        """The mapper for an endpoint and model."""
-        key = _Key(origin, tuple(part_keys), opaque)
-        mapper = self._mappers.get(key)
-        if mapper is None:
-            mapper = ResponsesMapper(origin=origin, part_keys=key.part_keys, opaque=opaque)
-        return self._mappers.setdefault(key, mapper)
-
-    def __copy__(self) -> "ResponsesMappers":
-        return self
-
-    def __deepcopy__(self, memo: Any) -> "ResponsesMappers":
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (ResponsesMappers, ())
-
-
 def responses_exchange(
     model: OpenAIParameters,
-    mappers: ResponsesMappers,
+    mappers: Clients,
     messages: list[BaseMessage],
     stop: list[str] | None,
     kwargs: Mapping[str, Any],
@@ -70,7 +38,7 @@ def responses_exchange(
 
     Args:
         model: The model, for what its constructor set.
-        mappers: The model's mappers.
+        mappers: Keeps the model's mappers, which remember what they encoded.
         messages: The history.
         stop: Stop sequences, which this API does not have.
         kwargs: The call's keywords.
@@ -82,7 +50,7 @@ def responses_exchange(
     """
     params = responses_params(model, stop, kwargs, stream=stream)
     origin = origin_of(f"{model._endpoint or ''}{_PATH}", str(params["model"]))
-    mapper = mappers.get(origin, model.part_keys)
+    mapper = _mapper(mappers, origin, model.part_keys)
     known, previous = _known_to_server(messages, origin) if model.use_previous_response_id else (0, None)
     if previous is not None and "previous_response_id" not in params:
         params["previous_response_id"] = previous
@@ -107,10 +75,16 @@ def responses_exchange(
     def again(error: Any) -> Exchange | None:
         if getattr(error, "status_code", None) not in (400, 404) or not _ABOUT_ITEMS.search(f"{error} {error.body}"):
             return None
-        plain = mappers.get(origin, model.part_keys, opaque=False).encode_request(messages, params, after=known)
+        plain = _mapper(mappers, origin, model.part_keys, opaque=False).encode_request(messages, params, after=known)
         return None if plain == body else exchange(plain, lambda _: None)
 
     return exchange(body, again)
+
+
+def _mapper(mappers: Clients, origin: str, part_keys: Sequence[str], *, opaque: bool = True) -> ResponsesMapper:
+    key = (origin, tuple(part_keys), opaque)
+    mapper: ResponsesMapper = mappers.get(key, lambda: ResponsesMapper(origin=origin, part_keys=key[1], opaque=opaque))
+    return mapper
 
 
 def _known_to_server(messages: Sequence[BaseMessage], origin: str) -> tuple[int, str | None]:
@@ -119,8 +93,8 @@ def _known_to_server(messages: Sequence[BaseMessage], origin: str) -> tuple[int,
         message = messages[position]
         if not isinstance(message, AIMessage):
             continue
-        own, identifier = message.response_metadata.get(KEY), message.response_metadata.get("id")
-        at_home = isinstance(own, Mapping) and own.get("origin") == origin
+        identifier = message.response_metadata.get("id")
+        at_home = origin_said(message) == origin
         if at_home and isinstance(identifier, str) and identifier and position + 1 < len(messages):
             return position + 1, identifier
         return 0, None

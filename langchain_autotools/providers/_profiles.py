@@ -1,0 +1,52 @@
+"""Tables of what is known of a vendor's models, for `model.profile`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+__all__ = ["by_name", "profile"]
+
+T = TypeVar("T")
+
+
+def by_name(table: Mapping[str, T]) -> dict[str, T]:
+    """A table whose keys hold several names, separated by spaces, with one name a key."""
+    return {name: row for names, row in table.items() for name in names.split()}
+
+
+def profile(
+    input_tokens: int,
+    output_tokens: int,
+    *,
+    images: bool = False,
+    pdfs: bool = False,
+    sound_and_video: bool = False,
+    reasoning: bool = False,
+    efforts: Sequence[str] | None = None,
+    structured: bool = True,
+    temperature: bool = True,
+    streams_calls: bool = True,
+) -> dict[str, Any]:
+    """The profile of a model that calls tools and reads and writes text."""
+    return {
+        "max_input_tokens": input_tokens,
+        "max_output_tokens": output_tokens,
+        "text_inputs": True,
+        "image_inputs": images,
+        "image_url_inputs": images,
+        "pdf_inputs": pdfs,
+        "audio_inputs": sound_and_video,
+        "video_inputs": sound_and_video,
+        "image_tool_message": images,
+        "pdf_tool_message": pdfs,
+        "text_outputs": True,
+        "image_outputs": False,
+        "audio_outputs": False,
+        "video_outputs": False,
+        "reasoning_output": reasoning,
+        "tool_calling": True,
+        "tool_choice": True,
+        **({"tool_call_streaming": True} if streams_calls else {}),
+        "structured_output": structured,
+        "temperature": temperature,
+        **({"reasoning_effort_levels": list(efforts)} if efforts else {}),
+    }

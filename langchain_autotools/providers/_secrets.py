@@ -1,0 +1,60 @@
+"""What is secret among a model's settings, and how it is kept out of errors, traces and pickles."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ["has_password", "header_variables", "hide_secrets", "is_secret_header", "public_headers", "secret_values"]
+
+_HIDDEN = "***"
+_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether a header of this name is likely to hold a secret."""
+    return _SECRET_HEADER.search(name) is not None
+
+
+def secret_values(headers: Mapping[str, str] | None, proxy: str | None) -> list[str]:
+    """The secrets among a model's headers and in its proxy's URL."""
+    password = urlsplit(proxy).password if proxy else None
+    return [*(value for name, value in (headers or {}).items() if is_secret_header(name)), *([password] if password else [])]
+
+
+def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
+    """The headers that hold no secret; None where there are none."""
+    return {name: value for name, value in (headers or {}).items() if not is_secret_header(name)} or None
+
+
+def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The secret ones among the headers that a field holds, by the environment variable to find each in."""
+    secret = [name for name in headers or {} if is_secret_header(name)]
+    return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
+
+
+def has_password(url: str | None) -> bool:
+    """Whether a URL names a user, and with it most likely a password."""
+    return "@" in (url or "")
+
+
+def hide_secrets(error: Any, secrets: list[str]) -> None:
+    """Replace the secrets in an error's texts, in place: it stays the cause of the new one and is shown with it."""
+    long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+    if not long_enough:
+        return
+    error.args = tuple(_hidden(value, long_enough) for value in error.args)
+    for name in ("message", "body", "details"):
+        if hasattr(error, name):
+            setattr(error, name, _hidden(getattr(error, name), long_enough))
+
+
+def _hidden(value: Any, secrets: list[str]) -> Any:
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, _HIDDEN)
+        return value
+    if isinstance(value, Mapping):
+        return {key: _hidden(item, secrets) for key, item in value.items()}
+    return [_hidden(item, secrets) for item in value] if isinstance(value, list) else value

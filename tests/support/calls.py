@@ -1,0 +1,29 @@
+"""Calls for a `ToolExecutor`, and what their results say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from langchain_autotools.executor import ToolCallResult, ToolExecutor
+
+
+def call(name: str, call_id: str = "1", /, **args: Any) -> dict[str, Any]:
+    """One call."""
+    return {"name": name, "args": args, "id": call_id}
+
+
+def contents(executor: ToolExecutor, *calls: dict[str, Any]) -> list[Any]:
+    """What the results of a turn say, in a synchronous and in an asynchronous run."""
+    found = [message.content for message in executor.execute_all(calls)]
+    assert [message.content for message in asyncio.run(executor.aexecute_all(calls))] == found
+    return found
+
+
+def error(result: ToolCallResult) -> str:
+    """The text of an error result."""
+    assert result.message.status == "error"
+    content = json.loads(str(result.message.content))
+    assert list(content) == ["error"]
+    return str(content["error"])

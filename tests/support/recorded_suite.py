@@ -1,0 +1,157 @@
+"""Recorded replies, served again over HTTP and read in every way: the suite that each wire's tests inherit.
+
+Each request carries its recording's name as the model's; the server answers with that recording's bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, message_chunk_to_message
+
+from langchain_autotools.messages import calls_of
+from tests.support.http_server import Exchange
+from tests.support.recorded import Recording, recordings
+from tests.support.script import Raw
+from tests.support.scripted_server import Script, ScriptedServer
+
+Records = dict[str, Recording]
+"""Recordings by name."""
+Serve = Callable[[str], Any]
+"""From the name of a way to cut bytes into pieces to a model that is answered with recordings."""
+
+
+def streamed(records: Records) -> Records:
+    """The streams that end well."""
+    return {name: record for name, record in records.items() if record.streamed and not record.failed}
+
+
+def whole(records: Records) -> Records:
+    """The whole bodies that are no errors."""
+    return {name: record for name, record in records.items() if not record.streamed and not record.failed}
+
+
+def failed(records: Records) -> Records:
+    """The errors, streamed or whole."""
+    return {name: record for name, record in records.items() if record.failed}
+
+
+def unequal(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """What was found otherwise than wanted."""
+    return {key: (found[key], wanted[key]) for key in wanted if found[key] != wanted[key]}
+
+
+def followed(message: AIMessage) -> list[BaseMessage]:
+    """A history in which a message's calls are answered, and its user goes on."""
+    return [HumanMessage("q"), message, *(ToolMessage("r", tool_call_id=call.id) for call in calls_of(message)), HumanMessage("?")]
+
+
+class RecordedSuite:
+    """A wire gives `server`, `model`, `asking` and `told`."""
+
+    wire: ClassVar[str]
+    least: ClassVar[tuple[int, int]]
+    """How many streams and whole bodies there are at the least."""
+
+    def server(self, script: Script) -> ScriptedServer:
+        """A server that takes any request."""
+        raise NotImplementedError
+
+    def model(self, url: str) -> Any:
+        """A model that asks the server."""
+        raise NotImplementedError
+
+    def asking(self, model: Any, name: str, record: Recording) -> Any:
+        """The model asking for the record, with what it was asked then."""
+        raise NotImplementedError
+
+    def told(self, record: Recording, message: AIMessage) -> Any:
+        """What a message says otherwise than the record; nothing where they agree."""
+        raise NotImplementedError
+
+    def named(self, exchange: Exchange) -> str:
+        """The name of the recording that a request asks for."""
+        return str(exchange.json["model"])
+
+    # ------------------------------------------------------------------------------------------ asking
+
+    @pytest.fixture
+    def records(self, wire_folder: Path) -> Records:
+        """The wire's recordings by id."""
+        return {record.id: record for record in recordings(wire_folder, self.wire)}
+
+    @pytest.fixture
+    def serve(self, records: Records) -> Iterator[Serve]:
+        """A function that gives a model whose server answers with recordings, cut into pieces in the named way."""
+        cuts = {"now": "arrived"}
+
+        def answer(exchange: Exchange) -> Raw:
+            record = records[self.named(exchange)]
+            return Raw(record.pieces(cuts["now"]), record.content_type or "application/json", record.status)
+
+        with self.server(answer) as server:
+
+            def model(cut: str) -> Any:
+                cuts["now"] = cut
+                return self.model(server.url)
+
+            yield model
+
+    def invoked(self, model: Any, name: str, record: Recording) -> AIMessage:
+        """The message that `invoke` gives."""
+        return self.asking(model, name, record).invoke("x")  # type: ignore[no-any-return]
+
+    def summed(self, model: Any, name: str, record: Recording) -> AIMessage:
+        """The message that the chunks of `stream` sum to, as any user of LangChain makes it."""
+        return message_chunk_to_message(reduce(add, self.asking(model, name, record).stream("x")))  # type: ignore[return-value]
+
+    def wrong(self, records: Records, message_of: Callable[[str, Recording], AIMessage]) -> dict[str, Any]:
+        """The records whose message differs, and how."""
+        found: dict[str, Any] = {}
+        for name, record in records.items():
+            try:
+                told = self.told(record, message_of(name, record))
+            except Exception as error:
+                told = repr(error)
+            if told:
+                found[record.id] = told
+        return found
+
+    # ------------------------------------------------------------------------------------------ tests
+
+    @pytest.mark.parametrize("cut", ["arrived", "seven", "random", pytest.param("one", marks=pytest.mark.exhaustive)])
+    def test_streams_are_read_exactly(self, records: Records, serve: Serve, cut: str) -> None:
+        """Every recorded stream gives all that it says, however its bytes are cut."""
+        model, chosen = serve(cut), streamed(records)
+        assert len(chosen) >= self.least[0]
+        assert self.wrong(chosen, lambda name, record: self.summed(model, name, record)) == {}
+
+    async def test_streams_are_read_exactly_asynchronously(self, records: Records, serve: Serve) -> None:
+        """The asynchronous stream reads the same."""
+        model, messages = serve("random"), {}
+        for name, record in streamed(records).items():
+            chunks = [chunk async for chunk in self.asking(model, name, record).astream("x")]
+            messages[name] = message_chunk_to_message(reduce(add, chunks))
+        assert self.wrong(streamed(records), lambda name, record: messages[name]) == {}  # type: ignore[arg-type,return-value]
+
+    def test_whole_bodies_are_read_exactly(self, records: Records, serve: Serve) -> None:
+        """Every recorded whole body gives all that it says through `invoke`."""
+        model, chosen = serve("arrived"), whole(records)
+        assert len(chosen) >= self.least[1]
+        assert self.wrong(chosen, lambda name, record: self.invoked(model, name, record)) == {}
+
+    async def test_whole_bodies_are_read_exactly_asynchronously(self, records: Records, serve: Serve) -> None:
+        """`ainvoke` reads the same."""
+        model, chosen = serve("random"), whole(records)
+        messages = {name: await self.asking(model, name, record).ainvoke("x") for name, record in chosen.items()}
+        assert self.wrong(chosen, lambda name, record: messages[name]) == {}
+
+    def test_whole_bodies_where_a_stream_was_asked(self, records: Records, serve: Serve) -> None:
+        """A server that ignores `stream` and sends a whole body is understood all the same."""
+        model = serve("arrived")
+        assert self.wrong(whole(records), lambda name, record: self.summed(model, name, record)) == {}
