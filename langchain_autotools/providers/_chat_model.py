@@ -272,6 +272,13 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             chunk.response_metadata["headers"] = dict(response.headers)
         return chunk
 
+    # ------------------------------------------------------------------------------------------ what LangChain asks
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """Where the class is to be found, as traces name it."""
+        return ["langchain_autotools"]
+
     # ------------------------------------------------------------------------------------------ tokens
 
     def get_num_tokens(self, text: str) -> int:

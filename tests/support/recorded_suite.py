@@ -6,24 +6,27 @@ Each request carries its recording's name as the model's; the server answers wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, message_chunk_to_message
 
 from langchain_autotools.messages import calls_of
 from tests.support.http_server import Exchange
+from tests.support.perturbed import broken_off, with_strange_values, with_unknown_keys
 from tests.support.recorded import Recording, recordings
 from tests.support.script import Raw
 from tests.support.scripted_server import Script, ScriptedServer
 
 Records = dict[str, Recording]
 """Recordings by name."""
-Serve = Callable[[str], Any]
-"""From the name of a way to cut bytes into pieces to a model that is answered with recordings."""
+Serve = Callable[[str | Callable[[Recording], bytes]], Any]
+"""From the name of a way to cut bytes into pieces, or a change to them, to a model that is answered with recordings."""
 
 
 def streamed(records: Records) -> Records:
@@ -88,16 +91,17 @@ class RecordedSuite:
     @pytest.fixture
     def serve(self, records: Records) -> Iterator[Serve]:
         """A function that gives a model whose server answers with recordings, cut into pieces in the named way."""
-        cuts = {"now": "arrived"}
+        ways: dict[str, str | Callable[[Recording], bytes]] = {}
 
         def answer(exchange: Exchange) -> Raw:
-            record = records[self.named(exchange)]
-            return Raw(record.pieces(cuts["now"]), record.content_type or "application/json", record.status)
+            record, way = records[self.named(exchange)], ways["now"]
+            pieces = record.pieces(way) if isinstance(way, str) else [way(record)]
+            return Raw(pieces, record.content_type or "application/json", record.status)
 
         with self.server(answer) as server:
 
-            def model(cut: str) -> Any:
-                cuts["now"] = cut
+            def model(way: str | Callable[[Recording], bytes]) -> Any:
+                ways["now"] = way
                 return self.model(server.url)
 
             yield model
@@ -155,3 +159,29 @@ class RecordedSuite:
         """A server that ignores `stream` and sends a whole body is understood all the same."""
         model = serve("arrived")
         assert self.wrong(whole(records), lambda name, record: self.summed(model, name, record)) == {}
+
+    def test_what_a_vendor_adds_changes_nothing(self, records: Records, serve: Serve) -> None:
+        """Keys that no vendor has yet, anywhere in a reply, streamed or whole."""
+        model = serve(with_unknown_keys)
+        assert self.wrong(streamed(records), lambda name, record: self.summed(model, name, record)) == {}
+        assert self.wrong(whole(records), lambda name, record: self.invoked(model, name, record)) == {}
+
+    def test_a_stream_that_breaks_off_runs_no_other_call(self, records: Records, serve: Serve) -> None:
+        """Wherever a stream ends, what may run is what the whole of it would run; else there is an error of the vendor's or of ours."""
+        model = serve(broken_off)
+        for name, record in streamed(records).items():
+            try:
+                message = self.summed(model, name, record)
+            except ModelError:
+                continue
+            wanted = [(call["name"], call["args"]) for call in record.expected["tool_calls"] if call["kind"] != "custom"]
+            custom = {call["name"] for call in record.expected["tool_calls"] if call["kind"] == "custom"}
+            assert [call for call in message.tool_calls if call["name"] not in custom and (call["name"], call["args"]) not in wanted] == []
+
+    def test_strange_values_are_errors_that_say_so(self, records: Records, serve: Serve) -> None:
+        """A reply with keys left out, or of another type, is read as far as it goes or is a `ModelError`, never a bare TypeError."""
+        model = serve(with_strange_values)
+        for chosen, read in ((streamed(records), self.summed), (whole(records), self.invoked)):
+            for name, record in chosen.items():
+                with suppress(ModelError):
+                    read(model, name, record)

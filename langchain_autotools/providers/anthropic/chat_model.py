@@ -221,11 +221,6 @@ class ChatAnthropic(AnthropicParameters):
         proxy = {"anthropic_proxy": "ANTHROPIC_PROXY"} if has_password(self.anthropic_proxy) else {}
         return {"anthropic_api_key": "ANTHROPIC_API_KEY", **headers, **proxy}
 
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where the class is to be found, as traces name it."""
-        return ["langchain_autotools"]
-
     # ------------------------------------------------------------------------------------------ secrets and copies
 
     def _secrets(self) -> list[str]:

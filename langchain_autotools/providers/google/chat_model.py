@@ -228,11 +228,6 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         """The fields that are secrets, by the environment variable to find each in."""
         return {"google_api_key": "GOOGLE_API_KEY", **header_variables("GOOGLE", "additional_headers", self.additional_headers)}
 
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where the class is to be found, as traces name it."""
-        return ["langchain_autotools"]
-
     # ------------------------------------------------------------------------------------------ tokens
 
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:

@@ -245,11 +245,6 @@ class ChatOllama(OllamaParameters):
         """The fields that are secrets, by the environment variable to find each in."""
         return {"api_key": "OLLAMA_API_KEY", **({"base_url": "OLLAMA_HOST"} if self.address.authorization else {})}
 
-    @classmethod
-    def get_lc_namespace(cls) -> list[str]:
-        """Where the class is to be found, as traces name it."""
-        return ["langchain_autotools"]
-
     # ------------------------------------------------------------------------------------------ copies
 
     def _portable_fields(self) -> dict[str, Any]:
