@@ -327,31 +327,22 @@ class ToolsAndMessagesMixin(RawChatModel):
         """The chunks of a model without tools of its own; the last one also knows the whole message."""
         parts = ChunkSum()
         for chunk in chunks:
-            if isinstance(chunk, AIMessageChunk):
-                parts.add(chunk)
-                if chunk.__dict__["chunk_position"] == "last":
-                    remember(chunk, [stored_message(parts.message(), self.output_version)])
-                yield chunk
-            else:
-                yield _remembering_itself(chunk)
+            yield self._remembered(chunk, parts)
 
     async def _aremembering(self, chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessageChunk, None]:
         parts = ChunkSum()
         async with aclosing(_generator(chunks)) as source:
             async for chunk in source:
-                if isinstance(chunk, AIMessageChunk):
-                    parts.add(chunk)
-                    if chunk.__dict__["chunk_position"] == "last":
-                        remember(chunk, [stored_message(parts.message(), self.output_version)])
-                    yield chunk
-                else:
-                    yield _remembering_itself(chunk)
+                yield self._remembered(chunk, parts)
 
-
-def _remembering_itself(message: AIMessage) -> AIMessageChunk:
-    """A message in a chunk's place: core hands on what `invoke` returned where streaming is switched off."""
-    remember(message, [message])
-    return cast("AIMessageChunk", message)
+    def _remembered(self, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
+        if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
+            remember(chunk, [chunk])
+            return cast("AIMessageChunk", chunk)
+        parts.add(chunk)
+        if chunk.__dict__["chunk_position"] == "last":
+            remember(chunk, [stored_message(parts.message(), self.output_version)])
+        return chunk
 
 
 def _generator(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:

@@ -128,8 +128,7 @@ class RunOutput:
                 return self._separated(new_chunk(content, {}, None), content) if content else []
             if not (metadata or self._separator_due or self._blocks) and is_text_block(content) and content[0]["text"]:
                 self._listed = True
-                self._last_character = content[0]["text"][-1]
-                return [new_chunk([self._numbered(content[0])], {}, None)]
+                return self._separated(new_chunk([self._numbered(content[0])], {}, None), content[0]["text"])
         return self._general(content, extra, metadata)
 
     def whole(self, message: AIMessage) -> list[AIMessageChunk]:

@@ -41,12 +41,11 @@ class Turn:
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         used = _UsedIds(self.messages)
         self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=self._new_id)
-        self._take = self._accumulator.feed
         self._writer = BlockWriter() if blocks else None
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk; returns what may leave at once."""
-        left = self._take(chunk if chunk.__class__ is AIMessageChunk else as_chunk(chunk))
+        left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else as_chunk(chunk))
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
     def finish(self) -> AIMessageChunk:

@@ -1,6 +1,5 @@
 """Turns the bytes of one streamed reply into raw chunks. It does no I/O: the same reader serves threads and event loops."""
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -57,7 +56,7 @@ class ReplyReader:
         self._silence = silence
         self._keep_headers = keep_headers
         self._events = events
-        self._head = b""
+        self._head = self._now = b""
         self._begun = False
         self._last_event = time.monotonic()
 
@@ -98,8 +97,15 @@ class ReplyReader:
         yield last
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
+        try:
+            yield from self._read(events)
+        except MISREAD as error:
+            raise misshapen("an event of the reply", self._now, error) from error
+
+    def _read(self, events: list[Event]) -> Iterator[AIMessageChunk]:
         feed = self._decoder.feed
         for name, data in events:
+            self._now = data
             try:
                 event = from_json(data)
             except ValueError:
@@ -110,15 +116,12 @@ class ReplyReader:
                 event = parse_json(data)
             if event.__class__ is not dict:
                 if isinstance(event, list):  # a body that is all events at once
-                    yield from self._chunks([(name, json.dumps(item).encode()) for item in event])
+                    yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
                     continue
                 event = _object(event, data)
             if name == "error" and "error" not in event:
                 event = {"error": event}
-            try:
-                chunk = feed(event)
-            except MISREAD as error:
-                raise misshapen("an event of the reply", data, error) from error
+            chunk = feed(event)
             if chunk is not None:
                 yield chunk
             elif self._decoder.ended:  # the wire's end marker is one of its events

@@ -106,9 +106,7 @@ class SSEDecoder:
         if events is None:
             return self._decode(lines.split(b"\n")[:-1])
         before = self._decode(lines[:start].split(b"\n")[:-1]) if start else []
-        if end < len(lines):
-            self._decode(lines[end:].split(b"\n")[:-1])
-        return before + events
+        return before + events + (self._decode(lines[end:].split(b"\n")[:-1]) if end < len(lines) else [])
 
     def _event_start(self, lines: bytes) -> int:
         """Where in the lines the first event begins that has no line before them; their end if there is none."""

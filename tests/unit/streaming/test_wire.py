@@ -81,6 +81,7 @@ LINES = st.sampled_from(
         b"\xef\xbb\xbf",
         b"[DONE]",
         b'data: {"b":2}\n\n',
+        b'data: {"d":4}\n',
         b'event: e\ndata: {"c":3}\n\n',
         b'event: \ndata: {"c":3}\n\n',
     ]
@@ -105,6 +106,14 @@ def test_an_event_comes_with_its_last_byte() -> None:
     assert decoder.feed(b"data: y\r\n\r") == [(None, b"y")]
     assert decoder.feed(b"\ndata: z\n\n") == [(None, b"z")]
     assert decoder.flush() == []
+
+
+def test_no_document_is_lost_after_events_of_the_usual_form() -> None:
+    """A server that leaves out a blank line in the middle of its stream: each document still comes, and as soon as the next one begins."""
+    decoder = SSEDecoder()
+    assert decoder.feed(b'data: {"a":1}\n\n') == [(None, b'{"a":1}')]
+    assert decoder.feed(b'data: {"b":2}\n\ndata: {"c":3}\ndata: {"d":4}\n') == [(None, b'{"b":2}'), (None, b'{"c":3}')]
+    assert decoder.feed(b"\n") == [(None, b'{"d":4}')]
 
 
 NDJSON: list[tuple[str, bytes, list[bytes]]] = [
