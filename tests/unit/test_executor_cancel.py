@@ -206,13 +206,14 @@ async def test_cancelling_the_waiting_task_cancels_the_tools(tools: Tools) -> No
     runs = Runs()
     executor = ToolExecutor([tools.astuck, tools.quick])
     stream = executor.astream([call("quick", "0"), call("astuck", "1"), call("astuck", "2")], {"callbacks": [runs]})
+    received: list[ToolCallResult] = []
 
     async def run() -> None:
-        async for _ in stream:
-            pass
+        async for result in stream:
+            received.append(result)
 
     task = asyncio.create_task(run())
-    while tools.ran.count("astuck") < 2:
+    while not received or tools.ran.count("astuck") < 2:
         await asyncio.sleep(0.001)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
