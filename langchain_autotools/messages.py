@@ -182,10 +182,7 @@ def _unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: 
 
 _empty = AIMessageChunk(content="")
 _empty_values = _empty.__dict__.copy
-_known_of_chunk = {
-    *("content", "additional_kwargs", "response_metadata", "id", "tool_calls", "invalid_tool_calls", "tool_call_chunks"),
-    *_empty.__pydantic_fields_set__,
-}.copy
+_known_of_chunk = {"content", "additional_kwargs", "response_metadata", "id"}.copy
 
 
 def new_chunk(

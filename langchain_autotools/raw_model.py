@@ -85,9 +85,11 @@ class RawChatModel(BaseChatModel):
                     yield chunk
                     continue
                 with closing(parts):
+                    run_id = chunk.id
                     for part in parts:
-                        if part.__dict__["id"] is None:
-                            part.__dict__["id"] = chunk.id
+                        fields = part.__dict__
+                        if fields["id"] is None:
+                            fields["id"] = run_id
                         yield part
 
     async def astream(
@@ -103,9 +105,11 @@ class RawChatModel(BaseChatModel):
                     yield chunk
                     continue
                 async with aclosing(parts):
+                    run_id = chunk.id
                     async for part in parts:
-                        if part.__dict__["id"] is None:
-                            part.__dict__["id"] = chunk.id
+                        fields = part.__dict__
+                        if fields["id"] is None:
+                            fields["id"] = run_id
                         yield part
 
     def _past_core(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> dict[str, Any]:
