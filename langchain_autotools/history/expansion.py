@@ -7,10 +7,12 @@ message after the run (its text, its name, the arguments of calls left to him) i
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk, ToolMessage
+from langchain_core.messages.utils import message_chunk_to_message
 
 from ..messages import KEY, carried, text_of, without_carrier
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
+from .tidy import fold_chunks
 
 __all__ = ["expand", "expand_items"]
 
@@ -51,15 +53,21 @@ def _record(message: BaseMessage) -> Mapping[str, Any]:
 
 
 def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list[BaseMessage]:
-    """What a run message carries, with later edits; the message itself, without carrier, where that cannot be read."""
+    """What a run message carries; the message itself, without carrier, where that cannot be read."""
     try:
-        parts = carried(message)
+        parts = _whole(carried(message))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
         parts = None
     if parts is None or any("messages" in _record(part) for part in parts):
         problems.append(Problem(source, "unreadable_run", "the messages that it carries cannot be read; it stands for itself"))
         return [without_carrier(message)]
     return parts
+
+
+def _whole(parts: list[BaseMessage] | None) -> list[BaseMessage] | None:
+    """The messages that a run carries. Chunks, which no run carries but a client may put there, become what they are chunks of."""
+    joined = None if parts is None else messages_of(fold_chunks(list(enumerate(parts)))[0])
+    return joined and [message_chunk_to_message(part) if isinstance(part, BaseMessageChunk) else part for part in joined]
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:

@@ -30,10 +30,18 @@ def fold_chunks(items: list[Item]) -> Finding:
         if len(group) == 1 or not isinstance(first, AIMessageChunk):
             folded += group
             continue
-        others = [chunk for _, chunk in group[1:] if isinstance(chunk, AIMessageChunk)]
-        folded.append((source, message_chunk_to_message(add_ai_message_chunks(first, *others))))
+        joined = _joined([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
+        folded += [(source, message) for message in joined]
         problems.append(Problem(source, "loose_chunks", f"{len(group)} chunks of one message; they are joined"))
     return folded, problems
+
+
+def _joined(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
+    """The message that the chunks make together; where core cannot add them up, each as a message."""
+    try:
+        return [message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))]
+    except (TypeError, ValueError):  # one key with values of two types: a history may come from anywhere
+        return [message_chunk_to_message(chunk) for chunk in chunks]
 
 
 def _chunk_groups(items: list[Item]) -> list[list[Item]]:

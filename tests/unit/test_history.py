@@ -282,6 +282,15 @@ def test_loose_chunks_are_joined() -> None:
     assert kinds([HI, *stream]) == ["loose_chunks", "unanswered_call"]
 
 
+def test_loose_chunks_that_do_not_add_up_stand_alone() -> None:
+    """Chunks of one id with metadata of two types, which core cannot add, become a message each."""
+    stream = [AIMessageChunk(text, id="m", response_metadata={"a": value}) for text, value in (("Hi ", 1), ("there", "x"))]
+    repaired = repair([HI, *stream])
+    assert [type(message) for message in repaired[1:]] == [AIMessage, AIMessage]
+    assert [message.content for message in repaired[1:]] == ["Hi ", "there"]
+    assert validate(repaired) == []
+
+
 def test_removals_are_carried_out() -> None:
     """A RemoveMessage is no message: what it names goes, and so does it."""
     first, second = HumanMessage("one", id="1"), HumanMessage("two", id="2")

@@ -201,6 +201,19 @@ def test_unreadable_carrier_is_ignored(carrier: Any) -> None:
     assert [problem.kind for problem in validate([HI, message])] == ["unreadable_run"]
 
 
+def test_carried_chunks_are_read_as_messages() -> None:
+    """Chunks that a client put into a carrier become the messages that they are, however often one is in the history."""
+    chunks = [AIMessageChunk("", id="m", additional_kwargs={"reasoning_content": part}) for part in "ab"]
+    whole = AIMessage("", id="m", additional_kwargs={"reasoning_content": "ab"})
+    run = AIMessage("", id="m", response_metadata={KEY: {"messages": carry(chunks)}})
+    assert expand([HI, run]) == [HI, whole]
+    for size in (1, 2):
+        run = AIMessage("text", id="m", response_metadata={KEY: {"messages": carry(chunks[:size])}})
+        repaired = repair([HI, AIMessage("old", id="m"), AIMessage("old", id="m"), run])
+        assert {type(message) for message in repaired[1:]} == {AIMessage}
+        assert validate(repaired) == []
+
+
 def test_problems_of_parts_are_reported_at_the_run() -> None:
     """A problem of a carried message has the run message's position."""
     run = run_message([ASKED], "Let me look.", stop_reason=None)
