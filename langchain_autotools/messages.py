@@ -46,6 +46,7 @@ _LIVE = "_autotools_messages"  # non-field attribute of a chunk, message or erro
 _NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 _UNCARRIED = "artifact not carried"
+_DEEPEST = 100
 
 _M = TypeVar("_M", bound=BaseMessage)
 _B = TypeVar("_B", bound=BaseModel)
@@ -230,12 +231,15 @@ def _plain(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"artifact": {KEY: _UNCARRIED, "type": type(message.artifact).__qualname__}})
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
+    """Whether a value is plain data, not nested deeper than `depth` (or in itself)."""
     if value is None or isinstance(value, bool | int | float | str):
         return True
+    if not depth:
+        return False
     if type(value) is dict:
-        return all(type(key) is str and _is_plain(item) for key, item in value.items())
-    return type(value) is list and all(map(_is_plain, value))
+        return all(type(key) is str and _is_plain(item, depth - 1) for key, item in value.items())
+    return type(value) is list and all(_is_plain(item, depth - 1) for item in value)
 
 
 def without_carrier(message: _M) -> _M:

@@ -133,17 +133,31 @@ class _TaskBatch(Batch):
 
 
 async def _run_as_task(run: ToolRun) -> ToolCallResult:
-    task = asyncio.create_task(run.ainvoke())
+    task = asyncio.create_task(_outcome(run))
     try:
         await asyncio.wait([task], timeout=run.timeout)
     except asyncio.CancelledError:
         await _cancel(task)
         raise
     if task.done():
-        return task.result()
+        return _result(task.result())
     run.stop_for_timeout()
     await _cancel(task)
     return run.timed_out()
+
+
+async def _outcome(run: ToolRun) -> ToolCallResult | BaseException:
+    """What a run comes to, for a task: one that raises SystemExit or KeyboardInterrupt ends the whole loop."""
+    try:
+        return await run.ainvoke()
+    except (KeyboardInterrupt, SystemExit) as error:
+        return error
+
+
+def _result(outcome: ToolCallResult | BaseException) -> ToolCallResult:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:
@@ -178,6 +192,4 @@ async def _run_in_thread(run: ToolRun) -> ToolCallResult:
     if not outcome:
         given_up(run)
         return run.timed_out()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
+    return _result(outcome[0])

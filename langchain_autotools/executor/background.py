@@ -32,7 +32,7 @@ class _LoopThread(threading.Thread):
     def run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self.loop.run_forever()
+            self._serve()
         finally:
             tasks = asyncio.all_tasks(self.loop)
             for task in tasks:
@@ -40,6 +40,15 @@ class _LoopThread(threading.Thread):
             self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.close()
+
+    def _serve(self) -> None:
+        """Run until the loop is stopped. What asyncio lets through a loop ends the task that raised it, and no other."""
+        while True:
+            try:
+                self.loop.run_forever()
+            except (KeyboardInterrupt, SystemExit):
+                continue
+            return
 
 
 def _loop_at(level: int) -> asyncio.AbstractEventLoop:

@@ -99,6 +99,8 @@ def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
         except asyncio.CancelledError as error:
             # LangChain ends the tool's run in the callbacks for an Exception only.
             raise current.stopped_by or _Cancelled("cancelled") from error
+        except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
+            raise _NoException(error) from error
 
     _resolve(observed_arun, arun)
     return {"_run": observed_run, "_arun": observed_arun}
@@ -122,6 +124,10 @@ def _presented(tool: BaseTool, output: Any) -> Any:
 
 class _Cancelled(Exception):
     """Stands for `asyncio.CancelledError` where only an Exception is noticed."""
+
+
+class _NoException(Exception):
+    """Stands for what would not come through LangChain's own task around an asynchronous tool, but end its event loop."""
 
 
 class ToolRun:
@@ -222,6 +228,8 @@ class ToolRun:
     def _failed(self, error: BaseException) -> ToolCallResult:
         if isinstance(error, asyncio.CancelledError | _Cancelled):
             return cancelled_result(self.call, executed=self.executed, duration=self.duration())
+        if isinstance(error, _NoException):
+            error = error.args[0]
         if _passes_through(error):
             raise error
         _logger.debug("tool %s fails, call %s", self.facts.tool.name, self.call.id, exc_info=error)
@@ -243,10 +251,10 @@ class ToolRun:
 def _passes_through(error: BaseException) -> bool:
     """Whether an exception ends the run instead of being told to the model.
 
-    That is what is no `Exception` (KeyboardInterrupt, SystemExit), LangGraph's interrupts and parent commands, a resume value
-    that the graph must ask for again, and what a callback handler with `raise_error=True` raised.
+    That is what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray GeneratorExit), LangGraph's interrupts and parent
+    commands, a resume value that the graph must ask for again, and what a callback handler with `raise_error=True` raised.
     """
-    if not isinstance(error, Exception):
+    if not isinstance(error, Exception | GeneratorExit):
         return True
     graph = sys.modules.get("langgraph.errors")
     bubble_up = getattr(graph, "GraphBubbleUp", None)
@@ -256,7 +264,7 @@ def _passes_through(error: BaseException) -> bool:
     return (is_invalid_resume is not None and is_invalid_resume(error)) or _raised_by_handler(error)
 
 
-def _raised_by_handler(error: Exception) -> bool:
+def _raised_by_handler(error: BaseException) -> bool:
     """Whether the exception comes from LangChain's callback manager, called by the tool's own `run`, not from the tool."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))

@@ -1,10 +1,10 @@
 """How what a tool returned becomes the content of its tool message."""
 
 import dataclasses
+import inspect
 import json
 import math
-import types
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from enum import Enum
 from typing import Any
 
@@ -135,8 +135,13 @@ def output_content(value: Any) -> Any:
     """What a tool returned, as the content of a tool message: text as it is, content blocks as they are, else JSON.
 
     Messages and graph commands are returned unchanged, for `answered`.
+
+    Raises:
+        TypeError: it is something that should have been awaited.
     """
-    if isinstance(value, types.GeneratorType):
+    if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
+        raise TypeError(_unawaited(value))
+    if isinstance(value, Iterator | KeysView | ValuesView | ItemsView):
         value = list(value)
     if value is None:
         return NO_OUTPUT
@@ -152,6 +157,13 @@ def output_content(value: Any) -> Any:
     if isinstance(value, BaseMessage):  # a model or agent as a tool: its answer, not its metadata
         return str(value.text) or NO_OUTPUT
     return _json(value)
+
+
+def _unawaited(value: Any) -> str:
+    if inspect.iscoroutine(value):
+        value.close()  # else Python warns that it was never awaited, somewhere else
+    what = type(value).__name__
+    return f"the tool returned an unfinished {what!r}, not a result: make it an `async def` function that awaits or collects it"
 
 
 def _is_block(item: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 __all__ = ["JsonScanner", "canonical", "decoder", "is_prefix", "mend_surrogates", "same", "strict_json"]
 
+_DEEPEST = 200
 _OUTSIDE = re.compile(r'["{}\[\]]')
 _INSIDE = re.compile(r'["\\]')
 _BEGUN = re.compile(r"\s*(?:u[0-9a-fA-F]{0,4}|-|tr?u?|fa?l?s?|nu?l?|\.|[eE][+-]?|)")
@@ -26,7 +27,25 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-decoder: Final = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+class _Decoder(json.JSONDecoder):
+    """Refuses what is nested so deeply that reading it succeeds and writing or checking it would not."""
+
+    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+        value, end = super().raw_decode(s, idx)
+        if s.count("{", idx, end) + s.count("[", idx, end) > _DEEPEST and _is_too_deep(value):
+            raise ValueError("nested too deeply")
+        return value, end
+
+
+def _is_too_deep(value: Any) -> bool:
+    layer: list[Any] = [value]
+    for _ in range(_DEEPEST + 1):
+        containers = (one.values() if isinstance(one, dict) else one for one in layer if isinstance(one, dict | list))
+        layer = [inner for container in containers for inner in container]
+    return bool(layer)
+
+
+decoder: Final = _Decoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
 """Strict JSON, save that control characters may stand in strings (quirk B-22): no NaN, no Infinity, no endless numbers."""
 
 

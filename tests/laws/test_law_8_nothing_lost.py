@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_autotools import new_messages
@@ -234,6 +235,31 @@ def test_law_8_a_listener_that_raises_loses_nothing() -> None:
             assert [message.type for message in delivered[:4]] == ["ai", "tool", "tool", "tool"]
             check_answered(delivered)
             check_goes_on(server, delivered)
+
+
+class EndBreaks(BaseCallbackHandler):
+    """Raises when a run has ended."""
+
+    raise_error = True
+
+    def on_chain_end(self, *_: Any, **__: Any) -> None:
+        """Break."""
+        raise RuntimeError("the handler broke")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_law_8_a_handler_that_raises_at_the_end_loses_nothing(way: str) -> None:
+    """When all is done but the telling of it, the error brings the whole run, or what no chunk has."""
+
+    def fine() -> str:
+        """Work."""
+        return "fine"
+
+    with serving(Script([Turn("Look.", [Call("fine")]), Turn("Fine.")])) as server:
+        delivered: list[BaseMessage] = []
+        with pytest.raises(RuntimeError) as raised:
+            collect(way, chat(server, tools=[fine], callbacks=[EndBreaks()]), delivered)
+        assert [message.text for message in (*delivered, *new_messages(raised.value))] == ["Look.", "fine", "Fine."]
 
 
 @law(10)

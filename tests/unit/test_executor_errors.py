@@ -257,6 +257,54 @@ def test_what_is_no_exception_passes_through(kind: type[BaseException]) -> None:
         assert [result.message.content for result in stream.settled()][:-1] == ["ok"] * (len(turn) - 1)
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("observed", [True, False])
+async def test_what_ends_event_loops_ends_none_here(kind: type[BaseException], observed: bool) -> None:
+    """An asynchronous tool that exits ends the run of its caller; neither the caller's loop nor the one in the background."""
+
+    async def stop() -> str:
+        raise kind
+
+    async def go_on() -> str:
+        return "went on"
+
+    class Stop(BaseTool):
+        name: str = "stop"
+        description: str = "Stop."
+
+        def _run(self) -> str:
+            raise NotImplementedError
+
+        async def ainvoke(self, *_: Any, **__: Any) -> Any:
+            raise kind
+
+    executor = ToolExecutor([stop if observed else Stop(), go_on])
+    with pytest.raises(kind):
+        await executor.aexecute_all([call("stop")])
+    (result,) = await executor.aexecute_all([call("go_on")])
+    assert result.content == "went on"
+    with pytest.raises(kind):
+        await asyncio.to_thread(executor.execute_all, [call("stop")])
+    (result,) = await asyncio.to_thread(executor.execute_all, [call("go_on")])
+    assert result.content == "went on"
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_stray_generator_exit_is_an_answer(is_async: bool) -> None:
+    """It closes the generator that it was meant for, and ends no run."""
+
+    def leave() -> str:
+        raise GeneratorExit
+
+    async def aleave() -> str:
+        raise GeneratorExit
+
+    executor = ToolExecutor([leave, aleave])
+    turn = [call("leave"), call("aleave", "2")]
+    answers = await executor.aexecute_all(turn) if is_async else executor.execute_all(turn)
+    assert [answer.content for answer in answers] == ['{"error": "GeneratorExit"}'] * 2
+
+
 def test_a_cancelled_error_of_a_tools_own_is_an_answer() -> None:
     """A tool whose inner task was cancelled by itself does not cancel the run."""
 

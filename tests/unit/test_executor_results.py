@@ -6,10 +6,11 @@ import collections
 import dataclasses
 import datetime
 import enum
+import gc
 import json
 import math
 import types
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,6 +128,7 @@ DAY = datetime.date(2026, 11, 21)
         ([Grid()], '[[[1, "NaN"]]]'),
         ({"x": math.nan, "y": [None, True, Opaque()]}, '{"x": "NaN", "y": [null, true, "opaque"]}'),
         (array.array("i", [1, 2]), "[1, 2]"),
+        ({"a": 1}.items(), '[["a", 1]]'),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -136,14 +138,32 @@ def test_a_result_is_text_as_it_is_else_json(value: Any, content: str) -> None:
     assert (message.content, message.status, message.name, message.tool_call_id) == (content, "success", "f", "call_1")
 
 
-def test_a_document_and_a_generator_become_json() -> None:
-    """Objects of LangChain's and what a generator function yields become JSON too."""
+def test_a_document_and_an_iterator_become_json() -> None:
+    """Objects of LangChain's and what a generator function or another iterator yields become JSON too."""
 
     def numbers() -> Iterator[int]:
         yield from (1, 2)
 
     assert json.loads(str(run(lambda: Document("text")).content))["page_content"] == "text"
     assert run(numbers).content == "[1, 2]"
+    assert run(lambda: map(str, (1, 2))).content == '["1", "2"]'
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_result_that_nobody_awaited_is_an_error() -> None:
+    """A coroutine or an asynchronous generator is no result: the model is not told what the object looks like."""
+
+    async def later() -> str:
+        return "later"
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    for function, what in ((lambda: later(), "coroutine"), (numbers, "async_generator")):
+        message = run(function)
+        assert message.status == "error"
+        assert f"TypeError: the tool returned an unfinished '{what}', not a result" in str(message.content)
+    gc.collect()
 
 
 @pytest.mark.parametrize("value", [None, "", "  \n", AIMessage(content="")])

@@ -312,3 +312,28 @@ def test_a_fragment_in_the_wires_own_form_counts_once() -> None:
 
     (call,) = Wire(replies=[]).invoke(QUESTION).invalid_tool_calls
     assert call["args"] == '{"city": "Ro'
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_an_artifact_that_cannot_be_carried_ends_no_run(way: str) -> None:
+    """One that holds itself, or is nested without end, is marked like any other that is no plain data; `on_executed` has it."""
+    endless: dict[str, Any] = {}
+    endless["again"] = [endless]
+    live: list[Any] = []
+
+    @tool(response_format="content_and_artifact")
+    def look() -> tuple[str, Any]:
+        """Look."""
+        return "seen", endless
+
+    model = ChatWords(
+        tools=[look],
+        replies=[("", [("call_1", "look", "{}")]), ("Done.", [])],
+        on_executed=lambda result: live.append(result.message.artifact),
+    )
+    run = model.invoke("Look.") if way == "invoke" else reduce(add, model.stream("Look."))
+    _, result, answer = new_messages(run)
+    assert isinstance(result, ToolMessage)
+    assert (result.content, result.artifact) == ("seen", {"autotools": "artifact not carried", "type": "dict"})
+    assert answer.text == "Done. "
+    assert live[0] is endless

@@ -61,6 +61,8 @@ READ: list[tuple[str, list[str], Any]] = [
     ("a number beyond all numbers", ['{"q":1e999}'], REFUSED),
     ("too many digits", ['{"q":' + "1" * 5000 + "}"], REFUSED),
     ("too deep", ['{"q":' * 20_000 + "1" + "}" * 20_000], REFUSED),
+    ("too deep to be written and checked", ['{"q":' * 201 + "1" + "}" * 201], REFUSED),
+    ("as deep as can be", ['{"q":' + "[" * 199 + "]" * 199 + "}"], {"q": json.loads("[" * 199 + "]" * 199)}),
     ("a key twice", ['{"q":1,"q":2}'], {"q": 2}),
     ("a line break in a string", ['{"q":"a\nb"}'], {"q": "a\nb"}),
     ("half a character as an escape", ['{"q":"\\ud83d"}'], {"q": "\ufffd"}),
