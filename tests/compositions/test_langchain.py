@@ -249,6 +249,22 @@ def test_message_history_stores_what_continues_the_conversation(chat: Make, stre
     assert [message.type for message in model.requests[-1].messages] == ["human", "ai", "tool", "tool", "ai", "human"]
 
 
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("streamed", [False, True])
+def test_message_history_stores_each_message_once(chat: Make, streamed: bool) -> None:
+    """Around the bare model, RunnableWithMessageHistory takes the new messages out of the trace's input: it is as the caller gave it."""
+    store = InMemoryChatMessageHistory()
+    runnable = RunnableWithMessageHistory(chat(), lambda session_id: store)
+    config: RunnableConfig = {"configurable": {"session_id": "1"}}
+    for question in ("?", "and now?", "thanks"):
+        if streamed:
+            list(runnable.stream([HumanMessage(question)], config))
+        else:
+            runnable.invoke([HumanMessage(question)], config)
+    assert [message.text for message in store.messages] == ["?", TEXT, "and now?", TEXT, "thanks", "You are welcome."]
+
+
 def test_fields_can_be_configured_for_a_call(chat: Make) -> None:
     """`configurable_fields` reaches run settings and tools."""
     model = chat().configurable_fields(message_separator=ConfigurableField(id="separator"), tools=ConfigurableField(id="tools"))
