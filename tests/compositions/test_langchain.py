@@ -295,16 +295,14 @@ def test_forced_tool_choice_holds_for_the_first_turn(chat: Make) -> None:
     assert [request.tool_choice for request in model.requests] == ["any", None]
 
 
-def test_events_v2_show_every_step(chat: Make) -> None:
-    """`stream_events` tells parent run, turns and tools."""
-    import asyncio
-
-    async def kinds() -> list[str]:
-        return [event["event"] async for event in chat().astream_events("?", version="v2")]
-
-    events = asyncio.run(kinds())
-    assert events.count("on_chat_model_start") == events.count("on_chat_model_end") == 2
-    assert events.count("on_tool_start") == events.count("on_tool_end") == 2
+async def test_events_v2_show_every_step(chat: Make) -> None:
+    """`astream_events` tells parent run, turns and tools; the end of the parent run gives the run message."""
+    events = [event async for event in chat().astream_events("?", version="v2")]
+    kinds = [event["event"] for event in events]
+    assert kinds.count("on_chat_model_start") == kinds.count("on_chat_model_end") == 2
+    assert kinds.count("on_tool_start") == kinds.count("on_tool_end") == 2
+    run = events[-1]["data"]["output"]
+    assert kinds[-1] == "on_chain_end" and [message.type for message in new_messages(run)] == ["ai", "tool", "tool", "ai"]
 
 
 def test_structured_output_after_a_talkative_turn(chat: Make) -> None:
