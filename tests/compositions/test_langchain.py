@@ -135,6 +135,35 @@ async def test_an_error_of_v3_events_brings_what_had_completed(chat: Make, async
     assert [message.type for message in new_messages(caught.value)] == ["ai", "tool", "tool"]
 
 
+class RaisesAtTheEnd(BaseCallbackHandler):
+    """A handler whose errors are the caller's."""
+
+    raise_error = True
+
+    def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
+        """Fail."""
+        raise RuntimeError("handler")
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+async def test_a_handler_that_fails_at_the_end_of_a_run_loses_nothing(chat: Make, way: str) -> None:
+    """The error brings the messages of the completed run, except those that chunks have delivered."""
+    new: list[Any] = []
+    config: RunnableConfig = {"callbacks": [RaisesAtTheEnd()]}
+    with pytest.raises(RuntimeError, match="handler") as caught:
+        if way == "invoke":
+            chat().invoke("?", config)
+        elif way == "ainvoke":
+            await chat().ainvoke("?", config)
+        elif way == "stream":
+            for chunk in chat().stream("?", config):
+                new += new_messages(chunk)
+        else:
+            async for chunk in chat().astream("?", config):
+                new += new_messages(chunk)
+    assert [message.type for message in new + new_messages(caught.value)] == ["ai", "tool", "tool", "ai"]
+
+
 USER: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
 
 
