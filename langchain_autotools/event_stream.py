@@ -4,8 +4,10 @@ Core makes these events of a chat model's chunks. A run is shown to it as a mode
 events, their order and their closing are core's own; the run itself reports to the caller's callbacks, the stand-in to nobody.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
+from contextvars import Context
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -13,8 +15,9 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
+from langsmith import tracing_context
 
-from .messages import KEY
+from .messages import KEY, carry, new_messages, remember
 
 __all__ = ["arun_events", "run_events"]
 
@@ -40,9 +43,10 @@ class _RunAsModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        brought: list[Any] = []
-        for chunk in self.model.stream(messages, self.run_config, **self.run_keywords):
-            yield _collected(chunk, brought)
+        brought: list[BaseMessage] = []
+        with _undelivered(brought):
+            for chunk in self.model.stream(messages, self.run_config, **self.run_keywords):
+                yield _collected(chunk, brought)
 
     async def _astream(
         self,
@@ -51,31 +55,57 @@ class _RunAsModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        brought: list[Any] = []
-        async with aclosing(self.model.astream(messages, self.run_config, **self.run_keywords)) as chunks:
-            async for chunk in chunks:
-                yield _collected(chunk, brought)
+        brought: list[BaseMessage] = []
+        with _undelivered(brought):
+            async with aclosing(self.model.astream(messages, self.run_config, **self.run_keywords)) as chunks:
+                async for chunk in chunks:
+                    yield _collected(chunk, brought)
 
 
-def _collected(chunk: AIMessageChunk, brought: list[Any]) -> ChatGenerationChunk:
-    """The chunk, the messages that chunks carry kept for the last one: of metadata, events know only the last."""
+def _collected(chunk: AIMessageChunk, brought: list[BaseMessage]) -> ChatGenerationChunk:
+    """The chunk, the messages that chunks bring kept for the last one: of metadata, events know only the last."""
     own = chunk.response_metadata.get(KEY) or {}
-    brought += own.get("messages", ())
+    brought += new_messages(chunk)
     metadata = {key: value for key, value in chunk.response_metadata.items() if key != KEY}
     if chunk.chunk_position == "last":
-        metadata[KEY] = {**own, "messages": brought} if "messages" in own else own
+        metadata[KEY] = {**own, "messages": carry(brought)} if "messages" in own else own
     return ChatGenerationChunk(message=chunk.model_copy(update={"response_metadata": metadata}))
 
 
+@contextmanager
+def _undelivered(brought: list[BaseMessage]) -> Iterator[None]:
+    """Let an error bring all that the run had completed: no event before the last one delivers a message."""
+    try:
+        yield
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        remember(error, [*brought, *new_messages(error)])
+        raise
+
+
 def _stand_in(model: BaseChatModel, config: RunnableConfig | None, keywords: dict[str, Any]) -> _RunAsModel:
-    return _RunAsModel(model=model, run_config=config, run_keywords=keywords)
+    return _RunAsModel(model=model, run_config=config, run_keywords=keywords, verbose=False)
+
+
+def _opened(stand_in: _RunAsModel, input: LanguageModelInput) -> Any:
+    with tracing_context(enabled=False):
+        return stand_in.stream_events(input, {"callbacks": []}, version="v3")
+
+
+async def _aopened(stand_in: _RunAsModel, input: LanguageModelInput) -> Any:
+    with tracing_context(enabled=False):
+        return await stand_in.astream_events(input, {"callbacks": []}, version="v3")
+
+
+# The empty contexts hide from the stand-in what listens in the caller's context: the run itself reports there.
 
 
 def run_events(model: BaseChatModel, input: LanguageModelInput, config: RunnableConfig | None, keywords: dict[str, Any]) -> Any:
     """The `ChatModelStream` of a run."""
-    return _stand_in(model, config, keywords).stream_events(input, {"callbacks": []}, version="v3")
+    return Context().run(_opened, _stand_in(model, config, keywords), input)
 
 
-def arun_events(model: BaseChatModel, input: LanguageModelInput, config: RunnableConfig | None, keywords: dict[str, Any]) -> Any:
-    """The awaitable `AsyncChatModelStream` of a run."""
-    return _stand_in(model, config, keywords).astream_events(input, {"callbacks": []}, version="v3")
+async def arun_events(model: BaseChatModel, input: LanguageModelInput, config: RunnableConfig | None, keywords: dict[str, Any]) -> Any:
+    """The `AsyncChatModelStream` of a run."""
+    return await asyncio.create_task(_aopened(_stand_in(model, config, keywords), input), context=Context())

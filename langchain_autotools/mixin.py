@@ -140,7 +140,7 @@ class ToolsAndMessagesMixin(RawChatModel):
             except BaseException as error:
                 trace.manager.on_chain_error(error)
                 raise
-            trace.manager.on_chain_end({"output": message})
+            trace.manager.on_chain_end(message)
         return message
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
@@ -160,7 +160,7 @@ class ToolsAndMessagesMixin(RawChatModel):
             except BaseException as error:
                 await trace.manager.on_chain_error(error)
                 raise
-            await trace.manager.on_chain_end({"output": message})
+            await trace.manager.on_chain_end(message)
         return message
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:

@@ -69,7 +69,7 @@ class Run:
 
     def __init__(self, messages: Sequence[BaseMessage], settings: RunSettings) -> None:
         history = repair(messages, open_end=True)
-        self.input = history
+        self.input = list(messages)  # as the caller gave it: what wraps a run counts its messages
         self.settings = settings
         self.outcome: RunOutcome | None = None
         self._output = RunOutput(

@@ -119,7 +119,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         tool_choice=choice,
         every_turn_choice=model.format_tool_choice("any", tools) if structured else None,
         no_choice=model.format_tool_choice("none", tools),
-        last_text_only="ls_structured_output_format" in keywords,
+        last_text_only=_is_parsed(keywords),
         separator=setting("message_separator"),
         carry_messages=setting("carry_messages"),
         output_version=model.output_version,
@@ -127,6 +127,13 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         on_executing=setting("on_executing"),
         on_executed=setting("on_executed"),
     )
+
+
+def _is_parsed(keywords: Mapping[str, Any]) -> bool:
+    """Whether the caller parses the run's text: structured output, or a `response_format` other than text."""
+    form = keywords.get("response_format")
+    plain = form is None or (isinstance(form, Mapping) and form.get("type") == "text")
+    return not plain or "ls_structured_output_format" in keywords
 
 
 def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:

@@ -49,9 +49,9 @@ class RunTrace(Generic[_Manager]):
         if self._seen is not None:
             self._seen.add(chunk)
 
-    def output(self) -> dict[str, AIMessage | None]:
+    def output(self) -> AIMessage | None:
         """What the run returned, for its end."""
-        return {"output": self._seen.message() if self._seen else None}
+        return self._seen.message() if self._seen else None
 
 
 def _arguments(model: BaseChatModel, config: RunnableConfig) -> tuple[Any, ...]:

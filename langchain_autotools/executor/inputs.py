@@ -27,7 +27,7 @@ from ..errors import ConfigurationError
 from ..messages import ToolCallRecord
 from .results import Place
 
-__all__ = ["InjectedArguments", "ToolSituation", "type_hints"]
+__all__ = ["InjectedArguments", "ToolSituation", "is_resumed", "type_hints"]
 
 _NOT_FOR_MODELS = ("run_manager", "callbacks")  # LangChain's own parameters, hidden from every schema it generates
 _UNTYPED = (Any, object, None)
@@ -284,6 +284,14 @@ def _graph_runtime() -> Any:
         return current()
     except (RuntimeError, KeyError, AttributeError):  # not inside a graph
         return None
+
+
+def is_resumed(config: RunnableConfig) -> bool:
+    """Whether the graph around resumes its node after an interrupt.
+
+    LangGraph then hands out the answers in the order in which the node asks again, whoever asks.
+    """
+    return bool((config.get("configurable") or {}).get("__pregel_resuming"))
 
 
 def _write_nothing(_: Any) -> None:

@@ -13,6 +13,7 @@ from ..errors import ConfigurationError
 from ..messages import ToolCallRecord
 from .async_batch import AsyncToolCallBatch
 from .call import ToolFacts, ToolRun
+from .inputs import is_resumed
 from .names import find_name
 from .results import ToolCallResult, cancelled_result, interrupted_result
 from .sync_batch import ToolCallBatch
@@ -174,7 +175,8 @@ class ToolExecutor:
         own.pop("run_id", None)  # these two name one run, not each of many
         own.pop("run_name", None)
         works = [self._work(call, own, messages) for call in read_calls(calls)]
-        limits = [limit for limit in (self._limit, own.get("max_concurrency")) if limit]
+        in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
+        limits = [limit for limit in (self._limit, own.get("max_concurrency"), in_order) if limit]
         executing = [listener for listener in (self._on_executing, on_executing) if listener is not None]
         executed = [listener for listener in (self._on_executed, on_executed) if listener is not None]
         return kind(works, min(limits, default=None), executing, executed)

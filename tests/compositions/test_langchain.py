@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
+from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler, get_usage_metadata_callback
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
@@ -17,6 +17,7 @@ from langchain_core.rate_limiters import BaseRateLimiter
 from langchain_core.runnables import ConfigurableField, RunnableConfig, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langchain_core.tools import tool
+from langchain_core.tracers.context import collect_runs
 
 from langchain_autotools import final_message, new_messages
 from langchain_autotools.testing import ScriptedChatModel
@@ -101,6 +102,37 @@ async def test_usage_counts_each_turn_once(chat: Make, way: str) -> None:
         _ = [chunk async for chunk in chat().astream("?", config)]
     (counted,) = usage.usage_metadata.values()
     assert (counted["input_tokens"], counted["output_tokens"]) == (50, 10) and list(usage.usage_metadata) == ["scripted-1"]
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_listeners_of_the_context_hear_of_v3_events_once(chat: Make, asynchronous: bool) -> None:
+    """Tokens are counted once and one run is traced, where the listener comes with the context and not in the configuration."""
+    with collect_runs() as traced, get_usage_metadata_callback() as usage:
+        if asynchronous:
+            await (await chat().astream_events("?", version="v3")).output
+        else:
+            assert chat().stream_events("?", version="v3").output.text == TEXT
+    assert [(run.run_type, run.name) for run in traced.traced_runs] == [("chain", "ScriptedChatModel")]
+    assert usage.usage_metadata["scripted-1"]["total_tokens"] == 60
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_an_error_of_v3_events_brings_what_had_completed(chat: Make, asynchronous: bool, carry: bool) -> None:
+    """No event before the last one delivers a message, so the error brings them all."""
+
+    def reply(messages: list[Any], **kwargs: Any) -> Any:
+        return ConnectionError("gone") if messages[-1].type == "tool" else answer(messages)
+
+    model = chat(replies=reply, carry_messages=carry)
+    with pytest.raises(ConnectionError) as caught:
+        if asynchronous:
+            await (await model.astream_events("?", version="v3")).output
+        else:
+            list(model.stream_events("?", version="v3"))
+    assert [message.type for message in new_messages(caught.value)] == ["ai", "tool", "tool"]
 
 
 USER: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
@@ -217,6 +249,22 @@ def test_message_history_stores_what_continues_the_conversation(chat: Make, stre
     assert [message.type for message in model.requests[-1].messages] == ["human", "ai", "tool", "tool", "ai", "human"]
 
 
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("streamed", [False, True])
+def test_message_history_stores_each_message_once(chat: Make, streamed: bool) -> None:
+    """Around the bare model, RunnableWithMessageHistory takes the new messages out of the trace's input: it is as the caller gave it."""
+    store = InMemoryChatMessageHistory()
+    runnable = RunnableWithMessageHistory(chat(), lambda session_id: store)
+    config: RunnableConfig = {"configurable": {"session_id": "1"}}
+    for question in ("?", "and now?", "thanks"):
+        if streamed:
+            list(runnable.stream([HumanMessage(question)], config))
+        else:
+            runnable.invoke([HumanMessage(question)], config)
+    assert [message.text for message in store.messages] == ["?", TEXT, "and now?", TEXT, "thanks", "You are welcome."]
+
+
 def test_fields_can_be_configured_for_a_call(chat: Make) -> None:
     """`configurable_fields` reaches run settings and tools."""
     model = chat().configurable_fields(message_separator=ConfigurableField(id="separator"), tools=ConfigurableField(id="tools"))
@@ -247,16 +295,14 @@ def test_forced_tool_choice_holds_for_the_first_turn(chat: Make) -> None:
     assert [request.tool_choice for request in model.requests] == ["any", None]
 
 
-def test_events_v2_show_every_step(chat: Make) -> None:
-    """`stream_events` tells parent run, turns and tools."""
-    import asyncio
-
-    async def kinds() -> list[str]:
-        return [event["event"] async for event in chat().astream_events("?", version="v2")]
-
-    events = asyncio.run(kinds())
-    assert events.count("on_chat_model_start") == events.count("on_chat_model_end") == 2
-    assert events.count("on_tool_start") == events.count("on_tool_end") == 2
+async def test_events_v2_show_every_step(chat: Make) -> None:
+    """`astream_events` tells parent run, turns and tools; the end of the parent run gives the run message."""
+    events = [event async for event in chat().astream_events("?", version="v2")]
+    kinds = [event["event"] for event in events]
+    assert kinds.count("on_chat_model_start") == kinds.count("on_chat_model_end") == 2
+    assert kinds.count("on_tool_start") == kinds.count("on_tool_end") == 2
+    run = events[-1]["data"]["output"]
+    assert kinds[-1] == "on_chain_end" and [message.type for message in new_messages(run)] == ["ai", "tool", "tool", "ai"]
 
 
 def test_structured_output_after_a_talkative_turn(chat: Make) -> None:

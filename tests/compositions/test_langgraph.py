@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain.agents.structured_output import ProviderStrategy
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, MessagesState, StateGraph
@@ -15,7 +16,7 @@ from langgraph.types import Command
 from langchain_autotools import new_messages
 from langchain_autotools.testing import ScriptedChatModel
 
-from .conftest import TEXT, get_temperature, ran
+from .conftest import TEXT, answer, get_temperature, ran
 
 Make = Callable[..., ScriptedChatModel]
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -92,6 +93,18 @@ def test_an_agents_model_with_tools_of_its_own_leaves_the_agents_calls(chat: Mak
     agent = create_agent(chat(), tools=[get_temperature])
     state = agent.invoke({"messages": [QUESTION]})
     assert sorted(ran) == ["Paris", "Rome"] and state["messages"][-1].text.endswith("Rome 4 °C.")
+
+
+@pytest.mark.parametrize("agents_tools", [[], [get_temperature]], ids=["no tools", "tools"])
+def test_an_agents_structured_answer_after_a_talkative_turn(chat: Make, agents_tools: list[Any]) -> None:
+    """ProviderStrategy parses the run's text: that of a turn that called the model's own tools is withheld."""
+
+    def reply(messages: list[Any], **kwargs: Any) -> AIMessage:
+        return AIMessage('{"paris": 5}') if messages[-1].type == "tool" else answer(messages)
+
+    schema = {"title": "Report", "type": "object", "properties": {"paris": {"type": "integer"}}, "required": ["paris"]}
+    agent = create_agent(chat(replies=reply), agents_tools, response_format=ProviderStrategy(schema))
+    assert agent.invoke({"messages": [QUESTION]})["structured_response"] == {"paris": 5} and sorted(ran) == ["Paris", "Rome"]
 
 
 def test_an_interrupt_in_a_tool_pauses_the_graph(chat: Make) -> None:

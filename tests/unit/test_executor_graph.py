@@ -5,6 +5,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+import threading
 from typing import Annotated, Any
 
 import pytest
@@ -223,6 +224,52 @@ def test_an_interrupt_in_a_tool_is_answered_and_resumed() -> None:
     for _ in range(2):
         first = graph.invoke(Command(resume="yes"), config)
     assert [message.content for message in first["messages"]] == ["human said yes"] * 2
+
+
+@pytest.mark.parametrize("asynchronous_tool", [False, True])
+@pytest.mark.parametrize("asynchronous_graph", [False, True])
+async def test_each_call_of_a_resumed_node_gets_its_own_answer(asynchronous_tool: bool, asynchronous_graph: bool) -> None:
+    """Calls that ran side by side ask again in their own order, also where a later one would be faster."""
+    rome_asked = threading.Event()
+
+    def question(city: str) -> str:
+        return f"{city}: {interrupt(city)}"
+
+    def ask(city: str) -> str:
+        """Ask a human."""
+        if city == "Paris":
+            rome_asked.wait(0.2)
+        else:
+            rome_asked.set()
+        return question(city)
+
+    async def aask(city: str) -> str:
+        """Ask a human."""
+        if city == "Paris":
+            await asyncio.sleep(0.2)
+        return question(city)
+
+    executor = ToolExecutor({"ask": aask if asynchronous_tool else ask})
+    calls = [call("ask", city="Paris"), call("ask", "2", city="Rome")]
+
+    def node(state: MessagesState) -> dict[str, Any]:
+        rome_asked.clear()
+        return {"messages": executor.execute_all(calls)}
+
+    async def anode(state: MessagesState) -> dict[str, Any]:
+        rome_asked.clear()
+        return {"messages": await executor.aexecute_all(calls)}
+
+    builder = StateGraph(MessagesState).add_node("tools", anode if asynchronous_graph else node).add_edge(START, "tools")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+    given: Any = {"messages": []}
+    asked = []
+    while "__interrupt__" in (state := await graph.ainvoke(given, config) if asynchronous_graph else graph.invoke(given, config)):
+        asked.append(state["__interrupt__"][0].value)
+        given = Command(resume=f"the answer to {asked[-1]}")
+    assert asked == ["Paris", "Rome"]
+    assert [message.content for message in state["messages"]] == ["Paris: the answer to Paris", "Rome: the answer to Rome"]
 
 
 async def test_a_resume_value_that_does_not_fit_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:

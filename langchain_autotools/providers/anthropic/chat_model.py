@@ -202,7 +202,8 @@ class ChatAnthropic(AnthropicParameters):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
-        about = {"base_url": public_url(self.anthropic_api_url), "output_version": self.output_version, "extra_body": self.extra_body}
+        own = {name: getattr(self, name) for name in ("output_version", "extra_body", "betas")}
+        about = {"base_url": public_url(self.anthropic_api_url), **own}
         return {**default_params(self), **{name: value for name, value in about.items() if value}}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:

@@ -195,6 +195,7 @@ class ChatOpenAI(OpenAIParameters):
             "base_url": public_url(self._endpoint),
             "output_version": self.output_version,
             "extra_body": self.extra_body,
+            "stop_sequences": self.stop,  # under this name: core writes the call's own over "stop"
         }
         about["use_responses_api"] = self.use_responses_api
         return {"model_name": self.model_name, **{name: value for name, value in about.items() if value}, **default_params(self)}

@@ -133,6 +133,7 @@ def test_secret_fields_are_named() -> None:
         {"model_kwargs": {"metadata": {"a": "b"}}},
         {"output_version": "v1"},
         {"max_tokens": 5},
+        {"stop": ["END"]},
     ],
     ids=lambda change: next(iter(change)),
 )
