@@ -12,13 +12,14 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import ConfigurationError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
 from ..turn import as_chunk
+from ._checks import Check, check_count, explained
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
@@ -89,13 +90,23 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     _refused: ClassVar[Mapping[str, str]] = {}
     """Constructor arguments that other packages know and this class refuses, with the reason. None and False ask for nothing."""
+    _checks: ClassVar[Mapping[str, Check]] = {"max_retries": check_count}
+    """What is asked of fields when they are complete: no request could be made with what these refuse."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         known = self._argument_names()
         for name in kwargs.keys() - known:
             if name not in self._refused or kwargs[name] not in (None, False):
                 raise ConfigurationError(self._unknown(name))
-        super().__init__(*args, **{name: value for name, value in kwargs.items() if name in known})
+        given = {name: value for name, value in kwargs.items() if name in known}
+        try:
+            super().__init__(*args, **given)
+        except ValidationError as error:
+            raise ConfigurationError(f"{type(self).__name__}: {explained(error)}") from None  # it holds the arguments, keys among them
+        for name, check in self._checks.items():
+            alias = type(self).model_fields[name].alias or name
+            said = next((spelt for spelt in (alias, name) if spelt in given), f"{min(name, alias, key=len)} from the environment")
+            check(said, getattr(self, name))
 
     @model_validator(mode="after")
     def _set_autotools_version(self) -> Self:

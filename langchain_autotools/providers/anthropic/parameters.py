@@ -11,6 +11,18 @@ from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import (
+    Check,
+    check_address,
+    check_async_client,
+    check_client,
+    check_headers,
+    check_key,
+    check_model,
+    check_proxy,
+    check_seconds,
+    check_timeout,
+)
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .profiles import profile_of
 
@@ -111,6 +123,19 @@ class AnthropicParameters(ProviderChatModel):
         "reuse_last_container": "name the container: container=message.response_metadata['container']['id']",
         "client": OWN_CLIENTS,
         "async_client": OWN_CLIENTS,
+    }
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model": check_model,
+        "anthropic_api_key": check_key,
+        "anthropic_api_url": check_address,
+        "anthropic_proxy": check_proxy,
+        "default_request_timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
+        "default_headers": check_headers,
+        "http_client": check_client,
+        "http_async_client": check_async_client,
     }
 
     @model_validator(mode="after")

@@ -11,6 +11,17 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import (
+    Check,
+    check_address,
+    check_async_client,
+    check_client,
+    check_headers,
+    check_key,
+    check_model,
+    check_seconds,
+    check_timeout,
+)
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 
 __all__ = ["GoogleParameters"]
@@ -115,11 +126,27 @@ class GoogleParameters(ProviderChatModel):
         "transport": "requests are made over HTTP",
     }
 
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model": check_model,
+        "google_api_key": check_key,
+        "base_url": check_address,
+        "timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
+        "additional_headers": check_headers,
+        "http_client": check_client,
+        "http_async_client": check_async_client,
+    }
+
     @field_validator("base_url", mode="before")
     @classmethod
     def _endpoint_of_options(cls, value: Any) -> Any:
         """langchain-google-genai takes `{"api_endpoint": url}` too."""
-        return value.get("api_endpoint") if isinstance(value, Mapping) else value
+        if not isinstance(value, Mapping):
+            return value
+        if unknown := value.keys() - {"api_endpoint"}:
+            raise ValueError(f"client_options[{min(unknown)!r}] is not known: only api_endpoint is; see additional_headers and client_args")
+        return value.get("api_endpoint")
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:

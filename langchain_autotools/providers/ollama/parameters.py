@@ -4,11 +4,13 @@ Names and meanings are those of langchain-ollama's `ChatOllama`.
 """
 
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import Check, check_header, check_model, check_seconds, check_timeout
 from .._parameters import check_output_version
 from .address import Address, address_of
 from .schemas import output_format
@@ -47,7 +49,7 @@ class OllamaParameters(ProviderChatModel):
     """How fast Mirostat learns."""
     mirostat_tau: float | None = None
     """How coherent (low) or diverse (high) Mirostat is."""
-    num_ctx: int | None = None
+    num_ctx: int | None = Field(default=None, gt=0)
     """Tokens of the context. What is beyond it the server cuts off at the front, silently; runs end before (`context_window`)."""
     num_gpu: int | None = None
     """Layers on the GPU."""
@@ -103,6 +105,14 @@ class OllamaParameters(ProviderChatModel):
         "client": _CLIENTS,
         "async_client": _CLIENTS,
         "headers": "headers go into client_kwargs={'headers': {...}}",
+    }
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model": check_model,
+        "api_key": check_header,  # an empty one is none
+        "default_request_timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
     }
 
     @field_validator("format", mode="before")

@@ -10,6 +10,19 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, SecretStr, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import (
+    Check,
+    check_address,
+    check_async_client,
+    check_client,
+    check_header,
+    check_headers,
+    check_key,
+    check_model,
+    check_proxy,
+    check_seconds,
+    check_timeout,
+)
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import ApiKey
 
@@ -173,6 +186,20 @@ class OpenAIParameters(ProviderChatModel):
         "root_async_client": OWN_CLIENTS,
         "http_socket_options": "give an http_client whose transport has them",
         "tiktoken_model_name": "tokens are estimated offline; for exact counts give custom_get_token_ids=<encoding>.encode",
+    }
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model_name": check_model,
+        "openai_api_key": check_key,
+        "openai_api_base": check_address,
+        "openai_organization": check_header,
+        "openai_proxy": check_proxy,
+        "request_timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
+        "default_headers": check_headers,
+        "http_client": check_client,
+        "http_async_client": check_async_client,
     }
 
     @model_validator(mode="after")
