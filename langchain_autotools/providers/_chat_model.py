@@ -19,7 +19,7 @@ from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
 from ..turn import as_chunk
-from ._checks import Check, check_count, explained
+from ._checks import Check, check_count, explained, names_of
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
@@ -102,10 +102,10 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         try:
             super().__init__(*args, **given)
         except ValidationError as error:
-            raise ConfigurationError(f"{type(self).__name__}: {explained(error)}") from None  # it holds the arguments, keys among them
+            raise ConfigurationError(f"{type(self).__name__}: {explained(error, type(self))}") from None  # it holds all arguments
         for name, check in self._checks.items():
-            alias = type(self).model_fields[name].alias or name
-            said = next((spelt for spelt in (alias, name) if spelt in given), f"{min(name, alias, key=len)} from the environment")
+            names = names_of(type(self), name)
+            said = next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment")
             check(said, getattr(self, name))
 
     @model_validator(mode="after")
@@ -117,8 +117,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     @classmethod
     def _argument_names(cls) -> set[str]:
-        aliases = {info.alias for info in cls.model_fields.values() if info.alias}
-        return aliases | cls.model_fields.keys()
+        return {name for field in cls.model_fields for name in names_of(cls, field)}
 
     @classmethod
     def _unknown(cls, name: str) -> str:

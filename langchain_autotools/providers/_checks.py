@@ -10,14 +10,14 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from ..errors import ConfigurationError
 from ._timeouts import check_timeout, is_duration
 
 __all__ = [
     "Check", "akey_of", "check_address", "check_async_client", "check_client", "check_count", "check_header", "check_headers", "check_key",
-    "check_model", "check_proxy", "check_seconds", "check_timeout", "explained", "extra_headers", "key_of",
+    "check_model", "check_proxy", "check_seconds", "check_timeout", "explained", "extra_headers", "key_of", "names_of",
 ]  # fmt: skip
 
 Check = Callable[[str, Any], None]
@@ -140,11 +140,23 @@ def _sound(key: Any) -> str:
 # ---------------------------------------------------------------------------------------------- what pydantic refuses
 
 
-def explained(error: ValidationError) -> str:
-    """What pydantic has against the arguments of a constructor, in one line and without their values."""
+def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
+    """The names under which a constructor takes a field, the one that type checkers know first.
+
+    That is the alias where it is given as `alias`, and the field's own name where it is given as `validation_alias`.
+    """
+    info = model.model_fields[field]
+    names = (info.alias or field, field, info.validation_alias)
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
+
+
+def explained(error: ValidationError, model: type[BaseModel]) -> str:
+    """What pydantic has against the arguments of a model's constructor, in one line and without their values."""
+    first = {name: names_of(model, field)[0] for field in model.model_fields for name in names_of(model, field)}
     said: dict[str, list[str]] = {}
     for problem in error.errors(include_url=False, include_input=False, include_context=False):
-        name = str(problem["loc"][0]) if problem["loc"] else ""
+        place = str(problem["loc"][0]) if problem["loc"] else ""
+        name = first.get(place, place)
         text = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "unexpected_keyword_argument":
             text = f"there is no {problem['loc'][-1]!r} in it"

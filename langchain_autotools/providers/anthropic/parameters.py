@@ -52,7 +52,7 @@ Caching = Literal["auto", "5m", "1h"] | bool
 class AnthropicParameters(ProviderChatModel):
     """The fields of a chat model that speaks the Messages API."""
 
-    model: str = Field(alias="model_name")
+    model: str = Field(validation_alias="model_name")
     """The model's name."""
 
     anthropic_api_key: SecretStr | None = Field(default=None, alias="api_key")
@@ -62,7 +62,7 @@ class AnthropicParameters(ProviderChatModel):
     anthropic_proxy: str | None = Field(default_factory=from_env("ANTHROPIC_PROXY", default=None), repr=False)
     """The URL of a proxy. Environment: `ANTHROPIC_PROXY`; the usual proxy variables work too."""
 
-    max_tokens: int | None = Field(default=None, alias="max_tokens_to_sample")
+    max_tokens: int | None = Field(default=None, validation_alias="max_tokens_to_sample")
     """How many tokens one reply may have, thinking included. None: what the model's profile allows, else 4096."""
     temperature: float | None = None
     """How freely the model chooses, 0 to 1. Not sent to models that are known to take none."""
@@ -77,7 +77,7 @@ class AnthropicParameters(ProviderChatModel):
     """Whether and how much the model thinks: `{"type": "enabled", "budget_tokens": 2000}`, `{"type": "adaptive"}`, ..."""
     output_config: dict[str, Any] | None = None
     """`effort`, `format` and `task_budget` of the reply."""
-    reasoning_effort: str | None = Field(default=None, alias="effort")
+    reasoning_effort: str | None = Field(default=None, validation_alias="effort")
     """How much effort a reply may take: `low`, `medium`, `high`, `xhigh`, `max`; models differ."""
     mcp_servers: list[dict[str, Any]] | None = None
     """MCP servers that the vendor calls itself (beta)."""

@@ -72,7 +72,7 @@ class ChatLocal(ChatOpenAI):
 
     temperature: float | None = 0.0
     """How freely the model chooses. 0: small models call tools less reliably above it."""
-    max_tokens: int | None = Field(default=512, alias="max_completion_tokens")
+    max_tokens: int | None = Field(default=512, validation_alias="max_completion_tokens")
     """How many tokens one reply may have."""
     max_retries: int | None = 0
     """How often a failed request is made again. 0: this server would only fail in the same way again."""

@@ -29,7 +29,7 @@ _CLIENTS = "clients are made from the other settings when they are needed; clien
 class OllamaParameters(ProviderChatModel):
     """The fields of a chat model that speaks /api/chat."""
 
-    model: str = Field(alias="model_name")
+    model: str = Field(validation_alias="model_name")
     """The model's name."""
     base_url: str | None = Field(default=None, repr=False)  # it may hold a password
     """Where the server is: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
@@ -37,7 +37,7 @@ class OllamaParameters(ProviderChatModel):
     api_key: SecretStr | None = None
     """The key of a server that wants one, ollama.com among them. Environment: `OLLAMA_API_KEY`."""
 
-    reasoning: bool | str | None = Field(default=None, alias="think")
+    reasoning: bool | str | None = Field(default=None, validation_alias="think")
     """Whether the model thinks: True, False, or how much (`low`, `medium`, `high`, `max`; models differ). None leaves it to the server.
     Thinking stands in `additional_kwargs["reasoning_content"]`."""
     validate_model_on_init: bool = False
@@ -55,7 +55,7 @@ class OllamaParameters(ProviderChatModel):
     """Layers on the GPU."""
     num_thread: int | None = None
     """Threads that compute."""
-    num_predict: int | None = Field(default=None, alias="max_tokens")
+    num_predict: int | None = Field(default=None, validation_alias="max_tokens")
     """How many tokens one reply may have; -1: any number, -2: to the end of the context."""
     repeat_last_n: int | None = None
     """How far back repetitions are looked for; 0: off, -1: the whole context."""

@@ -95,11 +95,11 @@ class OpenAIParameters(ProviderChatModel):
     """How freely the model chooses, 0 to 2. Not sent to models that are known to take none."""
     top_p: float | None = None
     """Choose among the most likely tokens of this probability mass only."""
-    max_tokens: int | None = Field(default=None, alias="max_completion_tokens")
+    max_tokens: int | None = Field(default=None, validation_alias="max_completion_tokens")
     """How many tokens one reply may have, reasoning included."""
     n: int | None = None
     """Only 1: a run has one reply. Use `batch` for alternatives."""
-    stop: list[str] | str | None = Field(default=None, alias="stop_sequences")
+    stop: list[str] | str | None = Field(default=None, validation_alias="stop_sequences")
     """Texts before which the reply ends."""
     seed: int | None = None
     """Makes replies repeatable as far as the server can."""

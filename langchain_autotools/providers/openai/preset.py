@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
 from .._chat_model import Exchange
+from .._checks import names_of
 from .chat_model import ChatOpenAI
 from .client import ClientSettings
 from .dialect import Dialect
@@ -110,7 +111,7 @@ class PresetChatModel(ChatOpenAI):
             setattr(cls, name, property(partial(_read, own), doc=f"The same as `{own}`."))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        own = {name: type(self).model_fields[field].alias or field for name, field in self.preset.arguments.items()}
+        own = {name: names_of(type(self), field)[0] for name, field in self.preset.arguments.items()}
         super().__init__(*args, **{own.get(name, name): value for name, value in kwargs.items()})
 
     @classmethod
