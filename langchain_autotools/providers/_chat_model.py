@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from ..errors import ConfigurationError, map_errors
 from ..mixin import ToolsAndMessagesMixin
@@ -25,6 +25,7 @@ from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
 from ._reader import MISREAD, EventDecoder, ReplyReader, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
+from ._secrets import shown
 from ._tokens import estimate, messages_tokens
 from ._version import DISTRIBUTION, installed_version
 
@@ -114,6 +115,13 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         if version:
             self._add_version(DISTRIBUTION, version)
         return self
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        return ((name, shown(name or "", value)) for name, value in super().__repr_args__())
+
+    @model_serializer(mode="wrap", when_used="json")
+    def _to_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: shown(name, value) for name, value in handler(self).items()}
 
     @classmethod
     def _argument_names(cls) -> set[str]:

@@ -5,12 +5,25 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["has_password", "header_variables", "hide_illegal_values", "hide_secrets", "is_secret_header", "public_headers", "secret_values"]
+__all__ = [
+    "has_password", "header_variables", "hide_illegal_values", "hide_secrets", "is_secret_header", "public_headers", "secret_values",
+    "shown",
+]  # fmt: skip
 
 _HIDDEN = "***"
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
 _QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
+_USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
 _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
+
+
+def shown(name: str, value: Any) -> Any:
+    """A setting as it may be shown: `***` for the user and password in an address, and for the secret ones among headers."""
+    if isinstance(value, str):
+        return _USER.sub(f"//{_HIDDEN}@", value)
+    if isinstance(value, Mapping) and name.endswith(("headers", "query")):
+        return {key: _HIDDEN if is_secret_header(key) else inner for key, inner in value.items()}
+    return value
 
 
 def is_secret_header(name: str) -> bool:
