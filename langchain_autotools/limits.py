@@ -74,7 +74,7 @@ class Limits:
 
 
 def _check(name: str, value: float | None, above: float, words: str) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= above):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > above):
         raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
 
 

@@ -66,7 +66,7 @@ class ToolsAndMessagesMixin(RawChatModel):
     """Whether the calls of one turn run side by side."""
     max_concurrency: int | None = None
     """How many calls of one turn run at the same time."""
-    tool_timeout: float | None = None
+    tool_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """How many seconds one tool call may take."""
 
     message_separator: str = "\n"

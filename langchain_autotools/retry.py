@@ -12,8 +12,8 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 from .errors import ConfigurationError
 
@@ -42,6 +42,8 @@ class RetryPolicy:
         ConfigurationError: A number that cannot work.
     """
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}  # a dict may be given for a policy
+
     attempts: int = 3
     wait_initial: float = 0.5
     wait_max: float = 8.0
@@ -52,13 +54,20 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot work."""
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            is_number = isinstance(value, int if name == "attempts" else int | float) and not isinstance(value, bool)
+            if not is_number and not (name == "timeout" and value is None):
+                raise ConfigurationError(f"{name} is {value!r}: it must be a {'whole ' if name == 'attempts' else ''}number")
         if self.attempts < 1:
             raise ConfigurationError(f"attempts is {self.attempts}: a request is made at least once (max_retries counts from zero)")
         if not 0 <= self.jitter <= 1:
             raise ConfigurationError(f"jitter is {self.jitter}: it is a share between 0 and 1")
         for name in ("wait_initial", "wait_max", "retry_after_max", "wait_scale"):
-            if getattr(self, name) < 0:
+            if not getattr(self, name) >= 0:
                 raise ConfigurationError(f"{name} is {getattr(self, name)}: it cannot be negative")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ConfigurationError(f"timeout is {self.timeout}: it must be above 0, or None for no limit")
 
     def with_retries(self, retries: int) -> "RetryPolicy":
         """The same policy with this many retries after the first attempt, as vendors' `max_retries` counts them."""

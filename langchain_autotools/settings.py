@@ -105,6 +105,12 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         value = keywords.pop(name, None)
         return getattr(model, name) if value is None else value
 
+    def listener(name: str) -> Any:
+        value = setting(name)
+        if value is not None and not callable(value):
+            raise ConfigurationError(f"{name} must be a function that is called, not {type(value).__name__}")
+        return value
+
     limits = Limits(**{name: setting(name) for name in sorted(_LIMITS)} | {"context_window": _context_window(model, keywords)})
     bound = list(keywords.pop("tools", None) or ())
     callers = {tool_name(tool) for tool in bound}
@@ -124,8 +130,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         carry_messages=setting("carry_messages"),
         output_version=model.output_version,
         lists_content=model.lists_content,
-        on_executing=setting("on_executing"),
-        on_executed=setting("on_executed"),
+        on_executing=listener("on_executing"),
+        on_executed=listener("on_executed"),
     )
 
 

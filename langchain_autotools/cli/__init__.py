@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     chat.add_argument(
         "--model",
         metavar="NAME",
-        help=f"provider, or provider:model, of {', '.join(provider_names())} (local:FILE.gguf runs a file); "
+        help=f"provider, provider:model or a model known by its name, of {', '.join(provider_names())} (local:FILE.gguf runs a file); "
         "default: a provider whose key is set in the environment, else the local model",
     )
     which = chat.add_mutually_exclusive_group()

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.providers.registry import PROVIDERS, provider_named
+from langchain_autotools.providers.registry import PROVIDERS, model_named
 
 from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
@@ -39,7 +39,8 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     """The model that `name` means, or the default one.
 
     Args:
-        name: `provider` or `provider:model`; None for the default: a provider whose key is set, else the local model.
+        name: `provider`, `provider:model`, or the model alone where its name tells the provider; None for the
+            default: a provider whose key is set, else the local model.
         tools: Its tools; None for the built-in ones.
         settings: Constructor arguments.
 
@@ -49,9 +50,8 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     reason = None
     if name is None:
         name, reason = _default()
-    given, _, model_name = name.partition(":")
     try:
-        provider_name, provider = provider_named(given)
+        provider_name, provider, model_name = model_named(name)
     except ConfigurationError as error:
         raise ConfigurationError(f"--model {name}: {error}") from error
     wanted = model_name or provider.default_model

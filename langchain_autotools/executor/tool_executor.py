@@ -73,8 +73,8 @@ class ToolExecutor:
         unknown = self._timeouts.keys() - self.tools.keys()
         if unknown:
             raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
-        self._on_executing = on_executing
-        self._on_executed = on_executed
+        self._on_executing = _listeners("on_executing", on_executing)
+        self._on_executed = _listeners("on_executed", on_executed)
         self._facts: dict[str, ToolFacts] = {}
 
     def __repr__(self) -> str:
@@ -177,8 +177,8 @@ class ToolExecutor:
         works = [self._work(call, own, messages) for call in read_calls(calls)]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limits = [limit for limit in (self._limit, own.get("max_concurrency"), in_order) if limit]
-        executing = [listener for listener in (self._on_executing, on_executing) if listener is not None]
-        executed = [listener for listener in (self._on_executed, on_executed) if listener is not None]
+        executing = [*self._on_executing, *_listeners("on_executing", on_executing)]
+        executed = [*self._on_executed, *_listeners("on_executed", on_executed)]
         return kind(works, min(limits, default=None), executing, executed)
 
     def _work(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Work:
@@ -212,3 +212,10 @@ def _seconds(name: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
     return float(value)
+
+
+def _listeners(name: str, listener: Any) -> list[Callable[..., Any]]:
+    """The listener, if there is one."""
+    if listener is not None and not callable(listener):
+        raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
+    return [] if listener is None else [listener]

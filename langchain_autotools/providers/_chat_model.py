@@ -12,18 +12,20 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from ..errors import ConfigurationError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
 from ..turn import as_chunk
+from ._checks import Check, check_count, explained, names_of
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
 from ._reader import MISREAD, EventDecoder, ReplyReader, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
+from ._secrets import shown
 from ._tokens import estimate, messages_tokens
 from ._version import DISTRIBUTION, installed_version
 
@@ -89,13 +91,23 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     _refused: ClassVar[Mapping[str, str]] = {}
     """Constructor arguments that other packages know and this class refuses, with the reason. None and False ask for nothing."""
+    _checks: ClassVar[Mapping[str, Check]] = {"max_retries": check_count}
+    """What is asked of fields when they are complete: no request could be made with what these refuse."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         known = self._argument_names()
         for name in kwargs.keys() - known:
             if name not in self._refused or kwargs[name] not in (None, False):
                 raise ConfigurationError(self._unknown(name))
-        super().__init__(*args, **{name: value for name, value in kwargs.items() if name in known})
+        given = {name: value for name, value in kwargs.items() if name in known}
+        try:
+            super().__init__(*args, **given)
+        except ValidationError as error:
+            raise ConfigurationError(f"{type(self).__name__}: {explained(error, type(self))}") from None  # it holds all arguments
+        for name, check in self._checks.items():
+            names = names_of(type(self), name)
+            said = next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment")
+            check(said, getattr(self, name))
 
     @model_validator(mode="after")
     def _set_autotools_version(self) -> Self:
@@ -104,10 +116,16 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             self._add_version(DISTRIBUTION, version)
         return self
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        return ((name, shown(name or "", value)) for name, value in super().__repr_args__())
+
+    @model_serializer(mode="wrap", when_used="json")
+    def _to_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: shown(name, value) for name, value in handler(self).items()}
+
     @classmethod
     def _argument_names(cls) -> set[str]:
-        aliases = {info.alias for info in cls.model_fields.values() if info.alias}
-        return aliases | cls.model_fields.keys()
+        return {name for field in cls.model_fields for name in names_of(cls, field)}
 
     @classmethod
     def _unknown(cls, name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.exceptions import ModelError
 
 from ..retry import is_transient, retry_after, should_retry
-from ._secrets import hide_secrets, is_secret_header
+from ._secrets import hide_illegal_values, hide_secrets, is_secret_header
 
 __all__ = ["Family", "ProviderError", "labels_of"]
 
@@ -108,9 +108,14 @@ class Family:
     def _disconnected(self, error: Any, request: Any = None) -> Exception:
         request = request or self._request_of(error)
         place = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
-        said = f"No reply from {place} ({_reason(error)}){self.advice}"
-        new: Exception = self.error_class(f"{self.prefix}ConnectionError")(message=said, request=request)
-        return new
+        unsendable = _is_unsendable(error)
+        if unsendable:
+            hide_illegal_values(error)
+        said = f"The request cannot be sent ({_reason(error)})" if unsendable else f"No reply from {place} ({_reason(error)}){self.advice}"
+        new: Any = self.error_class(f"{self.prefix}ConnectionError")(message=said, request=request)
+        new.is_retryable = not unsendable
+        disconnected: Exception = new
+        return disconnected
 
     def _request_of(self, error: Any) -> Any:
         try:
@@ -191,6 +196,12 @@ def _worded(error: Any) -> str:
 
 def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _is_unsendable(error: BaseException) -> bool:
+    """Whether an HTTP library's error says that this request can never go out."""
+    kind = type(error).__name__
+    return kind == "UnsupportedProtocol" or (kind == "LocalProtocolError" and "Illegal header" in str(error))
 
 
 def labels_of(body: Any) -> frozenset[str]:

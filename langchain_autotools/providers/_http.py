@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from types import NoneType
 from typing import Any
 
+from ..errors import ConfigurationError
 from ._clients import Clients, LoopPool, trusted
 
 __all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
@@ -74,7 +75,7 @@ class HttpClients:
         keeper = self._keeper(self.arguments)
 
         def make() -> Any:
-            made = self.library.Client(**self._complete(self.arguments))
+            made = _made(self.library.Client, self._complete(self.arguments))
             weakref.finalize(keeper, made.close)
             return made
 
@@ -86,7 +87,7 @@ class HttpClients:
         keeper = self._keeper(self.async_arguments)
 
         def make() -> LoopPool:
-            return LoopPool(self.library.AsyncClient(**self._complete(self.async_arguments)), None if keeper is _shared else keeper)
+            return LoopPool(_made(self.library.AsyncClient, self._complete(self.async_arguments)), None if keeper is _shared else keeper)
 
         return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
 
@@ -97,6 +98,14 @@ class HttpClients:
         limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)
         verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": trusted(self.library)}
         return {"follow_redirects": True, "limits": limits, **verify, **arguments.values}
+
+
+def _made(client: Any, arguments: Mapping[str, Any]) -> Any:
+    """The client, of arguments that users give."""
+    try:
+        return client(**arguments)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ConfigurationError(f"the arguments given for the HTTP clients cannot work: {error}") from error
 
 
 # ---------------------------------------------------------------------------------------------- requests

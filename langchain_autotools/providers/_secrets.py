@@ -5,11 +5,25 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["has_password", "header_variables", "hide_secrets", "is_secret_header", "public_headers", "secret_values"]
+__all__ = [
+    "has_password", "header_variables", "hide_illegal_values", "hide_secrets", "is_secret_header", "public_headers", "secret_values",
+    "shown",
+]  # fmt: skip
 
 _HIDDEN = "***"
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
+_USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
 _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
+
+
+def shown(name: str, value: Any) -> Any:
+    """A setting as it may be shown: `***` for the user and password in an address, and for the secret ones among headers."""
+    if isinstance(value, str):
+        return _USER.sub(f"//{_HIDDEN}@", value)
+    if isinstance(value, Mapping) and name.endswith(("headers", "query")):
+        return {key: _HIDDEN if is_secret_header(key) else inner for key, inner in value.items()}
+    return value
 
 
 def is_secret_header(name: str) -> bool:
@@ -48,6 +62,14 @@ def hide_secrets(error: Any, secrets: list[str]) -> None:
     for name in ("message", "body", "details"):
         if hasattr(error, name):
             setattr(error, name, _hidden(getattr(error, name), long_enough))
+
+
+def hide_illegal_values(error: BaseException) -> None:
+    """Replace what an HTTP library quotes of a header that it cannot send, in place, in the errors too that this one came from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.args = tuple(_QUOTED.sub(_HIDDEN, text) if isinstance(text, str) else text for text in cause.args)
+        cause = cause.__cause__ or cause.__context__
 
 
 def _hidden(value: Any, secrets: list[str]) -> Any:

@@ -14,7 +14,7 @@ from ..errors import ConfigurationError
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["PROVIDERS", "Provider", "init_chat_model", "provider_named"]
+__all__ = ["PROVIDERS", "Provider", "init_chat_model", "model_named", "provider_named"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def init_chat_model(model: str, *, model_provider: str | None = None, **kwargs: 
             raise ConfigurationError(f"init_chat_model has no {name}: {_CONFIGURABLE}")
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be a name such as {_EXAMPLE!r}, not {type(model).__name__}")
-    provider, rest = _told(model, model_provider)
+    _, provider, rest = model_named(model, model_provider)
     if not rest and provider.model_needed:
         raise ConfigurationError(f"model={model!r} names no model: say which, as in {_EXAMPLE!r}")
     named = {provider.model_argument: rest} if rest else {}
@@ -131,16 +131,20 @@ def provider_named(name: str) -> tuple[str, Provider]:
     return main, PROVIDERS[main]
 
 
-def _told(model: str, model_provider: str | None) -> tuple[Provider, str]:
-    """The provider that a name means, and the model's own name."""
+def model_named(model: str, model_provider: str | None = None) -> tuple[str, Provider, str]:
+    """What a model's name means: its provider's main name, the provider, and the model's own name ("" where only the provider is said).
+
+    Raises:
+        ConfigurationError: The provider is unknown or cannot be told.
+    """
     if model_provider:
-        return provider_named(model_provider)[1], model
+        return *provider_named(model_provider), model
     before, colon, after = model.partition(":")
     if before.lower().replace("-", "_") in _NAMES:
-        return provider_named(before)[1], after
-    inferred = next((one for one in PROVIDERS.values() if model.lower().startswith(one.prefixes or ("\0",))), None)
+        return *provider_named(before), after
+    inferred = next((one for one in PROVIDERS.items() if model.lower().startswith(one[1].prefixes or ("\0",))), None)
     if inferred is not None:
-        return inferred, model
+        return *inferred, model
     if colon:
-        return provider_named(before)[1], after
+        return *provider_named(before), after
     raise ConfigurationError(f"the provider of {model!r} cannot be told: write provider:model, as in {_EXAMPLE!r}")

@@ -10,7 +10,11 @@ from langchain_core.tools import tool
 from pydantic import BaseModel
 
 from langchain_autotools import (
+    ChatAnthropic,
+    ChatGoogleGenerativeAI,
+    ChatGroq,
     ChatLocal,
+    ChatOllama,
     ChatOpenAI,
     LimitReachedError,
     ToolCallResult,
@@ -31,6 +35,17 @@ from langchain_autotools.testing import ScriptedChatModel
 def get_temperature(city: str) -> str:
     """Current temperature of a city."""
     return city
+
+
+def constructors() -> None:
+    """The names that the pages use are those that type checkers know."""
+    tools = [get_temperature]
+    ChatOpenAI(model="gpt-5", tools=tools, max_tokens=9, stop=["."], timeout=60, max_retries=2, base_url="http://host/v1")
+    ChatAnthropic(model="claude-sonnet-5", tools=tools, max_tokens=9, stop=["."], timeout=60, max_retries=2, reasoning_effort="low")
+    ChatGoogleGenerativeAI(model="gemini-3.5-flash", tools=tools, max_output_tokens=9, stop=["."], timeout=60, max_retries=2, base_url="x")
+    ChatOllama(model="qwen3", tools=tools, num_predict=9, stop=["."], timeout=60, max_retries=2, reasoning=True)
+    ChatGroq(model="any", tools=tools, max_tokens=9, stop=["."], timeout=60, max_retries=2)
+    ChatLocal(tools=tools, max_tokens=9, model_path="own.gguf")
 
 
 def by_name() -> None:

@@ -178,6 +178,12 @@ def test_the_small_model_gets_the_tools_it_can_use(monkeypatch):
     assert len(open_model("local", None, {}).built_in) == 3
 
 
+@pytest.mark.usefixtures("key")
+def test_a_model_may_be_named_alone():
+    """As of `init_chat_model`, where its name tells the provider."""
+    assert open_model("gpt-4o", None, {}).name == open_model("openai:gpt-4o", None, {}).name == "openai:gpt-4o"
+
+
 def test_without_a_key_and_without_a_local_model_it_says_what_to_install(monkeypatch, capsys):
     """No provider: one line names the keys and the install command."""
     monkeypatch.setitem(sys.modules, "xllamacpp", None)

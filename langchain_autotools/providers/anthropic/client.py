@@ -6,12 +6,14 @@ return: so the body is sent as we encoded it and the reply's bytes come as they 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import SecretStr
 
+from ...errors import ConfigurationError
 from .._clients import http_library, shared_async_client, shared_client
 
 if TYPE_CHECKING:
@@ -71,12 +73,25 @@ def post(client: "anthropic.Anthropic", body: bytes, options: Mapping[str, Any])
     Raises:
         anthropic.APIError: No reply, or one with an error status.
     """
-    return cast(Any, client).post(_PATH, cast_to=_response(), content=body, options=dict(options), stream=True)
+    with _authorized():
+        return cast(Any, client).post(_PATH, cast_to=_response(), content=body, options=dict(options), stream=True)
 
 
 async def apost(client: "anthropic.AsyncAnthropic", body: bytes, options: Mapping[str, Any]) -> Any:
     """Like `post`, asynchronously."""
-    return await cast(Any, client).post(_PATH, cast_to=_response(), content=body, options=dict(options), stream=True)
+    with _authorized():
+        return await cast(Any, client).post(_PATH, cast_to=_response(), content=body, options=dict(options), stream=True)
+
+
+@contextmanager
+def _authorized() -> Iterator[None]:
+    """Tell of a missing key in our words: the SDK looks in several places and then raises a bare `TypeError`."""
+    try:
+        yield
+    except TypeError as error:
+        if "authentication method" not in str(error):
+            raise
+        raise ConfigurationError("ChatAnthropic has no key: give api_key, or set ANTHROPIC_API_KEY") from None
 
 
 def _response() -> Any:

@@ -11,6 +11,18 @@ from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import (
+    Check,
+    check_address,
+    check_async_client,
+    check_client,
+    check_headers,
+    check_key,
+    check_model,
+    check_proxy,
+    check_seconds,
+    check_timeout,
+)
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .profiles import profile_of
 
@@ -40,7 +52,7 @@ Caching = Literal["auto", "5m", "1h"] | bool
 class AnthropicParameters(ProviderChatModel):
     """The fields of a chat model that speaks the Messages API."""
 
-    model: str = Field(alias="model_name")
+    model: str = Field(validation_alias="model_name")
     """The model's name."""
 
     anthropic_api_key: SecretStr | None = Field(default=None, alias="api_key")
@@ -50,7 +62,7 @@ class AnthropicParameters(ProviderChatModel):
     anthropic_proxy: str | None = Field(default_factory=from_env("ANTHROPIC_PROXY", default=None), repr=False)
     """The URL of a proxy. Environment: `ANTHROPIC_PROXY`; the usual proxy variables work too."""
 
-    max_tokens: int | None = Field(default=None, alias="max_tokens_to_sample")
+    max_tokens: int | None = Field(default=None, validation_alias="max_tokens_to_sample")
     """How many tokens one reply may have, thinking included. None: what the model's profile allows, else 4096."""
     temperature: float | None = None
     """How freely the model chooses, 0 to 1. Not sent to models that are known to take none."""
@@ -65,7 +77,7 @@ class AnthropicParameters(ProviderChatModel):
     """Whether and how much the model thinks: `{"type": "enabled", "budget_tokens": 2000}`, `{"type": "adaptive"}`, ..."""
     output_config: dict[str, Any] | None = None
     """`effort`, `format` and `task_budget` of the reply."""
-    reasoning_effort: str | None = Field(default=None, alias="effort")
+    reasoning_effort: str | None = Field(default=None, validation_alias="effort")
     """How much effort a reply may take: `low`, `medium`, `high`, `xhigh`, `max`; models differ."""
     mcp_servers: list[dict[str, Any]] | None = None
     """MCP servers that the vendor calls itself (beta)."""
@@ -111,6 +123,19 @@ class AnthropicParameters(ProviderChatModel):
         "reuse_last_container": "name the container: container=message.response_metadata['container']['id']",
         "client": OWN_CLIENTS,
         "async_client": OWN_CLIENTS,
+    }
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model": check_model,
+        "anthropic_api_key": check_key,
+        "anthropic_api_url": check_address,
+        "anthropic_proxy": check_proxy,
+        "default_request_timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
+        "default_headers": check_headers,
+        "http_client": check_client,
+        "http_async_client": check_async_client,
     }
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from .._checks import extra_headers
 from .._timeouts import request_timeout
 from .parameters import WIRE_NAMES, AnthropicParameters
 from .profiles import profile_of
@@ -165,7 +166,7 @@ def request_options(model: AnthropicParameters, params: Mapping[str, Any], kwarg
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
     timeout = kwargs.get("timeout") or model.default_request_timeout
     betas = _betas(params, [*(model.betas or ()), *(kwargs.get("betas") or ())])
-    headers = {**({"anthropic-beta": ",".join(betas)} if betas else {}), **(kwargs.get("extra_headers") or {})}
+    headers = {**({"anthropic-beta": ",".join(betas)} if betas else {}), **extra_headers(kwargs)}
     options = {
         "headers": {"accept": "text/event-stream" if stream else "application/json", **headers},
         "params": dict(kwargs.get("extra_query") or {}),

@@ -11,6 +11,17 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import (
+    Check,
+    check_address,
+    check_async_client,
+    check_client,
+    check_headers,
+    check_key,
+    check_model,
+    check_seconds,
+    check_timeout,
+)
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 
 __all__ = ["GoogleParameters"]
@@ -22,7 +33,7 @@ _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 class GoogleParameters(ProviderChatModel):
     """The fields of a chat model that speaks to the Gemini API or Vertex AI."""
 
-    model: str = Field(alias="model_name")
+    model: str = Field(validation_alias="model_name")
     """The model's name, also with the path to it (`models/...`, `publishers/...`, `projects/...`)."""
 
     google_api_key: SecretStr | None = Field(default=None, alias="api_key")
@@ -35,7 +46,7 @@ class GoogleParameters(ProviderChatModel):
     """The Google Cloud project, for Vertex AI. Environment: `GOOGLE_CLOUD_PROJECT`; else that of the machine's credentials."""
     location: str | None = None
     """The region, for Vertex AI. Environment: `GOOGLE_CLOUD_LOCATION`; else `global`."""
-    base_url: str | None = Field(default=None, alias="client_options")
+    base_url: str | None = Field(default=None, validation_alias="client_options")
     """Where requests go, with or without an API version at its end. None: Google itself."""
     api_version: str | None = None
     """The API's version. Environment: `GOOGLE_GENAI_API_VERSION`. None: `v1beta`, on Vertex AI `v1beta1`."""
@@ -54,9 +65,9 @@ class GoogleParameters(ProviderChatModel):
     """Choose among the most likely tokens of this probability mass only."""
     top_k: int | None = None
     """Choose among this many tokens only."""
-    max_output_tokens: int | None = Field(default=None, alias="max_tokens")
+    max_output_tokens: int | None = Field(default=None, validation_alias="max_tokens")
     """How many tokens one reply may have, thinking included."""
-    stop: list[str] | None = Field(default=None, alias="stop_sequences")
+    stop: list[str] | None = Field(default=None, validation_alias="stop_sequences")
     """Texts before which the reply ends."""
     frequency_penalty: float | None = None
     """How much to avoid tokens by how often they have come."""
@@ -64,7 +75,7 @@ class GoogleParameters(ProviderChatModel):
     """How much to avoid tokens that have come."""
     seed: int | None = None
     """A seed for choices that repeat themselves as far as possible."""
-    n: Literal[1] = Field(default=1, alias="candidate_count")
+    n: Literal[1] = Field(default=1, validation_alias="candidate_count")
     """How many replies to make: one."""
 
     include_thoughts: bool | None = None
@@ -98,12 +109,12 @@ class GoogleParameters(ProviderChatModel):
 
     streaming: bool = False
     """Whether `invoke` asks for a stream too."""
-    timeout: Any = Field(default=None, alias="request_timeout")
+    timeout: Any = Field(default=None, validation_alias="request_timeout")
     """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: 600, to connect 5."""
     stream_chunk_timeout: float | None = None
     """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
-    max_retries: int | None = Field(default=None, alias="retries")
+    max_retries: int | None = Field(default=None, validation_alias="retries")
     """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
 
     _refused: ClassVar[Mapping[str, str]] = {
@@ -115,11 +126,27 @@ class GoogleParameters(ProviderChatModel):
         "transport": "requests are made over HTTP",
     }
 
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model": check_model,
+        "google_api_key": check_key,
+        "base_url": check_address,
+        "timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
+        "additional_headers": check_headers,
+        "http_client": check_client,
+        "http_async_client": check_async_client,
+    }
+
     @field_validator("base_url", mode="before")
     @classmethod
     def _endpoint_of_options(cls, value: Any) -> Any:
         """langchain-google-genai takes `{"api_endpoint": url}` too."""
-        return value.get("api_endpoint") if isinstance(value, Mapping) else value
+        if not isinstance(value, Mapping):
+            return value
+        if unknown := value.keys() - {"api_endpoint"}:
+            raise ValueError(f"client_options[{min(unknown)!r}] is not known: only api_endpoint is; see additional_headers and client_args")
+        return value.get("api_endpoint")
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:

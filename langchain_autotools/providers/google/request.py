@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from .._checks import extra_headers
 from .._timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .parameters import GoogleParameters
 from .profiles import is_older, plain_name, profile_of
@@ -189,6 +190,6 @@ def request_options(model: GoogleParameters, name: str, kwargs: Mapping[str, Any
         "model": name if model.vertexai or "/" in name else plain_name(name),
         "stream": stream,
         "timeout": timeout_parts(_TIMEOUT if timeout is None else timeout, silence),
-        "headers": {"accept": "text/event-stream" if stream else "application/json", **(kwargs.get("extra_headers") or {})},
+        "headers": {"accept": "text/event-stream" if stream else "application/json", **extra_headers(kwargs)},
         "params": dict(kwargs.get("extra_query") or {}),
     }

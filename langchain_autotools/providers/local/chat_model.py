@@ -59,20 +59,20 @@ class ChatLocal(ChatOpenAI):
     """A GGUF file to run in place of the default weights. Environment: `LANGCHAIN_AUTOTOOLS_MODEL_PATH`."""
     chat_template: str | Path | None = Field(default=None, repr=False)
     """The Jinja chat template: its text, or its file. Default: this package's own for the default weights, else the file's own."""
-    context_size: int = 8192
+    context_size: int = Field(default=8192, ge=256)
     """How many tokens a conversation may have, the reply included."""
-    threads: int | None = None
+    threads: int | None = Field(default=None, ge=1)
     """How many threads compute. Default: the processors this process may use, at most 8."""
-    gpu_layers: int = 0
+    gpu_layers: int = Field(default=0, ge=0)
     """How many layers to put on a graphics card, where the installed server can."""
-    start_timeout: float = 120.0
+    start_timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     """Seconds that the server may take until it answers."""
     show_progress: bool = True
     """Whether standard error tells of weights that are being fetched or joined."""
 
     temperature: float | None = 0.0
     """How freely the model chooses. 0: small models call tools less reliably above it."""
-    max_tokens: int | None = Field(default=512, alias="max_completion_tokens")
+    max_tokens: int | None = Field(default=512, validation_alias="max_completion_tokens")
     """How many tokens one reply may have."""
     max_retries: int | None = 0
     """How often a failed request is made again. 0: this server would only fail in the same way again."""
@@ -93,7 +93,7 @@ class ChatLocal(ChatOpenAI):
             return values
         path = values.get("model_path") or os.environ.get(MODEL_PATH_VARIABLE)
         others = {name: value for name, value in values.items() if name != "model"}
-        return {**others, "model_name": Path(path).stem if path else DEFAULT_MODEL.name}
+        return {**others, "model_name": Path(path).stem if isinstance(path, str | Path) and path else DEFAULT_MODEL.name}
 
     @model_validator(mode="after")
     def _forget_the_environment(self) -> Self:
@@ -101,10 +101,6 @@ class ChatLocal(ChatOpenAI):
         self.openai_api_key = self.openai_api_base = self.openai_organization = self.openai_proxy = None
         if self.stream_usage is None:
             self.stream_usage = True
-        for name, least in (("context_size", 256), ("threads", 1), ("gpu_layers", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigurationError(f"{name} must be {least} or more, not {value}")
         return self
 
     # ------------------------------------------------------------------------------------------ the server

@@ -4,11 +4,13 @@ Names and meanings are those of langchain-ollama's `ChatOllama`.
 """
 
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import Check, check_header, check_model, check_seconds, check_timeout
 from .._parameters import check_output_version
 from .address import Address, address_of
 from .schemas import output_format
@@ -27,7 +29,7 @@ _CLIENTS = "clients are made from the other settings when they are needed; clien
 class OllamaParameters(ProviderChatModel):
     """The fields of a chat model that speaks /api/chat."""
 
-    model: str = Field(alias="model_name")
+    model: str = Field(validation_alias="model_name")
     """The model's name."""
     base_url: str | None = Field(default=None, repr=False)  # it may hold a password
     """Where the server is: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
@@ -35,7 +37,7 @@ class OllamaParameters(ProviderChatModel):
     api_key: SecretStr | None = None
     """The key of a server that wants one, ollama.com among them. Environment: `OLLAMA_API_KEY`."""
 
-    reasoning: bool | str | None = Field(default=None, alias="think")
+    reasoning: bool | str | None = Field(default=None, validation_alias="think")
     """Whether the model thinks: True, False, or how much (`low`, `medium`, `high`, `max`; models differ). None leaves it to the server.
     Thinking stands in `additional_kwargs["reasoning_content"]`."""
     validate_model_on_init: bool = False
@@ -47,13 +49,13 @@ class OllamaParameters(ProviderChatModel):
     """How fast Mirostat learns."""
     mirostat_tau: float | None = None
     """How coherent (low) or diverse (high) Mirostat is."""
-    num_ctx: int | None = None
+    num_ctx: int | None = Field(default=None, gt=0)
     """Tokens of the context. What is beyond it the server cuts off at the front, silently; runs end before (`context_window`)."""
     num_gpu: int | None = None
     """Layers on the GPU."""
     num_thread: int | None = None
     """Threads that compute."""
-    num_predict: int | None = Field(default=None, alias="max_tokens")
+    num_predict: int | None = Field(default=None, validation_alias="max_tokens")
     """How many tokens one reply may have; -1: any number, -2: to the end of the context."""
     repeat_last_n: int | None = None
     """How far back repetitions are looked for; 0: off, -1: the whole context."""
@@ -103,6 +105,14 @@ class OllamaParameters(ProviderChatModel):
         "client": _CLIENTS,
         "async_client": _CLIENTS,
         "headers": "headers go into client_kwargs={'headers': {...}}",
+    }
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model": check_model,
+        "api_key": check_header,  # an empty one is none
+        "default_request_timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
     }
 
     @field_validator("format", mode="before")

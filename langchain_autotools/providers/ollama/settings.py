@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .._checks import extra_headers
 from .._clients import Clients
 from .._http import HttpClients
 from .._secrets import public_headers, secret_values
@@ -26,7 +27,7 @@ def model_clients(model: OllamaParameters, owner: Clients) -> HttpClients:
 def request_options(model: OllamaParameters, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """What the HTTP client is told with one request: headers, and the timeout where anybody set one."""
     headers = {**_JSON, **_authorization(model), **_headers_of(model.client_kwargs)}
-    headers |= {name.lower(): value for name, value in (kwargs.get("extra_headers") or {}).items()}
+    headers |= {name.lower(): value for name, value in extra_headers(kwargs).items()}
     timeout = _timeout(model, kwargs)
     return {"headers": headers, **({} if timeout is None else {"timeout": timeout})}
 

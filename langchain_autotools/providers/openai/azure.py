@@ -19,10 +19,11 @@ from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from .._chat_model import Exchange
+from .._checks import Check, check_address, check_key
 from .._clients import shared_async_client, shared_client
 from .._mapper import StreamDecoder
 from .chat_model import ChatOpenAI
-from .client import ClientSettings, in_thread
+from .client import ApiKey, ClientSettings, in_thread
 from .parameters import Environment
 from .profiles import profile_of
 
@@ -134,6 +135,12 @@ class AzureChatOpenAI(ChatOpenAI):
         "azure_ad_token_credential": "give azure_ad_token_provider=get_bearer_token_provider(credential, scope)",
     }
 
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **{name: check for name, check in ChatOpenAI._checks.items() if name != "model_name"},  # the deployment says it
+        "azure_endpoint": check_address,
+        "azure_ad_token": check_key,
+    }
+
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:
         """An explicit credential goes before the environment; there a token goes before a key."""
@@ -188,6 +195,13 @@ class AzureChatOpenAI(ChatOpenAI):
         if exchange.path == _CHAT_PATH and not (self.deployment_name or "/deployments/" in (self.openai_api_base or "")):
             exchange = replace(exchange, path=f"/deployments/{kwargs.get('model') or self.model_name}{_CHAT_PATH}")
         return _versioned(exchange, self.model_version) if self.model_version else exchange
+
+    def _known_key(self) -> ApiKey:
+        tokens = (self.azure_ad_token, self.azure_ad_token_provider, self.azure_ad_async_token_provider)
+        if self.openai_api_key is None and not any(tokens):
+            given = f"give api_key, azure_ad_token or azure_ad_token_provider, or set AZURE_OPENAI_API_KEY or {_TOKEN_VARIABLE}"
+            raise ConfigurationError(f"{type(self).__name__} has neither a key nor a token: {given}")
+        return self.openai_api_key
 
     def _client_settings(self) -> ClientSettings:
         plain = super()._client_settings()

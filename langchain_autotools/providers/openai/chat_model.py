@@ -16,7 +16,7 @@ from .._chat_model import ErrorTable, Exchange, Response
 from .._parameters import check_structured, langsmith_params
 from .._secrets import has_password, header_variables, public_headers, secret_values
 from .._structured import call_parser, is_pydantic, json_parser, structured
-from .client import Clients, ClientSettings, apost, post
+from .client import ApiKey, Clients, ClientSettings, apost, post
 from .dialect import OPENAI, Dialect
 from .errors import error_table
 from .forms import FormKey, RequestForms, origin_of, public_url
@@ -87,9 +87,23 @@ class ChatOpenAI(OpenAIParameters):
             again=again,
         )
 
+    def _known_key(self) -> ApiKey:
+        """The key; also one that the environment got after the model was made.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        if self.openai_api_key is not None:
+            return self.openai_api_key
+        key, names = self._environment.read("key"), " or ".join(self._environment.key)
+        if key is None:
+            sources = f"give api_key{f', or set {names}' if names else ''}"
+            raise ConfigurationError(f"{type(self).__name__} has no key: {sources}; for a server that wants none give any text")
+        return SecretStr(key)
+
     def _client_settings(self) -> ClientSettings:
         return ClientSettings(
-            api_key=self.openai_api_key,
+            api_key=self._known_key(),
             base_url=self.openai_api_base,
             organization=self.openai_organization,
             headers=tuple((self.default_headers or {}).items()),

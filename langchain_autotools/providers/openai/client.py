@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
+from .._checks import akey_of, key_of
 from .._clients import Clients, shared_async_client, shared_client
 from .errors import http_library
 
@@ -62,6 +63,8 @@ class ClientSettings:
             raise ConfigurationError("the api_key is an asynchronous function: use ainvoke and astream, or give a key or a plain function")
         http_client = self.http_client or shared_client(openai, self.proxy)
         key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+        if callable(key):
+            key = key_of(cast("Callable[[], str]", key))
         return openai.OpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
@@ -74,8 +77,8 @@ class ClientSettings:
 
         http_client = self.http_async_client or shared_async_client(openai, self.proxy, loop)
         key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
-        if callable(key) and not _is_asynchronous(key):
-            key = in_thread(cast("Callable[[], str]", key))
+        if callable(key):
+            key = akey_of(cast("Callable[[], Awaitable[str]]", key) if _is_asynchronous(key) else in_thread(cast("Callable[[], str]", key)))
         return openai.AsyncOpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
 
     def _common(self) -> dict[str, Any]:

@@ -10,6 +10,19 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, SecretStr, model_validator
 
 from .._chat_model import ProviderChatModel
+from .._checks import (
+    Check,
+    check_address,
+    check_async_client,
+    check_client,
+    check_header,
+    check_headers,
+    check_key,
+    check_model,
+    check_proxy,
+    check_seconds,
+    check_timeout,
+)
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import ApiKey
 
@@ -82,11 +95,11 @@ class OpenAIParameters(ProviderChatModel):
     """How freely the model chooses, 0 to 2. Not sent to models that are known to take none."""
     top_p: float | None = None
     """Choose among the most likely tokens of this probability mass only."""
-    max_tokens: int | None = Field(default=None, alias="max_completion_tokens")
+    max_tokens: int | None = Field(default=None, validation_alias="max_completion_tokens")
     """How many tokens one reply may have, reasoning included."""
     n: int | None = None
     """Only 1: a run has one reply. Use `batch` for alternatives."""
-    stop: list[str] | str | None = Field(default=None, alias="stop_sequences")
+    stop: list[str] | str | None = Field(default=None, validation_alias="stop_sequences")
     """Texts before which the reply ends."""
     seed: int | None = None
     """Makes replies repeatable as far as the server can."""
@@ -173,6 +186,20 @@ class OpenAIParameters(ProviderChatModel):
         "root_async_client": OWN_CLIENTS,
         "http_socket_options": "give an http_client whose transport has them",
         "tiktoken_model_name": "tokens are estimated offline; for exact counts give custom_get_token_ids=<encoding>.encode",
+    }
+
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._checks,
+        "model_name": check_model,
+        "openai_api_key": check_key,
+        "openai_api_base": check_address,
+        "openai_organization": check_header,
+        "openai_proxy": check_proxy,
+        "request_timeout": check_timeout,
+        "stream_chunk_timeout": check_seconds,
+        "default_headers": check_headers,
+        "http_client": check_client,
+        "http_async_client": check_async_client,
     }
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
 from .._chat_model import Exchange
+from .._checks import names_of
 from .chat_model import ChatOpenAI
 from .client import ClientSettings
 from .dialect import Dialect
@@ -110,8 +111,8 @@ class PresetChatModel(ChatOpenAI):
             setattr(cls, name, property(partial(_read, own), doc=f"The same as `{own}`."))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        names = self.preset.arguments
-        super().__init__(*args, **{names.get(name, name): value for name, value in kwargs.items()})
+        own = {name: names_of(type(self), field)[0] for name, field in self.preset.arguments.items()}
+        super().__init__(*args, **{own.get(name, name): value for name, value in kwargs.items()})
 
     @classmethod
     def _argument_names(cls) -> set[str]:
@@ -152,9 +153,6 @@ class PresetChatModel(ChatOpenAI):
         return replace(exchange, instead=lambda error: mistake(error, name))
 
     def _client_settings(self) -> ClientSettings:
-        if self.openai_api_key is None:
-            where = " or ".join(self.preset.environment.key)
-            raise ConfigurationError(f"{type(self).__name__} has no key: give api_key{f', or set {where}' if where else ''}")
         return replace(super()._client_settings(), foreign=True)
 
     # ------------------------------------------------------------------------------------------ tools and output

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .._checks import extra_headers
 from .._timeouts import read_timeout, request_timeout
 from .parameters import OpenAIParameters
 from .profiles import profile_of
@@ -75,7 +76,7 @@ def request_options(model: OpenAIParameters, kwargs: Mapping[str, Any], *, strea
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
     timeout = request_timeout(_sdk, kwargs.get("timeout") or model.request_timeout, model.stream_chunk_timeout if stream else None)
     options = {
-        "headers": dict(kwargs.get("extra_headers") or {}),
+        "headers": extra_headers(kwargs),
         "params": {**(model.default_query or {}), **(kwargs.get("extra_query") or {})},
         "timeout": timeout,
     }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import ConfigurableField
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from langchain_autotools import ChatOpenAI, ConfigurationError, RetryPolicy
 from langchain_autotools.providers.openai.profiles import profile_of
@@ -214,7 +214,7 @@ def test_arguments_that_other_packages_know_are_explained(name: str) -> None:
 )
 def test_values_that_cannot_work_are_refused(arguments: dict[str, Any], said: str) -> None:
     """The error says why, and does not repeat the other arguments, the key among them."""
-    with pytest.raises(ValidationError, match=said) as raised:
+    with pytest.raises(ConfigurationError, match=said) as raised:
         ChatOpenAI(model="any", api_key="sk-1234567890", **arguments)
     assert "sk-1234567890" not in str(raised.value)
 

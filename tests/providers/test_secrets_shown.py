@@ -1,0 +1,44 @@
+"""What a model shows of itself holds no secret, whatever class it is of and wherever the secret was given."""
+
+import pickle
+from typing import Any
+
+import pytest
+from langchain_core.load import dumps
+
+from tests.contract.wires import ROWS, Wire
+
+KEY, HEADER, PASSWORD = "sk-key-1234567890", "header-1234567890", "password-1234567890"
+
+
+def secretive(row: Wire) -> dict[str, Any]:
+    """Arguments with a secret wherever the class takes one."""
+    fields, proxy = row.chat_model.model_fields, f"http://user:{PASSWORD}@127.0.0.1:1"
+    headers = next((name for name in ("default_headers", "additional_headers") if name in fields), None)
+    proxies = next((name for name in ("openai_proxy", "anthropic_proxy") if name in fields), None)
+    own = "client_args" if "client_args" in fields else "client_kwargs"
+    given: dict[str, Any] = {"api_key": KEY}
+    given |= {headers: {"x-api-token": HEADER, "x-team": "blue"}} if headers else {"client_kwargs": {"headers": {"x-api-token": HEADER}}}
+    return given | ({proxies: proxy} if proxies else {own: {**given.get(own, {}), "proxy": proxy}})
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_model_shows_no_secret(row: Wire) -> None:
+    """Its repr, its JSON, what LangChain writes of it, and its pickle; headers that are no secret are shown in the JSON."""
+    with row.serve([]) as server:
+        model = row.model(server, **secretive(row))
+    shown = [repr(model), str(model), model.model_dump_json(), dumps(model), pickle.dumps(model).decode("latin1")]
+    shown += [str(model._identifying_params), repr(model.bind(stop=["."]))]
+    for text in shown:
+        assert not [secret for secret in (KEY, HEADER, PASSWORD) if secret in text]
+    if "default_headers" in row.chat_model.model_fields:
+        assert '"x-team":"blue"' in model.model_dump_json()
+        assert model.model_dump()["default_headers"]["x-api-token"] == HEADER  # as of any pydantic model: these are the values
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "azure" not in row.name], ids=lambda row: row.name)
+def test_an_address_is_shown_without_its_user(row: Wire) -> None:
+    """A gateway's user and password may stand in its address."""
+    with row.serve([]) as server:
+        model = row.model(server, base_url=f"http://user:{PASSWORD}@127.0.0.1:1/v1")
+    assert PASSWORD not in repr(model) + model.model_dump_json() + dumps(model)
