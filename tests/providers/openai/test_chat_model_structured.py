@@ -203,16 +203,19 @@ class Lid(BaseModel):
 
 
 def test_what_function_calling_sends() -> None:
-    """The schema as the only tool, forced, one call at a time, unless that parameter is disabled."""
-    with OpenAIServer([Turn(calls=[Call("Lid", {"size": 1})]), CALL]) as server:
+    """The schema as the only tool, forced, one call at a time, unless these parameters, or these values of them, are disabled."""
+    with OpenAIServer([Turn(calls=[Call("Lid", {"size": 1})]), CALL, CALL]) as server:
         model_of(server).with_structured_output(Lid, method="function_calling", strict=True).invoke("Who?")
         disabled = model_of(server, disabled_params={"parallel_tool_calls": None})
         disabled.with_structured_output(Person, method="function_calling", temperature=0).invoke("Who?")
-        first, second = server.requests
+        unforced = model_of(server, disabled_params={"tool_choice": None, "parallel_tool_calls": [True]})
+        assert unforced.with_structured_output(Person, method="function_calling").invoke("Who?") == Person(name="Anna", age=7)
+        first, second, third = server.requests
     assert first["tool_choice"] == {"type": "function", "function": {"name": "Lid"}}
     assert (first["parallel_tool_calls"], first["tools"][0]["function"]["strict"]) == (False, True)
     assert "parallel_tool_calls" not in second
     assert second["temperature"] == 0
+    assert ("tool_choice" in third, third["parallel_tool_calls"]) == (False, False)
 
 
 def test_a_model_that_is_known_to_lack_schemas_calls_a_function() -> None:
