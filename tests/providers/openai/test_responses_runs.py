@@ -264,9 +264,9 @@ def test_a_custom_tool_gets_its_text(start: Start, way: str) -> None:
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_a_call_of_the_vendors_that_nobody_answers_is_not_sent(start: Start, way: str) -> None:
-    """A computer call goes back with its output, which a user message holds; without one, only the words go back."""
+    """A computer call goes back with its output, which a user message holds, or a result that says so; without one, only the words."""
     call = {"id": "cu_1", "type": "computer_call", "call_id": "call_c", "action": {"type": "screenshot"}, "status": "completed"}
-    model, server = start([events([message("Look."), call]), Turn("A page."), Turn("Nothing.")])
+    model, server = start([events([message("Look."), call]), Turn("A page."), Turn("Nothing."), Turn("A page."), Turn("A page.")])
     reply = ask(model, way)
     shot = {
         "type": "computer_call_output",
@@ -278,6 +278,9 @@ def test_a_call_of_the_vendors_that_nobody_answers_is_not_sent(start: Start, way
     model.invoke([*QUESTION, reply, HumanMessage("What now?")])
     assert kinds(server, 1) == ["user", "assistant", "computer_call", "computer_call_output"]
     assert kinds(server, 2) == ["user", "assistant", "user"]
+    for content in ([shot["output"]], "https://example.org/a.png"):
+        model.invoke([*QUESTION, reply, ToolMessage(content, tool_call_id="call_c", additional_kwargs={"type": "computer_call_output"})])
+        assert server.exchanges[-1].json["input"] == server.exchanges[1].json["input"]
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
