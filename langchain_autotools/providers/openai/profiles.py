@@ -21,10 +21,12 @@ _UP_TO_MAXIMUM = (*_UP_TO_EXTRA, "max")
 
 # names: (input tokens, output tokens, images and PDFs, structured output, takes a temperature, reasoning efforts or None)
 _Row = tuple[int, int, bool, bool, bool, tuple[str, ...] | None]
+_OLDEST: _Row = (16_385, 4_096, False, False, True, None)
 _TABLE: dict[str, _Row] = {
-    "gpt-3.5-turbo": (16_385, 4_096, False, False, True, None),
-    "gpt-4": (8_192, 8_192, False, False, True, None),
+    "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k gpt-35-turbo gpt-35-turbo-16k": _OLDEST,
+    "gpt-4 gpt-4-0613": (8_192, 8_192, False, False, True, None),
     "gpt-4-turbo": (128_000, 4_096, True, False, True, None),
+    "gpt-4-turbo-preview gpt-4-0125-preview gpt-4-1106-preview": (128_000, 4_096, False, False, True, None),
     "gpt-4o gpt-4o-mini": (128_000, 16_384, True, True, True, None),
     "gpt-4o-2024-05-13": (128_000, 4_096, True, False, True, None),
     "gpt-4.1 gpt-4.1-mini gpt-4.1-nano": (1_047_576, 32_768, True, True, True, None),

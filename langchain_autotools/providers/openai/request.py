@@ -61,8 +61,9 @@ def _stream_params(model: OpenAIParameters, params: Mapping[str, Any], kwargs: M
 
 def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bool:
     """Whether to send the constructor's temperature: some models refuse any but 1, unless their reasoning is off."""
-    known = profile_of(str(params["model"]))
-    profile: Mapping[str, Any] = (model.profile or {}) if params["model"] == model._wire_model else known
+    same = params["model"] == model._wire_model
+    known = profile_of(model.model_name if same else str(params["model"]))
+    profile: Mapping[str, Any] = (model.profile or {}) if same else known
     effort = params.get("reasoning_effort") or (params.get("reasoning") or {}).get("effort")
     if effort == "none" or params.get("temperature") == 1:
         return True

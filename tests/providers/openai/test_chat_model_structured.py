@@ -218,10 +218,11 @@ def test_what_function_calling_sends() -> None:
     assert ("tool_choice" in third, third["parallel_tool_calls"]) == (False, False)
 
 
-def test_a_model_that_is_known_to_lack_schemas_calls_a_function() -> None:
+@pytest.mark.parametrize("name", ["gpt-4", "gpt-4-0613", "gpt-4-1106-preview", "gpt-3.5-turbo-0125", "gpt-35-turbo"])
+def test_a_model_that_is_known_to_lack_schemas_calls_a_function(name: str) -> None:
     """`json_schema` becomes `function_calling` where the profile says that the server cannot hold the model to a schema."""
     with OpenAIServer([CALL]) as server:
-        assert model_of(server, model="gpt-4").with_structured_output(Person).invoke("Who?") == Person(name="Anna", age=7)
+        assert model_of(server, model=name).with_structured_output(Person).invoke("Who?") == Person(name="Anna", age=7)
         assert "response_format" not in server.requests[0]
 
 
