@@ -148,14 +148,24 @@ def test_text_that_does_not_fit_is_an_error(text: str) -> None:
         model_of(server).with_structured_output(Person).invoke("Who?")
 
 
+@every_way
 @pytest.mark.parametrize(("reply", "parsed"), [(Turn(ANNA), Person(name="Anna", age=7)), (Turn("Anna"), None), (Turn(refusal="No."), None)])
-def test_the_raw_message_may_come_along(reply: Turn, parsed: Any) -> None:
-    """`include_raw` gives the message, what was parsed, and the error instead of raising it."""
+def test_the_raw_message_may_come_along(way: Way, reply: Turn, parsed: Any) -> None:
+    """`include_raw` gives the message, what was parsed, and the error instead of raising it; streamed too."""
     with OpenAIServer([reply]) as server:
-        said = model_of(server).with_structured_output(Person, include_raw=True).invoke("Who?")
+        said = way(model_of(server).with_structured_output(Person, include_raw=True))
     assert said["parsed"] == parsed
     assert said["raw"].content == reply.text
     assert (said["parsing_error"] is None) is (parsed is not None)
+
+
+@every_way
+def test_a_call_that_was_cut_off_is_shown_as_the_model_wrote_it(way: Way) -> None:
+    """The error has the arguments, and nothing of the mark that keeps them from being completed."""
+    with OpenAIServer([Turn(calls=[Call("Person", '{"name":"An')])]) as server, pytest.raises(OutputParserException) as raised:
+        way(model_of(server).with_structured_output(Person, method="function_calling"))
+    assert raised.value.llm_output == '{"name":"An'
+    assert "!}" not in str(raised.value)
 
 
 # ---------------------------------------------------------------------------------------------- with tools
