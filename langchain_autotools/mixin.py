@@ -21,7 +21,7 @@ from .messages import remember
 from .outward import ChunkSum
 from .raw_model import RawChatModel
 from .run import Run, failing, stored_message
-from .settings import RUN_KEYWORDS, Toolbox, portable_tools, run_settings, toolbox_of, usable_tools
+from .settings import RUN_KEYWORDS, Toolbox, chosen, declared, portable_tools, run_settings, toolbox_of, usable_tools
 from .tracing import astart_trace, start_trace
 from .turn import Turn
 
@@ -106,6 +106,10 @@ class ToolsAndMessagesMixin(RawChatModel):
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
             for key in RUN_KEYWORDS & kwargs.keys():
                 del kwargs[key]
+            if kwargs.get("tools"):
+                kwargs["tools"] = declared(self, kwargs["tools"])
+            if "tool_choice" in kwargs:
+                kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
             return None
         return Run(self._convert_input(input).to_messages(), run_settings(self, self._own_tools(), kwargs))
 

@@ -11,7 +11,7 @@ from .loop import RunPlan
 from .run import RunSettings, is_forced
 from .turn import tool_name
 
-__all__ = ["RUN_KEYWORDS", "Toolbox", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
+__all__ = ["RUN_KEYWORDS", "Toolbox", "chosen", "declared", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
 
 _OF_FUNCTIONS = frozenset({"name", "title", "parameters", "function_declarations", "functionDeclarations"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
@@ -19,7 +19,17 @@ RUN_KEYWORDS = _LIMITS | {"message_separator", "carry_messages", "on_executing",
 """Keywords of one call that set a run and never reach the vendor."""
 
 
-class Configured(Protocol):
+class Formatter(Protocol):
+    """A model that knows its wire's form of tools."""
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool's declaration in the wire's form."""
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice in the wire's form."""
+
+
+class Configured(Formatter, Protocol):
     """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS`."""
 
     tools: Any
@@ -30,12 +40,6 @@ class Configured(Protocol):
     output_version: str | None
     profile: Any
     lists_content: ClassVar[bool]
-
-    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool's declaration in the wire's form."""
-
-    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice in the wire's form."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +116,10 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         return value
 
     limits = Limits(**{name: setting(name) for name in sorted(_LIMITS)} | {"context_window": _context_window(model, keywords)})
-    bound = list(keywords.pop("tools", None) or ())
+    bound = declared(model, keywords.pop("tools", None))
     callers = {tool_name(tool) for tool in bound}
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in callers] + bound
-    choice = keywords.pop("tool_choice", None)
+    choice = chosen(model, keywords.pop("tool_choice", None), tools)
     structured = is_forced(choice) and bool(callers) and "ls_structured_output_format" in keywords
     ends = callers if structured else ()
     return RunSettings(
@@ -140,6 +144,16 @@ def _is_parsed(keywords: Mapping[str, Any]) -> bool:
     form = keywords.get("response_format")
     plain = form is None or (isinstance(form, Mapping) and form.get("type") == "text")
     return not plain or "ls_structured_output_format" in keywords
+
+
+def declared(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
+    """The `tools` of one call in the wire's form; a dict is taken to have it."""
+    return [tool if isinstance(tool, Mapping) else model.format_tool(tool) for tool in tools or ()]
+
+
+def chosen(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+    """The `tool_choice` of one call in the wire's form; a dict is taken to have it."""
+    return model.format_tool_choice(choice, tools) if isinstance(choice, str | bool) else choice
 
 
 def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:

@@ -6,9 +6,9 @@ Pairing is positional: a result answers the latest call before it that carries i
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from ..messages import KEY, call_ids, calls_of
 
@@ -19,8 +19,10 @@ __all__ = [
     "Problem",
     "ProblemKind",
     "Turn",
+    "holds_results",
     "is_call",
     "is_empty",
+    "is_result",
     "is_run",
     "is_sound",
     "messages_of",
@@ -35,6 +37,7 @@ ProblemKind: TypeAlias = Literal[
     "removal",
     "unreadable_run",
     "legacy_function",
+    "result_block",
     "empty_message",
     "call_id",
     "call_name",
@@ -176,6 +179,8 @@ def is_sound(messages: Sequence[BaseMessage], open_end: bool) -> bool:
             if ids is None:
                 return False
             awaited = ids
+        elif message.content.__class__ is list and any(map(is_result, message.content)):
+            return False
         loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
     return open_end or not awaited
 
@@ -223,6 +228,16 @@ def is_empty(message: AIMessage) -> bool:
 def _is_blank(block: str | dict[str, object]) -> bool:
     """Whether a content block is an empty text (a text with a signature or the like beside it is not)."""
     return not block or (isinstance(block, dict) and set(block) <= _TEXT_KEYS and block.get("type") == "text" and not block.get("text"))
+
+
+def is_result(block: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a content block is a tool's result, as some vendors put it into a user's message."""
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def holds_results(message: BaseMessage) -> TypeGuard[HumanMessage]:
+    """Whether a message is a user's with results of tools among its blocks."""
+    return isinstance(message, HumanMessage) and isinstance(message.content, list) and any(map(is_result, message.content))
 
 
 def is_call(entry: object) -> bool:

@@ -7,8 +7,9 @@ free (`answer_dangling`).
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
 from ..messages import ToolCallRecord, calls_of
 from .pairing import Finding, Item, Problem, messages_of, pair
@@ -26,6 +27,8 @@ __all__ = [
 _INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
 _NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
 
+_SCREEN = "computer_call_output"
+_NOT_OURS = "a result for a tool of the vendor's own; it becomes an item in a user's message"
 _DUPLICATE = "its call is answered already; the first result counts, this one is left out"
 _MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
 
@@ -57,8 +60,27 @@ def drop_orphan_items(items: list[Item]) -> Finding:
     """`drop_orphans`, on items."""
     doomed = set(pair(messages_of(items)).orphans)
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
-    problems = [Problem(items[place][0], "orphan_result", _orphan_text(items[place][1])) for place in sorted(doomed)]
-    return [item for place, item in enumerate(items) if place not in doomed], problems
+    answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1])) is not None}
+    problems = [
+        Problem(items[place][0], "result_block", _NOT_OURS)
+        if place in answers
+        else Problem(items[place][0], "orphan_result", _orphan_text(items[place][1]))
+        for place in sorted(doomed)
+    ]
+    kept = ((place, (source, answers.get(place, message))) for place, (source, message) in enumerate(items))
+    return [item for place, item in kept if place not in doomed or place in answers], problems
+
+
+def _answer_to_vendor(message: BaseMessage) -> HumanMessage | None:
+    """What the caller's screen shows, for a computer tool of the vendor's own, if a result says so: an item in a user's message."""
+    extra = message.additional_kwargs
+    if not isinstance(message, ToolMessage) or extra.get("type") != _SCREEN:
+        return None
+    shown: Any = {"type": "input_image", "image_url": message.content}
+    if isinstance(message.content, list):
+        shown = next((block for block in message.content if isinstance(block, dict)), {})
+    checks = {key: extra[key] for key in ("acknowledged_safety_checks",) if key in extra}
+    return HumanMessage([{"type": _SCREEN, "call_id": message.tool_call_id, "output": shown, **checks}])
 
 
 def _orphan_text(message: BaseMessage) -> str:

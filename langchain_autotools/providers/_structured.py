@@ -14,11 +14,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import BaseGenerationOutputParser, JsonOutputParser, PydanticOutputParser
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
 from langchain_core.outputs import ChatGeneration, Generation
-from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
+from langchain_core.runnables import Runnable, RunnableLambda, RunnableMap, RunnablePassthrough
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
 from ..limits import REFUSALS
-from ..messages import final_message, text_of
+from ..messages import calls_of, final_message, text_of
 from ._refusal import ModelRefusalError
 
 __all__ = ["call_parser", "is_pydantic", "json_parser", "structured"]
@@ -40,7 +40,9 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
         return model | parser
     parsed = RunnablePassthrough.assign(parsed=itemgetter("raw") | parser, parsing_error=lambda _: None)
     failed = RunnablePassthrough.assign(parsed=lambda _: None)
-    return RunnableMap(raw=model) | parsed.with_fallbacks([failed], exception_key="parsing_error")
+    # Each at once, for a stream that has begun cannot fall back.
+    parse, report = (RunnableLambda(step.invoke, step.ainvoke) for step in (parsed, failed))
+    return RunnableMap(raw=model) | parse.with_fallbacks([report], exception_key="parsing_error")
 
 
 def json_parser(schema: Any) -> Runnable[Any, Any]:
@@ -137,10 +139,10 @@ def _check_call(message: BaseMessage, name: str) -> None:
     _check(message)
     if not isinstance(message, AIMessage) or any(call["name"] == name for call in message.tool_calls):
         return
-    for call in message.invalid_tool_calls:
-        if call["name"] == name:
-            arguments = call["args"] or ""
-            raise OutputParserException(f"the arguments of {name} are not one complete JSON object: {arguments!r}", llm_output=arguments)
+    for call in calls_of(message):
+        if call.name == name:
+            text = f"the arguments of {name} are not one complete JSON object: {call.arguments!r}"
+            raise OutputParserException(text, llm_output=call.arguments)
 
 
 def _message_of(result: list[Any]) -> BaseMessage:

@@ -108,3 +108,21 @@ async def test_a_history_from_elsewhere_is_accepted(start: Start, bound: bool) -
     assert (await run_in("invoke", talk.model, foreign())).message.text == "Fine."
     body = sent(talk)
     assert "oreign" not in body and PIXEL in body and "Later rules." in body
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["calls", "blocks only"])
+async def test_results_among_a_users_blocks_are_results(start: Start, declared: bool) -> None:
+    """A history in the form of one vendor's API, its calls and results as blocks, goes everywhere: each call once, with its own result."""
+    calls = [{"name": "get_temperature", "args": {"city": city}, "id": name} for city, name in (("Bern", "toolu_1"), ("Oslo", "toolu_2"))]
+    blocks = [{"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["args"]} for call in calls]
+    said = {"type": "text", "text": "Let me see."}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "18 °C", "cache_control": {"type": "ephemeral"}}
+    history = [
+        HumanMessage("Warm?"),
+        AIMessage([said, *blocks], tool_calls=calls if declared else []),
+        HumanMessage([result, {"type": "tool_result", "tool_use_id": "lost", "content": "Nobody asked."}, {"type": "text", "text": "So?"}]),
+    ]
+    talk = start([Turn("Fine.")], tools=TOOLS)
+    assert (await run_in("invoke", talk.model, history)).message.text == "Fine."
+    body = sent(talk)
+    assert [body.count(text) for text in ("Bern", "18 °C", "So?", "interrupted", "Nobody asked.")] == [1, 1, 1, 1, 0]

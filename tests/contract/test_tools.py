@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from tests.contract.talk import Run, Start
+from tests.contract.talk import Run, Start, run_in
 from tests.support.script import Call, Turn
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -222,3 +222,19 @@ async def test_a_bound_tool_is_left_to_the_caller(start: Start, run: Run) -> Non
     answered = [*QUESTION, *ran.new, get_temperature.invoke({**pending, "type": "tool_call"})]
     assert (await run(bound, answered)).message.text == "Done."
     assert talk.texts() == ["12:00", "Rome: 21 °C"]
+
+
+@pytest.mark.parametrize("choice", ["any", "tell_time", True])
+async def test_the_choice_of_one_call_is_said_in_the_words_of_its_wire(start: Start, choice: Any) -> None:
+    """A word, a name or True beside the messages asks for a call as it would in `bind_tools`, on the first turn only."""
+    talk = start([Turn(calls=[Call("tell_time")]), Turn("Noon.")], tools=[tell_time])
+    assert (await run_in("stream", talk.model, QUESTION, tool_choice=choice)).message.text == "Noon."
+    bound = start([Turn("Noon.")]).model.bind_tools([tell_time], tool_choice=choice)
+    assert (await run_in("ainvoke", bound, QUESTION)).message.text == "Noon."
+
+
+async def test_the_tools_of_one_call_may_be_functions(start: Start) -> None:
+    """Tools beside the messages are declared, in whatever form they come, and their calls left to the caller."""
+    talk = start([Turn(calls=[Call("get_temperature", {"city": "Rome"})])])
+    ran = await run_in("astream", talk.model, QUESTION, tools=[get_temperature, tell_time], tool_choice="auto")
+    assert [(call["name"], call["args"]) for call in ran.message.tool_calls] == [("get_temperature", {"city": "Rome"})]

@@ -192,9 +192,15 @@ class ChatOpenAI(OpenAIParameters):
         """The schema as a tool that the model must call."""
         name = tool_name(format_tool(schema)) or ""
         said = {"kwargs": {"method": "function_calling", "strict": strict}, "schema": schema}
-        single = {} if "parallel_tool_calls" in (self.disabled_params or {}) else {"parallel_tool_calls": False}
-        kwargs = {"tool_choice": name, **single, "ls_structured_output_format": said, **kwargs}
+        asked = {"tool_choice": name, "parallel_tool_calls": False}
+        asked = {parameter: value for parameter, value in asked.items() if not self._disabled(parameter, value)}
+        kwargs = {**asked, "ls_structured_output_format": said, **kwargs}
         return structured(self.bind_tools([schema], strict=strict, **kwargs), call_parser(schema, name), include_raw=include_raw)
+
+    def _disabled(self, name: str, value: Any) -> bool:
+        """Whether a parameter that nobody asked for is not to be sent with this value."""
+        disabled = self.disabled_params or {}
+        return name in disabled and (disabled[name] is None or value in disabled[name])
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
 

@@ -25,7 +25,7 @@ from .blocks import Part, part_of, text_part
 from .calls import Ids, encode_call, legal_name, wire_ids
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 
-__all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "said", "unanswered"]
+__all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "said", "unanswered", "unwritten"]
 
 logger = logging.getLogger("langchain_autotools")
 
@@ -209,12 +209,10 @@ class MessageEncoder:
         if thinking and calls and at_home and self._thinking:
             thought = {"type": "thinking", "thinking": [text_part(thinking)]}
             return {"content": [thought, text_part(text)] if text else [thought]}
-        audio = extra.get("audio") or _audio_of(message.content)
-        if isinstance(audio, Mapping) and not text:
-            if audio.get("id") and message.response_metadata.get("model_provider") == self._dialect.provider:
-                return {"content": None, "audio": {"id": audio["id"]}}
-            text = str(audio.get("transcript") or "")
-        text = text or str(extra.get("refusal") or "")
+        audio = _audio_of(message)
+        if audio.get("id") and not text and message.response_metadata.get("model_provider") == self._dialect.provider:
+            return {"content": None, "audio": {"id": audio["id"]}}
+        text = text or unwritten(message)
         return {"content": None if calls and not text and self._null_content else text}
 
     def _opaque(self, message: AIMessage) -> dict[str, Any]:
@@ -267,6 +265,11 @@ def unanswered(ids: Ids, message: BaseMessage) -> Ids:
 # ---------------------------------------------------------------------------------------------- what an assistant said
 
 
+def unwritten(message: AIMessage) -> str:
+    """What an assistant message without text says all the same: the words that were only spoken, or a refusal."""
+    return str(_audio_of(message).get("transcript") or message.additional_kwargs.get("refusal") or "")
+
+
 def said(content: str | Iterable[str | dict[Any, Any]]) -> tuple[str, list[Part]]:
     """The text of an assistant message, and media it made. Calls stand elsewhere; other vendors' inner state is left out."""
     if isinstance(content, str):
@@ -307,6 +310,10 @@ def _is_spoken(block: Mapping[str, Any]) -> bool:
     return bool(block.get("id")) and not any(key in block for key in ("base64", "url", "file_id", "source_type", "data"))
 
 
-def _audio_of(content: Any) -> Mapping[str, Any] | None:
-    blocks = content if isinstance(content, list) else ()
-    return next((block for block in blocks if isinstance(block, Mapping) and block.get("type") == "audio" and _is_spoken(block)), None)
+def _audio_of(message: AIMessage) -> Mapping[str, Any]:
+    """The spoken reply that a message holds; empty if none."""
+    audio = message.additional_kwargs.get("audio")
+    if isinstance(audio, Mapping):
+        return audio
+    blocks = message.content if isinstance(message.content, list) else ()
+    return next((block for block in blocks if isinstance(block, Mapping) and block.get("type") == "audio" and _is_spoken(block)), {})

@@ -1,6 +1,6 @@
 """What is known of OpenAI's chat models, for `model.profile`.
 
-The numbers are those that models.dev (MIT) published in November 2026. Only models of chat completions are listed; of any other,
+The numbers are those that models.dev (MIT) published in November 2026. Only models that converse in text are listed; of any other,
 a compatible server's among them, nothing is claimed, and `profile={...}` says what the user knows.
 """
 
@@ -15,26 +15,40 @@ _LOW_TO_HIGH = ("low", "medium", "high")
 _FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
 _FROM_NONE = ("none", *_LOW_TO_HIGH)
 _UP_TO_EXTRA = (*_FROM_NONE, "xhigh")
+_LOW_TO_EXTRA = (*_LOW_TO_HIGH, "xhigh")
+_FROM_MEDIUM = ("medium", "high", "xhigh")
 _UP_TO_MAXIMUM = (*_UP_TO_EXTRA, "max")
 
 # names: (input tokens, output tokens, images and PDFs, structured output, takes a temperature, reasoning efforts or None)
 _Row = tuple[int, int, bool, bool, bool, tuple[str, ...] | None]
+_OLDEST: _Row = (16_385, 4_096, False, False, True, None)
 _TABLE: dict[str, _Row] = {
-    "gpt-3.5-turbo": (16_385, 4_096, False, False, True, None),
-    "gpt-4": (8_192, 8_192, False, False, True, None),
+    "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k gpt-35-turbo gpt-35-turbo-16k": _OLDEST,
+    "gpt-4 gpt-4-0613": (8_192, 8_192, False, False, True, None),
     "gpt-4-turbo": (128_000, 4_096, True, False, True, None),
+    "gpt-4-turbo-preview gpt-4-0125-preview gpt-4-1106-preview": (128_000, 4_096, False, False, True, None),
     "gpt-4o gpt-4o-mini": (128_000, 16_384, True, True, True, None),
     "gpt-4o-2024-05-13": (128_000, 4_096, True, False, True, None),
     "gpt-4.1 gpt-4.1-mini gpt-4.1-nano": (1_047_576, 32_768, True, True, True, None),
-    "o1 o3 o4-mini": (200_000, 100_000, True, True, False, _LOW_TO_HIGH),
+    "o1 o1-pro o3 o3-pro o4-mini": (200_000, 100_000, True, True, False, _LOW_TO_HIGH),
     "o3-mini": (200_000, 100_000, False, True, False, _LOW_TO_HIGH),
     "gpt-5 gpt-5-mini gpt-5-nano": (272_000, 128_000, True, True, False, _FROM_MINIMAL),
+    "gpt-5-pro": (272_000, 272_000, True, True, False, ("high",)),
+    "gpt-5-codex gpt-5.1-codex gpt-5.1-codex-mini": (272_000, 128_000, True, True, False, _LOW_TO_HIGH),
+    "gpt-5.1-codex-max gpt-5.2-codex": (272_000, 128_000, True, True, False, _LOW_TO_EXTRA),
     "gpt-5.1": (272_000, 128_000, True, True, True, _FROM_NONE),
     "gpt-5.2": (272_000, 128_000, True, True, True, _UP_TO_EXTRA),
+    "gpt-5.2-pro": (272_000, 128_000, True, False, False, _FROM_MEDIUM),
+    "gpt-5.3-codex": (400_000, 128_000, True, True, False, _LOW_TO_EXTRA),
+    "gpt-5.3-codex-spark": (128_000, 32_000, True, True, False, _LOW_TO_EXTRA),
     "gpt-5.4": (1_050_000, 128_000, True, True, True, _UP_TO_EXTRA),
     "gpt-5.4-mini gpt-5.4-nano": (400_000, 128_000, True, True, True, _UP_TO_EXTRA),
+    "gpt-5.4-pro": (1_050_000, 128_000, True, False, False, _FROM_MEDIUM),
+    "gpt-5.5-pro": (1_050_000, 128_000, True, True, False, _FROM_MEDIUM),
     "gpt-5.5": (1_050_000, 128_000, True, True, False, _UP_TO_EXTRA),
-    "gpt-5.6 gpt-5.6-luna gpt-5.6-terra": (1_050_000, 128_000, True, True, False, _UP_TO_MAXIMUM),
+    "gpt-5.6 gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra gpt-6-luna gpt-6-sol": (1_050_000, 128_000, True, True, False, _UP_TO_MAXIMUM),
+    "gpt-6-astra": (1_050_000, 128_000, True, True, False, (*_LOW_TO_EXTRA, "max")),
+    "gpt-6.1-sol gpt-6.1-terra": (1_050_000, 128_000, True, True, False, _LOW_TO_HIGH),
 }
 _ROWS = by_name(_TABLE)
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")

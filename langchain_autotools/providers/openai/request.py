@@ -63,10 +63,13 @@ def _stream_params(model: OpenAIParameters, params: Mapping[str, Any], kwargs: M
 def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bool:
     """Whether to send the constructor's temperature: some models refuse any but 1, unless their reasoning is off."""
     same = params["model"] == model._wire_model
-    profile: Mapping[str, Any] = (model.profile or {}) if same else profile_of(str(params["model"]))
+    known = profile_of(model.model_name if same else str(params["model"]))
+    profile: Mapping[str, Any] = (model.profile or {}) if same else known
     effort = params.get("reasoning_effort") or (params.get("reasoning") or {}).get("effort")
-    allowed = profile.get("temperature") is not False or effort == "none"
-    return allowed or params.get("temperature") == 1
+    if effort == "none" or params.get("temperature") == 1:
+        return True
+    reasons = bool(effort and known and profile.get("reasoning_output"))
+    return profile.get("temperature") is not False and not reasons
 
 
 # ---------------------------------------------------------------------------------------------- for the HTTP client

@@ -150,6 +150,15 @@ def test_responses_on_azure() -> None:
         assert refused(server) == []
 
 
+def test_what_is_known_of_a_deployments_model_holds_for_its_requests() -> None:
+    """Whatever the deployment is called: its reasoning is asked for sealed where nothing is stored, and no temperature goes beside it."""
+    with AzureResponsesServer(turns()[1:]) as server:
+        about = {"model": "gpt-5.1", "store": False, "temperature": 0, "reasoning_effort": "low"}
+        assert azure(server, use_responses_api=True, **about).invoke(QUESTION).text == "21 °C."
+        request = server.requests[0]
+        assert (request["include"], "temperature" in request) == (["reasoning.encrypted_content"], False)
+
+
 WRONG: list[tuple[type[Any], dict[str, Any], type[Exception], str]] = [
     (AzureServer, {"api_key": "wrong"}, ModelAuthenticationError, "invalid subscription key"),
     (AzureServer, {"api_key": None, "azure_ad_token": "wrong"}, ModelAuthenticationError, "invalid subscription key"),

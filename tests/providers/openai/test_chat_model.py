@@ -135,6 +135,11 @@ def test_openai_itself_is_asked_for_token_counts(monkeypatch: pytest.MonkeyPatch
         ({"model": "gpt-4o", "temperature": 0}, {}, 0),
         ({"model": "gpt-4o", "temperature": 0}, {"model": "o3"}, None),
         ({"model": "somebody-elses", "temperature": 0}, {}, 0),
+        ({"model": "gpt-5.1", "temperature": 0}, {}, 0),
+        ({"model": "gpt-5.1", "temperature": 0}, {"reasoning_effort": "high"}, None),
+        ({"model": "gpt-5.1", "temperature": 0, "reasoning_effort": "high", "profile": {"temperature": True}}, {}, 0),
+        ({"model": "somebody-elses", "temperature": 0, "reasoning_effort": "high"}, {}, 0),
+        ({"model": "gpt-6-sol", "temperature": 0}, {}, None),
     ],
 )
 def test_a_temperature_is_not_sent_to_models_that_take_none(arguments: dict[str, Any], call: dict[str, Any], temperature: Any) -> None:

@@ -148,14 +148,24 @@ def test_text_that_does_not_fit_is_an_error(text: str) -> None:
         model_of(server).with_structured_output(Person).invoke("Who?")
 
 
+@every_way
 @pytest.mark.parametrize(("reply", "parsed"), [(Turn(ANNA), Person(name="Anna", age=7)), (Turn("Anna"), None), (Turn(refusal="No."), None)])
-def test_the_raw_message_may_come_along(reply: Turn, parsed: Any) -> None:
-    """`include_raw` gives the message, what was parsed, and the error instead of raising it."""
+def test_the_raw_message_may_come_along(way: Way, reply: Turn, parsed: Any) -> None:
+    """`include_raw` gives the message, what was parsed, and the error instead of raising it; streamed too."""
     with OpenAIServer([reply]) as server:
-        said = model_of(server).with_structured_output(Person, include_raw=True).invoke("Who?")
+        said = way(model_of(server).with_structured_output(Person, include_raw=True))
     assert said["parsed"] == parsed
     assert said["raw"].content == reply.text
     assert (said["parsing_error"] is None) is (parsed is not None)
+
+
+@every_way
+def test_a_call_that_was_cut_off_is_shown_as_the_model_wrote_it(way: Way) -> None:
+    """The error has the arguments, and nothing of the mark that keeps them from being completed."""
+    with OpenAIServer([Turn(calls=[Call("Person", '{"name":"An')])]) as server, pytest.raises(OutputParserException) as raised:
+        way(model_of(server).with_structured_output(Person, method="function_calling"))
+    assert raised.value.llm_output == '{"name":"An'
+    assert "!}" not in str(raised.value)
 
 
 # ---------------------------------------------------------------------------------------------- with tools
@@ -203,22 +213,26 @@ class Lid(BaseModel):
 
 
 def test_what_function_calling_sends() -> None:
-    """The schema as the only tool, forced, one call at a time, unless that parameter is disabled."""
-    with OpenAIServer([Turn(calls=[Call("Lid", {"size": 1})]), CALL]) as server:
+    """The schema as the only tool, forced, one call at a time, unless these parameters, or these values of them, are disabled."""
+    with OpenAIServer([Turn(calls=[Call("Lid", {"size": 1})]), CALL, CALL]) as server:
         model_of(server).with_structured_output(Lid, method="function_calling", strict=True).invoke("Who?")
         disabled = model_of(server, disabled_params={"parallel_tool_calls": None})
         disabled.with_structured_output(Person, method="function_calling", temperature=0).invoke("Who?")
-        first, second = server.requests
+        unforced = model_of(server, disabled_params={"tool_choice": None, "parallel_tool_calls": [True]})
+        assert unforced.with_structured_output(Person, method="function_calling").invoke("Who?") == Person(name="Anna", age=7)
+        first, second, third = server.requests
     assert first["tool_choice"] == {"type": "function", "function": {"name": "Lid"}}
     assert (first["parallel_tool_calls"], first["tools"][0]["function"]["strict"]) == (False, True)
     assert "parallel_tool_calls" not in second
     assert second["temperature"] == 0
+    assert ("tool_choice" in third, third["parallel_tool_calls"]) == (False, False)
 
 
-def test_a_model_that_is_known_to_lack_schemas_calls_a_function() -> None:
+@pytest.mark.parametrize("name", ["gpt-4", "gpt-4-0613", "gpt-4-1106-preview", "gpt-3.5-turbo-0125", "gpt-35-turbo"])
+def test_a_model_that_is_known_to_lack_schemas_calls_a_function(name: str) -> None:
     """`json_schema` becomes `function_calling` where the profile says that the server cannot hold the model to a schema."""
     with OpenAIServer([CALL]) as server:
-        assert model_of(server, model="gpt-4").with_structured_output(Person).invoke("Who?") == Person(name="Anna", age=7)
+        assert model_of(server, model=name).with_structured_output(Person).invoke("Who?") == Person(name="Anna", age=7)
         assert "response_format" not in server.requests[0]
 
 

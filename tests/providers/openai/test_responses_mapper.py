@@ -54,6 +54,7 @@ def call(identifier: str, name: str = "f", **args: Any) -> dict[str, Any]:
         (FunctionMessage("21", name="f"), {"role": "user", "content": "Output of the function f:\n21"}),
         (AIMessage("Hello."), said("Hello.")),
         (AIMessage("", additional_kwargs={"refusal": "No."}), said("No.")),
+        (AIMessage("", additional_kwargs={"audio": {"id": "audio_1", "data": "x", "transcript": "Hello."}}), said("Hello.")),
         (
             AIMessage([{"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "text", "text": "Hi"}]),
             said("Hi"),

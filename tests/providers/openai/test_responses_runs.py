@@ -201,6 +201,17 @@ def test_tools_of_the_vendor_pass_through(start: Start, way: str) -> None:
     assert [tool["type"] for tool in server.exchanges[0].json["tools"]] == ["function", "web_search"]
 
 
+def test_what_a_tool_of_the_vendors_did_is_left_out_where_it_is_refused(start: Start) -> None:
+    """Servers refuse keys that they sent themselves: then the same request goes as text and calls, at once."""
+    found = {**SEARCH, "action": {**SEARCH["action"], "sources": [{"type": "api", "name": "oai-weather"}]}}
+    refused = Failure(400, "Unknown parameter: 'input[1].action.sources'.", "invalid_request_error", "unknown_parameter")
+    model, server = start([events([found, message("Warm.")]), refused, Turn("Yes.")])
+    reply = model.invoke(QUESTION)
+    server.memory.note("resp_9", [found, message("Warm.")], stored=True)
+    assert model.invoke([*QUESTION, reply, HumanMessage("Sure?")]).text == "Yes."
+    assert (kinds(server, 1), kinds(server, 2)) == (["user", "web_search_call", "assistant", "user"], ["user", "assistant", "user"])
+
+
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_tools_of_the_vendor_are_standard_blocks_in_v1(start: Start, way: str) -> None:
     """With `output_version="v1"` the content holds the server's calls, results, images and citations as LangChain's blocks, in order."""
@@ -253,9 +264,9 @@ def test_a_custom_tool_gets_its_text(start: Start, way: str) -> None:
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_a_call_of_the_vendors_that_nobody_answers_is_not_sent(start: Start, way: str) -> None:
-    """A computer call goes back with its output, which a user message holds; without one, only the words go back."""
+    """A computer call goes back with its output, which a user message holds, or a result that says so; without one, only the words."""
     call = {"id": "cu_1", "type": "computer_call", "call_id": "call_c", "action": {"type": "screenshot"}, "status": "completed"}
-    model, server = start([events([message("Look."), call]), Turn("A page."), Turn("Nothing.")])
+    model, server = start([events([message("Look."), call]), Turn("A page."), Turn("Nothing."), Turn("A page."), Turn("A page.")])
     reply = ask(model, way)
     shot = {
         "type": "computer_call_output",
@@ -267,6 +278,9 @@ def test_a_call_of_the_vendors_that_nobody_answers_is_not_sent(start: Start, way
     model.invoke([*QUESTION, reply, HumanMessage("What now?")])
     assert kinds(server, 1) == ["user", "assistant", "computer_call", "computer_call_output"]
     assert kinds(server, 2) == ["user", "assistant", "user"]
+    for content in ([shot["output"]], "https://example.org/a.png"):
+        model.invoke([*QUESTION, reply, ToolMessage(content, tool_call_id="call_c", additional_kwargs={"type": "computer_call_output"})])
+        assert server.exchanges[-1].json["input"] == server.exchanges[1].json["input"]
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])

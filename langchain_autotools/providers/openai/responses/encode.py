@@ -19,7 +19,7 @@ from ..._arguments import legal_arguments
 from ..blocks import Part
 from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_name
 from ..dialect import OPENAI
-from ..encode import encode_part, said
+from ..encode import encode_part, said, unwritten
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored
 from .parts import input_part, item_of, wire_part
 
@@ -205,7 +205,7 @@ class ItemEncoder:
         if items is not None:
             media = []  # what the vendor's tools made is among the items
         else:
-            items = _plain_items(text or str(message.additional_kwargs.get("refusal") or ""), calls, ids, at_home)
+            items = _plain_items(text or unwritten(message), calls, ids, at_home)
         pairs = tuple((call.id, one, at_home and _is_custom(call)) for call, one in zip(calls, ids, strict=True))
         return Encoded(
             body=_joined(items),

@@ -18,7 +18,7 @@ from .params import responses_params
 __all__ = ["responses_exchange"]
 
 _PATH = "/responses"
-_ABOUT_ITEMS = re.compile(r"reasoning|encrypted|item with id|input\[\d+\]\.(id|summary|content|phase)\b", re.IGNORECASE)
+_ABOUT_ITEMS = re.compile(r"reasoning|encrypted|item with id|input\[\d+\]\.\w", re.IGNORECASE)
 
 
 def responses_exchange(

@@ -81,7 +81,7 @@ def _included(model: OpenAIParameters, params: dict[str, Any]) -> list[str]:
     include = list(params.get("include") or ())
     if params.pop("logprobs", None):
         include.append(_LOG_PROBABILITIES)
-    same = params["model"] == model.model_name
+    same = params["model"] == model._wire_model
     profile: Mapping[str, Any] = (model.profile or {}) if same else profile_of(str(params["model"]))
     if params.get("store") is False and profile.get("reasoning_output"):
         include.append(_ENCRYPTED)
