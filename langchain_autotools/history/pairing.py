@@ -6,9 +6,9 @@ Pairing is positional: a result answers the latest call before it that carries i
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from ..messages import KEY, call_ids, calls_of
 
@@ -20,14 +20,18 @@ __all__ = [
     "ProblemKind",
     "Turn",
     "is_call",
+    "is_call_block",
     "is_empty",
+    "is_result_block",
     "is_run",
     "is_sound",
     "messages_of",
     "pair",
+    "says_in_blocks",
 ]
 
 _CALL_TYPES = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call", "tool_use", "function_call"})
+_CALL_BLOCKS = frozenset({"tool_call", "tool_use", "function_call"})
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
 
 ProblemKind: TypeAlias = Literal[
@@ -35,6 +39,8 @@ ProblemKind: TypeAlias = Literal[
     "removal",
     "unreadable_run",
     "legacy_function",
+    "call_in_content",
+    "result_in_content",
     "empty_message",
     "call_id",
     "call_name",
@@ -171,7 +177,9 @@ def is_sound(messages: Sequence[BaseMessage], open_end: bool) -> bool:
                 return False
         elif awaited or kind == "refused" or (loose and kind == "chunk"):
             return False
-        elif kind != "other":
+        if message.content.__class__ is list and says_in_blocks(message):
+            return False
+        if kind in _AI_KINDS:
             ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
             if ids is None:
                 return False
@@ -228,6 +236,28 @@ def _is_blank(block: str | dict[str, object]) -> bool:
 def is_call(entry: object) -> bool:
     """Whether a content block, or an entry of a list of calls, is a call of one of our tools."""
     return isinstance(entry, dict) and entry.get("type", "tool_call") in _CALL_TYPES
+
+
+def is_call_block(block: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a content block is a call in the form of a vendor, or in LangChain's."""
+    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+
+
+def is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a content block is the result of a call, in Anthropic's form."""
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def says_in_blocks(message: BaseMessage) -> bool:
+    """Whether calls or results of a message stand in its content blocks alone."""
+    content = message.content
+    if not content or isinstance(content, str):
+        return False
+    if isinstance(message, AIMessage):
+        return not message.tool_calls and not message.invalid_tool_calls and any(map(is_call_block, content))
+    if isinstance(message, ToolMessage):
+        return all(map(is_result_block, content))
+    return isinstance(message, HumanMessage) and any(map(is_result_block, content))
 
 
 def messages_of(items: Iterable[Item]) -> list[BaseMessage]:

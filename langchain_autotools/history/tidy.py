@@ -11,7 +11,7 @@ from langchain_core.messages.utils import message_chunk_to_message
 from ..messages import KEY, parse_arguments
 from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
-__all__ = ["apply_removals", "drop_empty", "drop_removals", "fold_chunks", "name_calls", "translate_functions"]
+__all__ = ["apply_removals", "drop_empty", "drop_removals", "fold_chunks", "name_calls", "plain_message", "translate_functions"]
 
 _NAMESPACE = uuid.UUID("0d0d5b0c-3d9b-5b7e-8a4e-6a0f4f5d2c11")
 _REMOVE_ALL = "__remove_all__"  # langgraph.graph.message.REMOVE_ALL_MESSAGES
@@ -125,7 +125,7 @@ def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIM
         update["invalid_tool_calls"] = [entry]
     else:
         update["tool_calls"] = [{"type": "tool_call", "name": call["name"], "args": args, "id": call_id}]
-    return _settled(message).model_copy(update=update)
+    return plain_message(message).model_copy(update=update)
 
 
 def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
@@ -191,7 +191,7 @@ def _rename_result(items: list[Item], place: int | None, call_id: str) -> None:
         items[place] = (source, result.model_copy(update={"tool_call_id": call_id}))
 
 
-def _settled(message: AIMessage) -> AIMessage:
+def plain_message(message: AIMessage) -> AIMessage:
     """A message whose calls can be replaced: chunks keep theirs a second time."""
     plain = message_chunk_to_message(message) if isinstance(message, AIMessageChunk) else message
     assert isinstance(plain, AIMessage)
@@ -200,7 +200,7 @@ def _settled(message: AIMessage) -> AIMessage:
 
 def _renamed(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
     """The message with these ids for its calls, wherever it tells of them, and a name for every call."""
-    plain = _settled(message)
+    plain = plain_message(message)
     calls = _with_ids([*plain.tool_calls, *plain.invalid_tool_calls], old, new)
     update: dict[str, Any] = {
         "tool_calls": calls[: len(plain.tool_calls)],

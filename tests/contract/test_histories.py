@@ -108,3 +108,28 @@ async def test_a_history_from_elsewhere_is_accepted(start: Start, bound: bool) -
     assert (await run_in("invoke", talk.model, foreign())).message.text == "Fine."
     body = sent(talk)
     assert "oreign" not in body and PIXEL in body and "Later rules." in body
+
+
+async def test_a_history_written_for_a_vendors_own_client(start: Start) -> None:
+    """Plain dicts whose calls and results are blocks of their content say the same to every row as LangChain's own messages."""
+    call: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "get_temperature", "input": {"city": "Kyiv"}}
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "17 °C"}
+    written: list[Any] = [
+        {"role": "user", "content": "How warm?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Let me look."}, call]},
+        {"role": "user", "content": [result, {"type": "text", "text": "Well?"}]},
+    ]
+    made = {"name": "get_temperature", "args": {"city": "Kyiv"}, "id": "toolu_1", "type": "tool_call"}
+    messages = [
+        HumanMessage("How warm?"),
+        AIMessage("Let me look.", tool_calls=[made]),
+        ToolMessage("17 °C", tool_call_id="toolu_1"),
+        HumanMessage("Well?"),
+    ]
+    bodies = []
+    for said in (written, messages):
+        talk = start([Turn("Warm.")], tools=TOOLS)
+        assert (await talk.model.ainvoke(said)).text == "Warm."
+        bodies.append(sent(talk))
+    assert bodies[0] == bodies[1]
+    assert "Kyiv" in bodies[0] and "17 °C" in bodies[0] and "interrupted" not in bodies[0]
