@@ -101,6 +101,8 @@ class ToolsAndMessagesMixin(RawChatModel):
 
     def _run(self, input: LanguageModelInput, kwargs: dict[str, Any]) -> Run | None:
         """A new run over the input; None where the model has no tools of its own. Takes the run's keywords out of `kwargs`."""
+        if kwargs.get("tools"):
+            kwargs["tools"] = [tool if isinstance(tool, Mapping) else self.format_tool(tool) for tool in kwargs["tools"]]
         if not self.tools:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")

@@ -222,3 +222,11 @@ async def test_a_bound_tool_is_left_to_the_caller(start: Start, run: Run) -> Non
     answered = [*QUESTION, *ran.new, get_temperature.invoke({**pending, "type": "tool_call"})]
     assert (await run(bound, answered)).message.text == "Done."
     assert talk.texts() == ["12:00", "Rome: 21 °C"]
+
+
+async def test_a_tool_given_to_a_call_is_declared(start: Start, run: Run) -> None:
+    """Tools may be given to one call as they are; the model may call them, and nothing runs them."""
+    talk = start([Turn("Let me look.", [Call("get_temperature", {"city": "Paris"})])])
+    ran = await run(talk.model, QUESTION, tools=[get_temperature])
+    assert [(call["name"], call["args"]) for call in ran.message.tool_calls] == [("get_temperature", {"city": "Paris"})]
+    assert "Current temperature" in json.dumps(talk.server.exchanges[0].json)
