@@ -104,6 +104,54 @@ def test_parameters_are_sent() -> None:
     assert server.requests[1]["container"] == "c"
 
 
+def test_effort_alone_asks_for_thinking() -> None:
+    """As with the partner package, a model that takes every effort and is told one thinks, unless the caller says how, or forces a call."""
+    effort = {"effort": "low"}
+    cases: list[tuple[dict[str, Any], dict[str, Any], Any]] = [
+        ({"model": "claude-opus-5", **effort}, {}, {"type": "adaptive", "display": "summarized"}),
+        ({"model": "claude-opus-5"}, {"reasoning_effort": "high"}, {"type": "adaptive", "display": "summarized"}),
+        ({"model": "claude-opus-5", "output_config": effort}, {}, None),
+        ({"model": "claude-opus-5", "thinking": {"type": "disabled"}, **effort}, {}, {"type": "disabled"}),
+        ({"model": "claude-opus-5", **effort}, {"thinking": None}, None),
+        ({"model": "claude-opus-5", **effort}, {"tools": [get_temperature], "tool_choice": "any"}, None),
+        ({"model": "claude-opus-4-5", **effort}, {}, None),
+        ({"model": "unheard-of", **effort}, {}, None),
+    ]
+    with AnthropicServer([Turn("a")] * len(cases), strict=False) as server:
+        for made, called, thinking in cases:
+            model(server, **made).invoke("x", **called)
+            assert server.requests[-1].get("thinking") == thinking
+
+
+def test_what_a_call_says_of_the_output_joins_what_the_constructor_says() -> None:
+    """A call that asks for a format keeps the constructor's effort."""
+    wanted = {"type": "json_schema", "schema": {"type": "object", "properties": {}, "additionalProperties": False}}
+    with AnthropicServer([Turn("{}")] * 3, strict=False) as server:
+        for made in ({"output_config": {"effort": "high"}}, {"effort": "high"}):
+            model(server, **made).invoke("x", output_config={"format": wanted})
+            assert server.requests[-1]["output_config"] == {"effort": "high", "format": wanted}
+        model(server, effort="high").invoke("x", output_config=None)
+        assert "output_config" not in server.requests[-1]
+
+
+def test_what_needs_a_beta_or_a_header_gets_it() -> None:
+    """Tools and parameters that the vendor keeps behind a beta take part in it by themselves; a user profile is named by a header."""
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    shown = {"name": "f", "input_schema": {"type": "object", "properties": {}}, "input_examples": [{}]}
+    cases: dict[str, dict[str, Any]] = {
+        "advanced-tool-use-2025-11-20": {"tools": [search, shown]},
+        "task-budgets-2026-03-13": {"output_config": {"task_budget": {"type": "tokens", "total": 20_000}}},
+        "thinking-display-updates-2026-08-18": {"thinking": {"type": "adaptive", "display": "updates"}},
+        "user-profiles-2026-03-24": {"user_profile_id": "uprof_1"},
+    }
+    with AnthropicServer([Turn("a")] * len(cases), strict=False) as server:
+        for beta, called in cases.items():
+            model(server).invoke("x", **called)
+            assert server.exchanges[-1].headers["anthropic-beta"] == beta
+        assert server.exchanges[-1].headers["anthropic-user-profile-id"] == "uprof_1"
+        assert "user_profile_id" not in server.requests[-1]
+
+
 def test_the_environment_and_the_profile_fill_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Key, address and the reply's length come from the environment and from what is known of the model."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "from-env")
