@@ -77,6 +77,44 @@ def test_event_streams_keep_signatures() -> None:
         assert len([block for message in server.messages[2] for block in message["content"] if block["type"] == "thinking"]) == 2
 
 
+@pytest.mark.parametrize("way", WAYS)
+async def test_content_of_calls_alone_is_their_blocks(way: str) -> None:
+    """A reply of nothing but calls is a list of their blocks, as the partner package has it, without an empty text before them."""
+    with AnthropicServer([Turn(calls=[Call("get_temperature", {"city": "Paris"})])] * 2 + [Turn("21.")]) as server:
+        bound = model(server).bind_tools([get_temperature])
+        left = await run_in(way, bound, [HumanMessage("How warm?")])
+        ran = await run_in(way, model(server, tools=[get_temperature]), [HumanMessage("How warm?")])
+        for asked in (left.message, left.new[0], ran.new[0]):
+            assert [(block["type"], block["name"]) for block in asked.content] == [("tool_use", "get_temperature")]
+        assert all(isinstance(block, dict) for block in ran.message.content)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_citations_are_standard_annotations(way: str) -> None:
+    """With standard blocks citations are annotations, also of a stream, where they come apart from the text that they are of."""
+    place = {"type": "char_location", "cited_text": "c", "document_index": 0, "document_title": "t"}
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}
+    deltas = [
+        {"type": "citations_delta", "citation": place},
+        {"type": "text_delta", "text": "So"},
+        {"type": "text_delta", "text": " it is."},
+    ]
+    events = [
+        {"type": "message_start", "message": {**head, "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    body = {**head, "content": [{"type": "text", "text": "So it is.", "citations": [place]}], "stop_reason": "end_turn"}
+    document: Any = [{"type": "text-plain", "text": "long", "mime_type": "text/plain", "extras": {"citations": {"enabled": True}}}]
+    with AnthropicServer([Events(events, body)]) as server:
+        ran = await run_in(way, model(server, output_version="v1"), [HumanMessage(document)])
+        [block] = ran.message.content_blocks
+        assert (block["text"], [note["title"] for note in block["annotations"]]) == ("So it is.", ["t"])
+        assert "citations" not in block
+
+
 def test_another_model_is_not_sent_the_thinking() -> None:
     """A signature belongs to its model: another one gets the text and the calls."""
     with AnthropicServer([*thinking_turns(), Turn("Yes.")]) as server:
