@@ -10,8 +10,8 @@ The order of the passes in `repair`, and why:
 2. Removals are carried out before run messages are unfolded (a removed run message goes with all it carries) and again
    after it (a message that was carried can be removed alone).
 3. Run messages are unfolded: from here on the history is the one that will be sent.
-4. The former function form and results among a user's blocks are rewritten, empty AI messages go: what is no call and no
-   result must not stand between them.
+4. The former function form is rewritten, calls and results that stand in content blocks alone are read from there, empty AI messages
+   go: what is no call and no result must not stand between them.
 5. Every call gets an id and a name of its own: from here on ids tell calls apart.
 6. Orphans are dropped, then results put in order, then dangling calls answered; see `passes`.
 """
@@ -21,6 +21,7 @@ from functools import partial
 
 from langchain_core.messages import BaseMessage
 
+from .blocks import read_blocks
 from .expansion import expand, expand_items
 from .merging import merge_runs
 from .pairing import Finding, Item, Problem, ProblemKind, is_sound, messages_of
@@ -32,7 +33,7 @@ from .passes import (
     order_result_items,
     order_results,
 )
-from .tidy import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions, translate_results
+from .tidy import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
 
 __all__ = [
     "Problem",
@@ -94,7 +95,7 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool) -> Finding:
         apply_removals,
         drop_removals,
         translate_functions,
-        translate_results,
+        read_blocks,
         drop_empty,
         name_calls,
         drop_orphan_items,

@@ -19,17 +19,19 @@ __all__ = [
     "Problem",
     "ProblemKind",
     "Turn",
-    "holds_results",
     "is_call",
+    "is_call_block",
     "is_empty",
-    "is_result",
+    "is_result_block",
     "is_run",
     "is_sound",
     "messages_of",
     "pair",
+    "says_in_blocks",
 ]
 
 _CALL_TYPES = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call", "tool_use", "function_call"})
+_CALL_BLOCKS = frozenset({"tool_call", "tool_use", "function_call"})
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
 
 ProblemKind: TypeAlias = Literal[
@@ -37,7 +39,9 @@ ProblemKind: TypeAlias = Literal[
     "removal",
     "unreadable_run",
     "legacy_function",
-    "result_block",
+    "call_in_content",
+    "result_in_content",
+    "vendor_result",
     "empty_message",
     "call_id",
     "call_name",
@@ -174,13 +178,13 @@ def is_sound(messages: Sequence[BaseMessage], open_end: bool) -> bool:
                 return False
         elif awaited or kind == "refused" or (loose and kind == "chunk"):
             return False
-        elif kind != "other":
+        if message.content.__class__ is list and says_in_blocks(message):
+            return False
+        if kind in _AI_KINDS:
             ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
             if ids is None:
                 return False
             awaited = ids
-        elif message.content.__class__ is list and any(map(is_result, message.content)):
-            return False
         loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
     return open_end or not awaited
 
@@ -230,19 +234,31 @@ def _is_blank(block: str | dict[str, object]) -> bool:
     return not block or (isinstance(block, dict) and set(block) <= _TEXT_KEYS and block.get("type") == "text" and not block.get("text"))
 
 
-def is_result(block: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a content block is a tool's result, as some vendors put it into a user's message."""
-    return isinstance(block, dict) and block.get("type") == "tool_result"
-
-
-def holds_results(message: BaseMessage) -> TypeGuard[HumanMessage]:
-    """Whether a message is a user's with results of tools among its blocks."""
-    return isinstance(message, HumanMessage) and isinstance(message.content, list) and any(map(is_result, message.content))
-
-
 def is_call(entry: object) -> bool:
     """Whether a content block, or an entry of a list of calls, is a call of one of our tools."""
     return isinstance(entry, dict) and entry.get("type", "tool_call") in _CALL_TYPES
+
+
+def is_call_block(block: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a content block is a call in the form of a vendor, or in LangChain's."""
+    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+
+
+def is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a content block is the result of a call, in Anthropic's form."""
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def says_in_blocks(message: BaseMessage) -> bool:
+    """Whether calls or results of a message stand in its content blocks alone."""
+    content = message.content
+    if not content or isinstance(content, str):
+        return False
+    if isinstance(message, AIMessage):
+        return not message.tool_calls and not message.invalid_tool_calls and any(map(is_call_block, content))
+    if isinstance(message, ToolMessage):
+        return all(map(is_result_block, content))
+    return isinstance(message, HumanMessage) and any(map(is_result_block, content))
 
 
 def messages_of(items: Iterable[Item]) -> list[BaseMessage]:

@@ -62,7 +62,7 @@ def drop_orphan_items(items: list[Item]) -> Finding:
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
     answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1])) is not None}
     problems = [
-        Problem(items[place][0], "result_block", _NOT_OURS)
+        Problem(items[place][0], "vendor_result", _NOT_OURS)
         if place in answers
         else Problem(items[place][0], "orphan_result", _orphan_text(items[place][1]))
         for place in sorted(doomed)

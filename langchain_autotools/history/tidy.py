@@ -9,9 +9,9 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.utils import message_chunk_to_message
 
 from ..messages import KEY, parse_arguments
-from .pairing import Finding, Item, Problem, holds_results, is_call, is_empty, is_result, messages_of, pair
+from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
-__all__ = ["apply_removals", "drop_empty", "drop_removals", "fold_chunks", "name_calls", "translate_functions", "translate_results"]
+__all__ = ["apply_removals", "drop_empty", "drop_removals", "fold_chunks", "name_calls", "plain_message", "translate_functions"]
 
 _NAMESPACE = uuid.UUID("0d0d5b0c-3d9b-5b7e-8a4e-6a0f4f5d2c11")
 _REMOVE_ALL = "__remove_all__"  # langgraph.graph.message.REMOVE_ALL_MESSAGES
@@ -133,7 +133,7 @@ def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIM
         update["invalid_tool_calls"] = [entry]
     else:
         update["tool_calls"] = [{"type": "tool_call", "name": call["name"], "args": args, "id": call_id}]
-    return _settled(message).model_copy(update=update)
+    return plain_message(message).model_copy(update=update)
 
 
 def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
@@ -145,54 +145,6 @@ def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
         additional_kwargs=message.additional_kwargs,
         response_metadata=message.response_metadata,
     )
-
-
-# ---------------------------------------------------------------------------------------------- results among a user's blocks
-
-
-def translate_results(items: list[Item]) -> Finding:
-    """Make tool messages of the results among a user's blocks (`tool_result`), and calls of the `tool_use` blocks that they answer."""
-    if not any(holds_results(message) for _, message in items):
-        return items, []
-    translated: list[Item] = []
-    problems: list[Problem] = []
-    for source, message in items:
-        if not holds_results(message):
-            translated.append((source, message))
-            continue
-        results = [block for block in message.content if is_result(block)]
-        rest = [block for block in message.content if not is_result(block)]
-        _declare_calls(translated, {block.get("tool_use_id") for block in results})
-        translated += [(source, _as_tool_message(block)) for block in results]
-        translated += [(source, message.model_copy(update={"content": rest}))] if rest else []
-        problems.append(Problem(source, "result_block", "a tool's result among a user's content blocks; it becomes a tool message"))
-    return translated, problems
-
-
-def _declare_calls(items: list[Item], answered: set[Any]) -> None:
-    """Where the last AI message has the answered calls as blocks only, give it them as calls."""
-    place = next((place for place in range(len(items) - 1, -1, -1) if isinstance(items[place][1], AIMessage)), None)
-    if place is None:
-        return
-    source, message = items[place]
-    assert isinstance(message, AIMessage)
-    blocks: Any = message.content if isinstance(message.content, list) and not _calls(message) else ()
-    calls = [
-        {"type": "tool_call", "name": block.get("name") or "", "args": block.get("input") or {}, "id": block["id"]}
-        for block in blocks
-        if isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id")
-    ]
-    if any(call["id"] in answered for call in calls):
-        items[place] = (source, _settled(message).model_copy(update={"tool_calls": calls}))
-
-
-def _as_tool_message(block: dict[str, Any]) -> ToolMessage:
-    content = block.get("content") or ""
-    if content and block.get("cache_control"):
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        content = [*blocks[:-1], {**blocks[-1], "cache_control": block["cache_control"]}]
-    status: Any = "error" if block.get("is_error") else "success"
-    return ToolMessage(content=content, tool_call_id=str(block.get("tool_use_id") or ""), status=status)
 
 
 # ---------------------------------------------------------------------------------------------- ids and names of calls
@@ -247,7 +199,7 @@ def _rename_result(items: list[Item], place: int | None, call_id: str) -> None:
         items[place] = (source, result.model_copy(update={"tool_call_id": call_id}))
 
 
-def _settled(message: AIMessage) -> AIMessage:
+def plain_message(message: AIMessage) -> AIMessage:
     """A message whose calls can be replaced: chunks keep theirs a second time."""
     plain = message_chunk_to_message(message) if isinstance(message, AIMessageChunk) else message
     assert isinstance(plain, AIMessage)
@@ -256,7 +208,7 @@ def _settled(message: AIMessage) -> AIMessage:
 
 def _renamed(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
     """The message with these ids for its calls, wherever it tells of them, and a name for every call."""
-    plain = _settled(message)
+    plain = plain_message(message)
     calls = _with_ids([*plain.tool_calls, *plain.invalid_tool_calls], old, new)
     update: dict[str, Any] = {
         "tool_calls": calls[: len(plain.tool_calls)],

@@ -126,3 +126,28 @@ async def test_results_among_a_users_blocks_are_results(start: Start, declared: 
     assert (await run_in("invoke", talk.model, history)).message.text == "Fine."
     body = sent(talk)
     assert [body.count(text) for text in ("Bern", "18 °C", "So?", "interrupted", "Nobody asked.")] == [1, 1, 1, 1, 0]
+
+
+async def test_a_history_written_for_a_vendors_own_client(start: Start) -> None:
+    """Plain dicts whose calls and results are blocks of their content say the same to every row as LangChain's own messages."""
+    call: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "get_temperature", "input": {"city": "Kyiv"}}
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "17 °C"}
+    written: list[Any] = [
+        {"role": "user", "content": "How warm?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Let me look."}, call]},
+        {"role": "user", "content": [result, {"type": "text", "text": "Well?"}]},
+    ]
+    made = {"name": "get_temperature", "args": {"city": "Kyiv"}, "id": "toolu_1", "type": "tool_call"}
+    messages = [
+        HumanMessage("How warm?"),
+        AIMessage("Let me look.", tool_calls=[made]),
+        ToolMessage("17 °C", tool_call_id="toolu_1"),
+        HumanMessage("Well?"),
+    ]
+    bodies = []
+    for said in (written, messages):
+        talk = start([Turn("Warm.")], tools=TOOLS)
+        assert (await talk.model.ainvoke(said)).text == "Warm."
+        bodies.append(sent(talk))
+    assert bodies[0] == bodies[1]
+    assert "Kyiv" in bodies[0] and "17 °C" in bodies[0] and "interrupted" not in bodies[0]

@@ -375,3 +375,33 @@ def test_merge_runs_joins_blocks() -> None:
     merged = merge_runs([HumanMessage("look", name="ann"), HumanMessage([image], name="bob"), HumanMessage("")])
     assert merged == [HumanMessage([{"type": "text", "text": "look"}, image])]
     assert len(merge_runs([ai("x"), AIMessage("a"), ChatMessage("b", role="critic"), ChatMessage("c", role="critic")])) == 4
+
+
+def test_calls_and_results_in_blocks_alone() -> None:
+    """Calls and results that stand in content blocks alone are read from there, once, whichever vendor's form the blocks have."""
+    calls: list[dict[str, object]] = [
+        {"type": "tool_use", "id": "a", "name": "f", "input": {"n": 1}},
+        {"type": "function_call", "call_id": "b", "id": "fc_1", "name": "g", "arguments": '{"n": 2}'},
+        {"type": "tool_call", "id": "c", "name": "h", "args": {}},
+        {"type": "tool_use", "id": "d", "name": "i", "input": {}, "partial_json": '{"n":'},
+    ]
+    texts = [{"type": "text", "text": "well"}]
+    mark = {"type": "ephemeral"}
+    results: list[dict[str, object]] = [
+        {"type": "tool_result", "tool_use_id": "a", "content": "1", "cache_control": mark},
+        {"type": "tool_result", "tool_use_id": "b", "content": [{"type": "text", "text": "2"}], "is_error": True},
+        {"type": "tool_result", "tool_use_id": "c"},
+    ]
+    history: list[BaseMessage] = [HI, AIMessage(calls), HumanMessage([*results, *texts]), AIMessage("done")]
+    assert kinds(history) == ["call_in_content", "unanswered_call", "result_in_content"]
+    repaired = repair(history)
+    assert [(call.id, call.name, call.args) for call in calls_of(repaired[1])] == [  # type: ignore[arg-type]
+        *(("a", "f", {"n": 1}), ("b", "g", {"n": 2}), ("c", "h", {}), ("d", "i", None))
+    ]
+    answers = [(message.tool_call_id, message.status) for message in repaired if isinstance(message, ToolMessage)]
+    assert answers == [("a", "success"), ("b", "error"), ("c", "success"), ("d", "error")]
+    assert repaired[2].content == [{"type": "text", "text": "1", "cache_control": mark}]
+    assert repaired[-2] == HumanMessage(texts)
+    assert same(repair(repaired), repaired)
+    wrapped = [HI, ai("a", "b"), ToolMessage([{**results[0], "content": []}, results[1]], tool_call_id="a")]
+    assert [message.content for message in repair(wrapped)[2:]] == ["", [{"type": "text", "text": "2"}]]

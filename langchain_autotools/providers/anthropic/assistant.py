@@ -4,7 +4,7 @@ Opaque blocks (thinking with its signature, server tools and their results) go b
 and model that sent them; to any other they are left out, as every other vendor's inner state is.
 
 Wire facts (quirks C-09 to C-16): thinking may be empty and still be needed for its signature; without a signature it is refused;
-a text without a visible character is refused.
+a text without a visible character is refused; citations in replies name the uploaded file, those in requests may not.
 """
 
 import logging
@@ -52,7 +52,7 @@ def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
 def _text(block: Mapping[str, Any], at_home: bool) -> Part | None:
     part = part_of({"type": "text", **{key: block[key] for key in ("text", "cache_control") if key in block}})
     citations = block.get("citations") or [_citation(note) for note in block.get("annotations") or ()]
-    found = [citation for citation in citations if citation]
+    found = [{key: value for key, value in citation.items() if key != "file_id"} for citation in citations if citation]
     return {**part, "citations": found} if part and found and at_home else part
 
 

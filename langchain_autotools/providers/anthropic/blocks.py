@@ -177,4 +177,5 @@ _CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
     "search_result": _joined_results,
     "container_upload": _own,
     "tool_reference": _own,
+    "browser_state": _own,
 }

@@ -60,6 +60,8 @@ class ChatAnthropic(AnthropicParameters):
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = request_params(self, stop, kwargs, stream=stream)
+        options = request_options(self, params, kwargs, stream=stream)
+        params.pop("user_profile_id", None)  # a header says it
         mapper = self._mapper(str(params["model"]))
         body = mapper.encode_request(messages, params)
         mark = cache_mark(self, params, kwargs)
@@ -71,7 +73,7 @@ class ChatAnthropic(AnthropicParameters):
             body=body,
             decoder=partial(mapper.stream_decoder, blocks=blocks, usage=usage),
             decode_body=partial(mapper.decode_body, blocks=blocks),
-            options=request_options(self, params, kwargs, stream=stream),
+            options=options,
             silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.default_request_timeout),
             secrets=tuple(self._secrets()),
         )

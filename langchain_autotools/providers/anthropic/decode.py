@@ -167,6 +167,7 @@ class MessagesDecoder:
         self._numbers += 1
         if block.kind == "tool_use":
             self._calls.append(len(self._contents))
+            self._in_blocks = self._in_blocks or not self._contents  # the call becomes a block
             return summed(before, self._call(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
         self._in_blocks = self._in_blocks or block.kind != "text"
         if block.kind == "text":
@@ -239,7 +240,9 @@ class MessagesDecoder:
         if not self._in_blocks:
             return new_chunk(text, {}, self._id)
         said = {"type": "text", "text": text, "index": block.number}
-        return new_chunk([{**said, "citations": citations} if citations else said], {}, self._id)
+        if not citations:
+            return new_chunk([said], {}, self._id)
+        return self._of_vendor(new_chunk([{**said, "citations": citations}], {}, self._id))
 
     def _thinking(self, block: _Block, text: str) -> AIMessageChunk | None:
         return self._content(block, {"thinking": str(text)}) if text else None
@@ -249,8 +252,12 @@ class MessagesDecoder:
         if not block.written:
             block.written = True
             self._contents.append(block.number)
-        chunk = new_chunk([{"type": block.kind, **said, "index": block.number}], {}, self._id)
-        chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}  # tells core how to read the block
+        return self._of_vendor(new_chunk([{"type": block.kind, **said, "index": block.number}], {}, self._id))
+
+    @staticmethod
+    def _of_vendor(chunk: AIMessageChunk) -> AIMessageChunk:
+        """The chunk, which says whose its block is: core reads it by that."""
+        chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}
         return chunk
 
     # ------------------------------------------------------------------------------------------ calls
@@ -261,7 +268,7 @@ class MessagesDecoder:
             block.arguments.append(text)
 
     def _call(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
-        return new_chunk("", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
+        return new_chunk([] if self._in_blocks else "", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -276,7 +283,7 @@ class MessagesDecoder:
         whole = self.ended or self._said_stop
         rest = [self._stop(block) for block in self._open.values() if block.arguments or whole if block.kind in _STREAMED]
         self._open = {}
-        chunk = summed(*rest) or new_chunk("", {}, self._id)
+        chunk = summed(*rest) or new_chunk([] if self._in_blocks else "", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata(whole)
         if self._usage and self._tell_usage:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage)

@@ -5,7 +5,7 @@ results of a turn come first in their user message (quirks C-18).
 """
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
@@ -15,6 +15,7 @@ from ...messages import ToolCallRecord, calls_of
 from .._json import dumps, to_bytes
 from .._order import in_order
 from .._origin import origin_said
+from .._sources import extra
 from .assistant import spoken
 from .blocks import Part, part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids
@@ -24,6 +25,7 @@ __all__ = ["Encoded", "MessageEncoder"]
 
 Role = Literal["system", "user", "assistant"]
 
+_OF_CALLS = ("caller", "toolset_name")
 _NO_OUTPUT = "(no output)"
 _FAILED = "(failed without output)"
 
@@ -102,7 +104,7 @@ class MessageEncoder:
     # ------------------------------------------------------------------------------------------ assistant
 
     def _assistant(self, message: AIMessage, taken: Container[str], place: int) -> Encoded:
-        records = calls_of(message)
+        records = [_with_own_keys(call, message) for call in calls_of(message)]
         at_home = self._is_home(message)
         sent = wire_ids(records, taken, place)
         bodies = [to_bytes(encode_call(call, one, at_home=at_home)) for call, one in zip(records, sent, strict=True)]
@@ -132,6 +134,15 @@ class MessageEncoder:
 
 def _is_of_server(part: Part | int, ending: str) -> TypeGuard[Part]:
     return not isinstance(part, int) and str(part["type"]).endswith(ending)
+
+
+def _with_own_keys(call: ToolCallRecord, message: AIMessage) -> ToolCallRecord:
+    """The call with what langchain-anthropic keeps of it in its content block alone."""
+    if call.extra or isinstance(message.content, str):
+        return call
+    block = next((block for block in message.content if isinstance(block, dict) and block.get("id") == call.id), {})
+    said = {key: value for key in _OF_CALLS if (value := extra(block, key))}
+    return replace(call, extra=said) if said else call
 
 
 def _toolset(call: ToolCallRecord) -> str | None:
@@ -182,7 +193,11 @@ def _call_id(identifier: str, ids: Sequence[CallId]) -> CallId:
 
 
 def _result(call: CallId, content: Any, failed: bool, kept: Mapping[str, Any] = {}) -> bytes:
+    """A result. A mark for the cache stands on it as a whole: the wire refuses one inside."""
     parts: Any = content if isinstance(content, str) and content.strip() else _parts(content)
+    if not isinstance(parts, str):
+        marks = [part.pop("cache_control") for part in parts if "cache_control" in part]
+        kept = {**({"cache_control": marks[-1]} if marks else {}), **kept}
     if not parts:
         parts = _FAILED if failed else _NO_OUTPUT
     elif len(parts) == 1 and not isinstance(parts, str) and parts[0].keys() == text_part("").keys():

@@ -77,7 +77,7 @@ class MessagesMapper:
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """The messages on the wire: neighbours of one role are one message, in it results before all else."""
         groups: list[tuple[str, list[bytes], list[bytes]]] = []
-        for encoded in _settled(list(self._each(messages))):
+        for encoded in _placed(_settled(list(self._each(messages))), self._system_anywhere):
             if not groups or groups[-1][0] != encoded.role:
                 groups.append((encoded.role, [], []))
             groups[-1][1].extend(encoded.results)
@@ -101,14 +101,7 @@ class MessagesMapper:
             elif isinstance(message, ToolMessage):
                 ids = _without(message.tool_call_id, ids)
             if encoded.blocks or encoded.results:
-                yield self._later_system(encoded) if encoded.role == "system" else encoded
-
-    def _later_system(self, encoded: Encoded) -> Encoded:
-        """A system message after the first other message: where the model does not take it there, the user says it, marked."""
-        if self._system_anywhere:
-            return encoded
-        text = "\n".join(json.loads(block)["text"] for block in encoded.blocks)
-        return Encoded("user", (to_bytes(dumps(text_part(_LATER_SYSTEM.format(text)))),))
+                yield encoded
 
     def _remembered(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
         """The message on the wire. What it depends on besides itself: the ids it answers with, or must not use again."""
@@ -155,6 +148,27 @@ class MessagesMapper:
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice as this wire says it, see `tools.format_tool_choice`."""
         return format_tool_choice(choice, tools)
+
+
+def _placed(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
+    """The messages with each system message where the model takes it, else said by the user, marked.
+
+    A model that takes any takes them after the user, before the assistant or at the end (docs, "Mid-conversation system messages").
+    """
+    before, placed = None, list[Encoded]()
+    for number, encoded in enumerate(messages):
+        if encoded.role != "system":
+            before = encoded.role
+            placed.append(encoded)
+            continue
+        after = next((later.role for later in messages[number:] if later.role != "system"), None)
+        placed.append(encoded if system_anywhere and before == "user" and after != "user" else _said_by_user(encoded))
+    return placed
+
+
+def _said_by_user(encoded: Encoded) -> Encoded:
+    text = "\n".join(json.loads(block)["text"] for block in encoded.blocks)
+    return Encoded("user", (to_bytes(dumps(text_part(_LATER_SYSTEM.format(text)))),))
 
 
 def _settled(messages: list[Encoded]) -> list[Encoded]:

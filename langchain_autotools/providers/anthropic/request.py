@@ -36,6 +36,8 @@ _BETA_OF_TOOL = {
     "memory_20250818": "context-management-2025-06-27",
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
+    "tool_search_tool_regex_20251119": "advanced-tool-use-2025-11-20",
+    "tool_search_tool_bm25_20251119": "advanced-tool-use-2025-11-20",
     "advisor_20260301": "advisor-tool-2026-03-01",
 }
 _BETA_OF_PARAMETER = {
@@ -43,6 +45,11 @@ _BETA_OF_PARAMETER = {
     "context_management": "context-management-2025-06-27",
     "user_profile_id": "user-profiles-2026-03-24",
 }
+_BETA_OF_EXAMPLES = "advanced-tool-use-2025-11-20"
+_BETA_OF_BUDGET = "task-budgets-2026-03-13"
+_BETA_OF_UPDATES = "thinking-display-updates-2026-08-18"
+_PROFILE_HEADER = "anthropic-user-profile-id"
+_IMPLIED = {"type": "adaptive", "display": "summarized"}
 
 
 def default_params(model: AnthropicParameters) -> dict[str, Any]:
@@ -66,13 +73,15 @@ def request_params(model: AnthropicParameters, stop: list[str] | None, kwargs: M
     called = _renamed({name: value for name, value in kwargs.items() if name not in _CLIENT_KEYWORDS})
     params = {**default_params(model), **called, **({} if stop is None else {"stop_sequences": stop})}
     for name in _SAMPLING:
-        if name not in called and not _takes_sampling(model, params):
+        if name not in called and _profile(model, params).get("temperature") is False:
             params.pop(name, None)
-    params["output_config"] = _output_config(params, kwargs)
+    params["output_config"] = _output_config(default_params(model), called, kwargs)
     if params.get("tools"):
         params["tool_choice"] = _tool_choice(params, kwargs.get("parallel_tool_calls"))
     else:
         params = {name: value for name, value in params.items() if name not in ("tools", "tool_choice")}
+    if "thinking" not in params and (model.reasoning_effort or _effort(kwargs)):
+        params["thinking"] = _implied_thinking(model, params)
     body = {**(model.extra_body or {}), **(kwargs.get("extra_body") or {})}
     params = {**params, "stream": True if stream else None}
     return {name: value for name, value in params.items() if value is not None} | body
@@ -93,21 +102,31 @@ def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, 
     return choice_with_parallel(choice, parallel)
 
 
-def _output_config(params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    config = dict(params.get("output_config") or {})
-    effort = kwargs.get("effort") or kwargs.get("reasoning_effort")
-    if effort:
-        config["effort"] = effort
+def _effort(kwargs: Mapping[str, Any]) -> Any:
+    return kwargs.get("effort") or kwargs.get("reasoning_effort")
+
+
+def _output_config(default: Mapping[str, Any], called: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the call says of the output, and of the rest what the constructor says; None of the call unsets all."""
+    unset = "output_config" in called and called["output_config"] is None
+    config = {} if unset else {**(default.get("output_config") or {}), **(called.get("output_config") or {})}
+    if _effort(kwargs):
+        config["effort"] = _effort(kwargs)
     if kwargs.get("response_format") is not None:
         config["format"] = output_format(kwargs["response_format"])
     return config or None
 
 
-def _takes_sampling(model: AnthropicParameters, params: Mapping[str, Any]) -> bool:
-    """Whether to send what the constructor says of sampling: some models refuse it."""
-    same = params["model"] == model.model
-    profile: Mapping[str, Any] = (model.profile or {}) if same else profile_of(str(params["model"]))
-    return profile.get("temperature") is not False
+def _implied_thinking(model: AnthropicParameters, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How a model thinks that is told an effort and nothing of thinking, as of langchain-anthropic: of those that take every effort,
+    as it likes, summarized. Where a call is forced nothing is said: the vendor refuses both together."""
+    forced = (params.get("tool_choice") or {}).get("type") in _FORCED
+    return None if forced or "xhigh" not in (_profile(model, params).get("reasoning_effort_levels") or ()) else _IMPLIED
+
+
+def _profile(model: AnthropicParameters, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is known of the model that is asked."""
+    return (model.profile or {}) if params["model"] == model.model else profile_of(str(params["model"]))
 
 
 def is_thinking(thinking: Any) -> bool:
@@ -166,7 +185,8 @@ def request_options(model: AnthropicParameters, params: Mapping[str, Any], kwarg
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
     timeout = kwargs.get("timeout") or model.default_request_timeout
     betas = _betas(params, [*(model.betas or ()), *(kwargs.get("betas") or ())])
-    headers = {**({"anthropic-beta": ",".join(betas)} if betas else {}), **extra_headers(kwargs)}
+    said = {"anthropic-beta": ",".join(betas), _PROFILE_HEADER: params.get("user_profile_id")}
+    headers = {**{name: value for name, value in said.items() if value}, **extra_headers(kwargs)}
     options = {
         "headers": {"accept": "text/event-stream" if stream else "application/json", **headers},
         "params": dict(kwargs.get("extra_query") or {}),
@@ -177,6 +197,10 @@ def request_options(model: AnthropicParameters, params: Mapping[str, Any], kwarg
 
 def _betas(params: Mapping[str, Any], asked: Sequence[str]) -> list[str]:
     """The betas that were asked for, and those that a tool or parameter needs."""
-    needed = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
+    tools = params.get("tools") or ()
+    needed = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in tools]
     needed += [beta for name, beta in _BETA_OF_PARAMETER.items() if params.get(name)]
+    needed += [_BETA_OF_EXAMPLES] if any(tool.get("input_examples") for tool in tools) else []
+    needed += [_BETA_OF_BUDGET] if (params.get("output_config") or {}).get("task_budget") else []
+    needed += [_BETA_OF_UPDATES] if (params.get("thinking") or {}).get("display") == "updates" else []
     return list(dict.fromkeys([*asked, *(beta for beta in needed if beta)]))

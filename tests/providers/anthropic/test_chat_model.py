@@ -77,6 +77,44 @@ def test_event_streams_keep_signatures() -> None:
         assert len([block for message in server.messages[2] for block in message["content"] if block["type"] == "thinking"]) == 2
 
 
+@pytest.mark.parametrize("way", WAYS)
+async def test_content_of_calls_alone_is_their_blocks(way: str) -> None:
+    """A reply of nothing but calls is a list of their blocks, as the partner package has it, without an empty text before them."""
+    with AnthropicServer([Turn(calls=[Call("get_temperature", {"city": "Paris"})])] * 2 + [Turn("21.")]) as server:
+        bound = model(server).bind_tools([get_temperature])
+        left = await run_in(way, bound, [HumanMessage("How warm?")])
+        ran = await run_in(way, model(server, tools=[get_temperature]), [HumanMessage("How warm?")])
+        for asked in (left.message, left.new[0], ran.new[0]):
+            assert [(block["type"], block["name"]) for block in asked.content] == [("tool_use", "get_temperature")]
+        assert all(isinstance(block, dict) for block in ran.message.content)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_citations_are_standard_annotations(way: str) -> None:
+    """With standard blocks citations are annotations, also of a stream, where they come apart from the text that they are of."""
+    place = {"type": "char_location", "cited_text": "c", "document_index": 0, "document_title": "t"}
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}
+    deltas = [
+        {"type": "citations_delta", "citation": place},
+        {"type": "text_delta", "text": "So"},
+        {"type": "text_delta", "text": " it is."},
+    ]
+    events = [
+        {"type": "message_start", "message": {**head, "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+    body = {**head, "content": [{"type": "text", "text": "So it is.", "citations": [place]}], "stop_reason": "end_turn"}
+    document: Any = [{"type": "text-plain", "text": "long", "mime_type": "text/plain", "extras": {"citations": {"enabled": True}}}]
+    with AnthropicServer([Events(events, body)]) as server:
+        ran = await run_in(way, model(server, output_version="v1"), [HumanMessage(document)])
+        [block] = ran.message.content_blocks
+        assert (block["text"], [note["title"] for note in block["annotations"]]) == ("So it is.", ["t"])
+        assert "citations" not in block
+
+
 def test_another_model_is_not_sent_the_thinking() -> None:
     """A signature belongs to its model: another one gets the text and the calls."""
     with AnthropicServer([*thinking_turns(), Turn("Yes.")]) as server:
@@ -102,6 +140,54 @@ def test_parameters_are_sent() -> None:
     headers = server.exchanges[0].headers
     assert (headers["anthropic-beta"], headers["x-more"]) == ("one,mcp-client-2025-11-20", "1")
     assert server.requests[1]["container"] == "c"
+
+
+def test_effort_alone_asks_for_thinking() -> None:
+    """As with the partner package, a model that takes every effort and is told one thinks, unless the caller says how, or forces a call."""
+    effort = {"effort": "low"}
+    cases: list[tuple[dict[str, Any], dict[str, Any], Any]] = [
+        ({"model": "claude-opus-5", **effort}, {}, {"type": "adaptive", "display": "summarized"}),
+        ({"model": "claude-opus-5"}, {"reasoning_effort": "high"}, {"type": "adaptive", "display": "summarized"}),
+        ({"model": "claude-opus-5", "output_config": effort}, {}, None),
+        ({"model": "claude-opus-5", "thinking": {"type": "disabled"}, **effort}, {}, {"type": "disabled"}),
+        ({"model": "claude-opus-5", **effort}, {"thinking": None}, None),
+        ({"model": "claude-opus-5", **effort}, {"tools": [get_temperature], "tool_choice": "any"}, None),
+        ({"model": "claude-opus-4-5", **effort}, {}, None),
+        ({"model": "unheard-of", **effort}, {}, None),
+    ]
+    with AnthropicServer([Turn("a")] * len(cases), strict=False) as server:
+        for made, called, thinking in cases:
+            model(server, **made).invoke("x", **called)
+            assert server.requests[-1].get("thinking") == thinking
+
+
+def test_what_a_call_says_of_the_output_joins_what_the_constructor_says() -> None:
+    """A call that asks for a format keeps the constructor's effort."""
+    wanted = {"type": "json_schema", "schema": {"type": "object", "properties": {}, "additionalProperties": False}}
+    with AnthropicServer([Turn("{}")] * 3, strict=False) as server:
+        for made in ({"output_config": {"effort": "high"}}, {"effort": "high"}):
+            model(server, **made).invoke("x", output_config={"format": wanted})
+            assert server.requests[-1]["output_config"] == {"effort": "high", "format": wanted}
+        model(server, effort="high").invoke("x", output_config=None)
+        assert "output_config" not in server.requests[-1]
+
+
+def test_what_needs_a_beta_or_a_header_gets_it() -> None:
+    """Tools and parameters that the vendor keeps behind a beta take part in it by themselves; a user profile is named by a header."""
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    shown = {"name": "f", "input_schema": {"type": "object", "properties": {}}, "input_examples": [{}]}
+    cases: dict[str, dict[str, Any]] = {
+        "advanced-tool-use-2025-11-20": {"tools": [search, shown]},
+        "task-budgets-2026-03-13": {"output_config": {"task_budget": {"type": "tokens", "total": 20_000}}},
+        "thinking-display-updates-2026-08-18": {"thinking": {"type": "adaptive", "display": "updates"}},
+        "user-profiles-2026-03-24": {"user_profile_id": "uprof_1"},
+    }
+    with AnthropicServer([Turn("a")] * len(cases), strict=False) as server:
+        for beta, called in cases.items():
+            model(server).invoke("x", **called)
+            assert server.exchanges[-1].headers["anthropic-beta"] == beta
+        assert server.exchanges[-1].headers["anthropic-user-profile-id"] == "uprof_1"
+        assert "user_profile_id" not in server.requests[-1]
 
 
 def test_the_environment_and_the_profile_fill_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,8 +174,54 @@ def test_system_messages() -> None:
     request = sent(*history)
     assert [part["text"] for part in request["system"]] == ["One.", "Two."]
     assert [part["text"] for part in request["messages"][2]["content"]] == ["<system>\nThree.\n</system>", "r"]
-    body = json.loads(MessagesMapper(system_anywhere=True).encode_request(history, PARAMS))
-    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "system", "user"]
+
+
+def test_system_messages_stand_where_the_vendor_takes_them() -> None:
+    """Taken in the middle they follow the user, before the assistant or at the end; anywhere else the user says them."""
+    question, answer, rule, again = HumanMessage("q"), AIMessage("a"), SystemMessage("Rule."), SystemMessage("Another.")
+    result = ToolMessage("x", tool_call_id="a")
+    roles: list[tuple[list[BaseMessage], list[str]]] = [
+        ([question, answer, rule, question], ["user", "assistant", "user"]),
+        ([question, rule, answer, question], ["user", "system", "assistant", "user"]),
+        ([question, rule, again], ["user", "system"]),
+        ([question, rule, question], ["user"]),
+        ([question, answer, rule], ["user", "assistant", "user"]),
+        ([question, calling("a"), result, rule], ["user", "assistant", "user", "system"]),
+    ]
+    for history, wanted in roles:
+        body = json.loads(MessagesMapper(system_anywhere=True).encode_request(history, PARAMS))
+        assert [message["role"] for message in body["messages"]] == wanted
+        assert "Rule." in json.dumps(body)
+
+
+def test_marks_for_the_cache_stand_on_results_as_wholes() -> None:
+    """The vendor refuses a mark inside of a result; wherever it stood, it is the result's own."""
+    marked = {"cache_control": {"type": "ephemeral"}}
+    contents: list[Any] = [
+        [{"type": "text", "text": "r", **marked}, {"type": "text", "text": "s"}],
+        [{"type": "image", "base64": PNG, "mime_type": "image/png", "extras": marked}],
+    ]
+    for content in contents:
+        result = sent(HumanMessage("q"), calling("a"), ToolMessage(content, tool_call_id="a"))["messages"][2]["content"][0]
+        assert result["cache_control"] == {"type": "ephemeral"} and "cache_control" not in json.dumps(result["content"])
+
+
+def test_citations_go_back_without_the_id_of_their_file() -> None:
+    """Replies name the file that a citation is of; requests may not."""
+    place = {"type": "page_location", "cited_text": "c", "document_index": 0, "document_title": "t"}
+    said: Any = [{"type": "text", "text": "a", "citations": [{**place, "file_id": None}]}]
+    block = sent(HumanMessage("q"), AIMessage(said), HumanMessage("r"))["messages"][1]["content"][0]
+    assert block["citations"] == [place]
+
+
+def test_what_the_partner_package_keeps_in_blocks_alone_goes_back() -> None:
+    """Which code made a call stands in langchain-anthropic's block of the call, and that code waits for the answer."""
+    caller = {"type": "code_execution_20250825", "tool_id": "s"}
+    asked: Any = {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {}}
+    call: Any = {"type": "tool_use", "id": "a", "name": "f", "input": {"n": 0}, "caller": caller}
+    result = ToolMessage("x", tool_call_id="a")
+    messages = sent(HumanMessage("q"), calling("a", content=[asked, call]), result, AIMessage("b"), HumanMessage("r"))["messages"]
+    assert messages[1]["content"] == [asked, call]
 
 
 def test_edges_of_a_conversation() -> None:

@@ -1,0 +1,66 @@
+"""Calls and results that stand in content blocks alone, as programs written for Anthropic's or OpenAI's own client have them.
+
+There the assistant's content holds the calls (`tool_use`, `function_call`) and the user's content their results (`tool_result`).
+LangChain makes messages of such dicts without looking into their blocks, so that `tool_calls` is empty. Here they become what they
+say: calls of the message, and tool messages.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from ..messages import parse_arguments
+from .pairing import Finding, Item, Problem, is_call_block, is_result_block, says_in_blocks
+from .tidy import plain_message
+
+__all__ = ["read_blocks"]
+
+
+def read_blocks(items: list[Item]) -> Finding:
+    """Read calls and results out of content blocks, where they stand nowhere else."""
+    read: list[Item] = []
+    problems: list[Problem] = []
+    for source, message in items:
+        if not says_in_blocks(message):
+            read.append((source, message))
+        elif isinstance(message, AIMessage):
+            read.append((source, _calling(message)))
+            problems.append(Problem(source, "call_in_content", "calls that stand in its content alone; they are read from there"))
+        else:
+            read += [(source, part) for part in _apart(message)]
+            problems.append(Problem(source, "result_in_content", "results of calls in its content; each becomes a tool message"))
+    return (read if problems else items), problems
+
+
+def _calling(message: AIMessage) -> AIMessage:
+    entries = [_call(block) for block in message.content if is_call_block(block)]
+    valid = [entry for entry in entries if entry["type"] == "tool_call"]
+    update = {"tool_calls": valid, "invalid_tool_calls": [entry for entry in entries if entry["type"] != "tool_call"]}
+    return plain_message(message).model_copy(update=update)
+
+
+def _call(block: Mapping[str, Any]) -> dict[str, Any]:
+    raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
+    args = parse_arguments(raw) if isinstance(raw, str) else raw
+    named = {"id": block.get("call_id") or block.get("id"), "name": str(block.get("name") or "")}
+    if not isinstance(args, dict):
+        return {"type": "invalid_tool_call", **named, "args": str(raw), "error": None}
+    return {"type": "tool_call", **named, "args": args}
+
+
+def _apart(message: BaseMessage) -> list[BaseMessage]:
+    """The results of a message, and what else it says."""
+    results: list[BaseMessage] = [_result(block, message) for block in message.content if is_result_block(block)]
+    rest = [block for block in message.content if not is_result_block(block)]
+    return [*results, *([message.model_copy(update={"content": rest})] if rest and isinstance(message, HumanMessage) else [])]
+
+
+def _result(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:
+    content, mark = block.get("content") or "", block.get("cache_control")
+    if mark and content:
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+        content = [*blocks[:-1], {**blocks[-1], "cache_control": mark}]
+    failed = block.get("is_error") or getattr(message, "status", None) == "error"
+    identifier = block.get("tool_use_id") or getattr(message, "tool_call_id", "")
+    return ToolMessage(content=content, tool_call_id=str(identifier), name=message.name, status="error" if failed else "success")
