@@ -1,4 +1,4 @@
-"""`repair`, `validate` and `explain`: calls and results of a history, and messages that no vendor takes."""
+"""`repair`, `validate` and `explain`: calls and results of a history."""
 
 import copy
 import json
@@ -9,9 +9,7 @@ from langchain_core.messages import (
     AIMessageChunk,
     BaseMessage,
     ChatMessage,
-    FunctionMessage,
     HumanMessage,
-    RemoveMessage,
     SystemMessage,
     ToolMessage,
     ToolMessageChunk,
@@ -28,30 +26,7 @@ from langchain_autotools.history import (
     validate,
 )
 from langchain_autotools.messages import KEY, calls_of
-
-HI = HumanMessage("Hi")
-
-
-def ai(*ids: str | None, text: str = "", name: str = "look_up", **fields: object) -> AIMessage:
-    """An AI message that calls one tool once for each id."""
-    calls = [{"type": "tool_call", "name": name, "args": {"call": number}, "id": call_id} for number, call_id in enumerate(ids)]
-    return AIMessage(text, tool_calls=calls, **fields)
-
-
-def tool(call_id: str, text: str = "ok", **fields: object) -> ToolMessage:
-    """A tool's result."""
-    return ToolMessage(text, tool_call_id=call_id, **fields)
-
-
-def same(left: list[BaseMessage], right: list[BaseMessage]) -> bool:
-    """Whether two lists hold the very same objects."""
-    return len(left) == len(right) and all(one is other for one, other in zip(left, right, strict=True))
-
-
-def kinds(messages: list[BaseMessage], **options: bool) -> list[str]:
-    """The kinds of problem that `validate` finds."""
-    return [problem.kind for problem in validate(messages, **options)]
-
+from tests.support.histories import HI, ai, kinds, same, tool
 
 VALID = {
     "empty": [],
@@ -255,82 +230,6 @@ def test_chunk_with_bad_ids_becomes_a_message() -> None:
     assert validate([HI, message, tool(message.tool_calls[0]["id"] or "")]) == []
 
 
-# ---------------------------------------------------------------------------------------------- what is no message
-
-
-@pytest.mark.parametrize("content", ["", [], [""], [{"type": "text", "text": ""}]])
-def test_empty_ai_message_is_left_out(content: str | list[str | dict[str, str]]) -> None:
-    """An AI message that says nothing and calls nothing cannot be sent."""
-    empty = AIMessage(content, additional_kwargs={"refusal": None})
-    assert same(repair([HI, empty]), [HI])
-    assert kinds([HI, empty]) == ["empty_message"]
-
-
-def test_loose_chunks_are_joined() -> None:
-    """Chunks that were stored one by one become the messages that they are."""
-    stream = [
-        AIMessageChunk("Let me ", id="m1"),
-        AIMessageChunk("look.", id="m1", tool_call_chunks=[{"index": 0, "id": "a", "name": "look_up", "args": '{"q"'}]),
-        AIMessageChunk("", id="m1", tool_call_chunks=[{"index": 0, "id": None, "name": None, "args": ":1}"}], chunk_position="last"),
-        AIMessageChunk("Next", id="m2"),
-        AIMessageChunk("!", id="m3"),
-    ]
-    repaired = repair([HI, *stream])
-    assert [type(message) for message in repaired] == [HumanMessage, AIMessage, ToolMessage, AIMessageChunk, AIMessageChunk]
-    assert repaired[1].text == "Let me look."
-    assert repaired[1].tool_calls[0]["args"] == {"q": 1}  # type: ignore[attr-defined]
-    assert kinds([HI, *stream]) == ["loose_chunks", "unanswered_call"]
-
-
-def test_loose_chunks_that_do_not_add_up_stand_alone() -> None:
-    """Chunks of one id with metadata of two types, which core cannot add, become a message each."""
-    stream = [AIMessageChunk(text, id="m", response_metadata={"a": value}) for text, value in (("Hi ", 1), ("there", "x"))]
-    repaired = repair([HI, *stream])
-    assert [type(message) for message in repaired[1:]] == [AIMessage, AIMessage]
-    assert [message.content for message in repaired[1:]] == ["Hi ", "there"]
-    assert validate(repaired) == []
-
-
-def test_removals_are_carried_out() -> None:
-    """A RemoveMessage is no message: what it names goes, and so does it."""
-    first, second = HumanMessage("one", id="1"), HumanMessage("two", id="2")
-    assert same(repair([first, second, RemoveMessage("1")]), [second])
-    assert same(repair([first, RemoveMessage("__remove_all__"), second]), [second])
-    assert same(repair([first, RemoveMessage("elsewhere")]), [first])
-    assert kinds([first, RemoveMessage("1"), RemoveMessage("2")]) == ["removal", "removal"]
-
-
-def test_removed_ai_message_leaves_no_orphans() -> None:
-    """Results of a removed AI message go with it."""
-    assert same(repair([HI, ai("a", id="m"), tool("a"), RemoveMessage("m")]), [HI])
-
-
-def test_former_function_form_is_rewritten() -> None:
-    """A `function_call` and its FunctionMessage become a tool call and its result."""
-    asked = AIMessage("", additional_kwargs={"function_call": {"name": "look_up", "arguments": '{"q": 1}'}})
-    repaired = repair([HI, asked, FunctionMessage("ok", name="look_up"), AIMessage("done")])
-    call, result = calls_of(repaired[1])[0], repaired[2]  # type: ignore[arg-type]
-    assert (call.name, call.args) == ("look_up", {"q": 1})
-    assert isinstance(result, ToolMessage)
-    assert (result.tool_call_id, result.content, result.name) == (call.id, "ok", "look_up")
-    assert "function_call" not in repaired[1].additional_kwargs
-    assert validate(repaired) == []
-
-
-def test_function_call_with_broken_arguments_is_not_executable() -> None:
-    """Arguments in the former form are read as strictly as any others."""
-    asked = AIMessage("", additional_kwargs={"function_call": {"name": "look_up", "arguments": '{"q": '}})
-    repaired = repair([HI, asked])
-    assert calls_of(repaired[1])[0].args is None  # type: ignore[arg-type]
-    assert len(repaired) == 3
-
-
-def test_function_result_without_call_is_left_out() -> None:
-    """A FunctionMessage that answers nothing is an orphan."""
-    assert same(repair([HI, FunctionMessage("ok", name="look_up")]), [HI])
-    assert kinds([FunctionMessage("ok", name="look_up")]) == ["orphan_result"]
-
-
 # ---------------------------------------------------------------------------------------------- telling
 
 
@@ -375,33 +274,3 @@ def test_merge_runs_joins_blocks() -> None:
     merged = merge_runs([HumanMessage("look", name="ann"), HumanMessage([image], name="bob"), HumanMessage("")])
     assert merged == [HumanMessage([{"type": "text", "text": "look"}, image])]
     assert len(merge_runs([ai("x"), AIMessage("a"), ChatMessage("b", role="critic"), ChatMessage("c", role="critic")])) == 4
-
-
-def test_calls_and_results_in_blocks_alone() -> None:
-    """Calls and results that stand in content blocks alone are read from there, once, whichever vendor's form the blocks have."""
-    calls: list[dict[str, object]] = [
-        {"type": "tool_use", "id": "a", "name": "f", "input": {"n": 1}},
-        {"type": "function_call", "call_id": "b", "id": "fc_1", "name": "g", "arguments": '{"n": 2}'},
-        {"type": "tool_call", "id": "c", "name": "h", "args": {}},
-        {"type": "tool_use", "id": "d", "name": "i", "input": {}, "partial_json": '{"n":'},
-    ]
-    texts = [{"type": "text", "text": "well"}]
-    mark = {"type": "ephemeral"}
-    results: list[dict[str, object]] = [
-        {"type": "tool_result", "tool_use_id": "a", "content": "1", "cache_control": mark},
-        {"type": "tool_result", "tool_use_id": "b", "content": [{"type": "text", "text": "2"}], "is_error": True},
-        {"type": "tool_result", "tool_use_id": "c"},
-    ]
-    history: list[BaseMessage] = [HI, AIMessage(calls), HumanMessage([*results, *texts]), AIMessage("done")]
-    assert kinds(history) == ["call_in_content", "unanswered_call", "result_in_content"]
-    repaired = repair(history)
-    assert [(call.id, call.name, call.args) for call in calls_of(repaired[1])] == [  # type: ignore[arg-type]
-        *(("a", "f", {"n": 1}), ("b", "g", {"n": 2}), ("c", "h", {}), ("d", "i", None))
-    ]
-    answers = [(message.tool_call_id, message.status) for message in repaired if isinstance(message, ToolMessage)]
-    assert answers == [("a", "success"), ("b", "error"), ("c", "success"), ("d", "error")]
-    assert repaired[2].content == [{"type": "text", "text": "1", "cache_control": mark}]
-    assert repaired[-2] == HumanMessage(texts)
-    assert same(repair(repaired), repaired)
-    wrapped = [HI, ai("a", "b"), ToolMessage([{**results[0], "content": []}, results[1]], tool_call_id="a")]
-    assert [message.content for message in repair(wrapped)[2:]] == ["", [{"type": "text", "text": "2"}]]

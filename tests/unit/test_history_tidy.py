@@ -1,0 +1,111 @@
+"""`repair` and `validate`: what is no message of its own, and calls and results that stand where no vendor looks for them."""
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
+
+from langchain_autotools.history import repair, validate
+from langchain_autotools.messages import calls_of
+from tests.support.histories import HI, ai, kinds, same, tool
+
+
+@pytest.mark.parametrize("content", ["", [], [""], [{"type": "text", "text": ""}]])
+def test_empty_ai_message_is_left_out(content: str | list[str | dict[str, str]]) -> None:
+    """An AI message that says nothing and calls nothing cannot be sent."""
+    empty = AIMessage(content, additional_kwargs={"refusal": None})
+    assert same(repair([HI, empty]), [HI])
+    assert kinds([HI, empty]) == ["empty_message"]
+
+
+def test_loose_chunks_are_joined() -> None:
+    """Chunks that were stored one by one become the messages that they are."""
+    stream = [
+        AIMessageChunk("Let me ", id="m1"),
+        AIMessageChunk("look.", id="m1", tool_call_chunks=[{"index": 0, "id": "a", "name": "look_up", "args": '{"q"'}]),
+        AIMessageChunk("", id="m1", tool_call_chunks=[{"index": 0, "id": None, "name": None, "args": ":1}"}], chunk_position="last"),
+        AIMessageChunk("Next", id="m2"),
+        AIMessageChunk("!", id="m3"),
+    ]
+    repaired = repair([HI, *stream])
+    assert [type(message) for message in repaired] == [HumanMessage, AIMessage, ToolMessage, AIMessageChunk, AIMessageChunk]
+    assert repaired[1].text == "Let me look."
+    assert repaired[1].tool_calls[0]["args"] == {"q": 1}  # type: ignore[attr-defined]
+    assert kinds([HI, *stream]) == ["loose_chunks", "unanswered_call"]
+
+
+def test_loose_chunks_that_do_not_add_up_stand_alone() -> None:
+    """Chunks of one id with metadata of two types, which core cannot add, become a message each."""
+    stream = [AIMessageChunk(text, id="m", response_metadata={"a": value}) for text, value in (("Hi ", 1), ("there", "x"))]
+    repaired = repair([HI, *stream])
+    assert [type(message) for message in repaired[1:]] == [AIMessage, AIMessage]
+    assert [message.content for message in repaired[1:]] == ["Hi ", "there"]
+    assert validate(repaired) == []
+
+
+def test_removals_are_carried_out() -> None:
+    """A RemoveMessage is no message: what it names goes, and so does it."""
+    first, second = HumanMessage("one", id="1"), HumanMessage("two", id="2")
+    assert same(repair([first, second, RemoveMessage("1")]), [second])
+    assert same(repair([first, RemoveMessage("__remove_all__"), second]), [second])
+    assert same(repair([first, RemoveMessage("elsewhere")]), [first])
+    assert kinds([first, RemoveMessage("1"), RemoveMessage("2")]) == ["removal", "removal"]
+
+
+def test_removed_ai_message_leaves_no_orphans() -> None:
+    """Results of a removed AI message go with it."""
+    assert same(repair([HI, ai("a", id="m"), tool("a"), RemoveMessage("m")]), [HI])
+
+
+def test_former_function_form_is_rewritten() -> None:
+    """A `function_call` and its FunctionMessage become a tool call and its result."""
+    asked = AIMessage("", additional_kwargs={"function_call": {"name": "look_up", "arguments": '{"q": 1}'}})
+    repaired = repair([HI, asked, FunctionMessage("ok", name="look_up"), AIMessage("done")])
+    call, result = calls_of(repaired[1])[0], repaired[2]  # type: ignore[arg-type]
+    assert (call.name, call.args) == ("look_up", {"q": 1})
+    assert isinstance(result, ToolMessage)
+    assert (result.tool_call_id, result.content, result.name) == (call.id, "ok", "look_up")
+    assert "function_call" not in repaired[1].additional_kwargs
+    assert validate(repaired) == []
+
+
+def test_function_call_with_broken_arguments_is_not_executable() -> None:
+    """Arguments in the former form are read as strictly as any others."""
+    asked = AIMessage("", additional_kwargs={"function_call": {"name": "look_up", "arguments": '{"q": '}})
+    repaired = repair([HI, asked])
+    assert calls_of(repaired[1])[0].args is None  # type: ignore[arg-type]
+    assert len(repaired) == 3
+
+
+def test_function_result_without_call_is_left_out() -> None:
+    """A FunctionMessage that answers nothing is an orphan."""
+    assert same(repair([HI, FunctionMessage("ok", name="look_up")]), [HI])
+    assert kinds([FunctionMessage("ok", name="look_up")]) == ["orphan_result"]
+
+
+def test_calls_and_results_in_blocks_alone() -> None:
+    """Calls and results that stand in content blocks alone are read from there, once, whichever vendor's form the blocks have."""
+    calls: list[dict[str, object]] = [
+        {"type": "tool_use", "id": "a", "name": "f", "input": {"n": 1}},
+        {"type": "function_call", "call_id": "b", "id": "fc_1", "name": "g", "arguments": '{"n": 2}'},
+        {"type": "tool_call", "id": "c", "name": "h", "args": {}},
+        {"type": "tool_use", "id": "d", "name": "i", "input": {}, "partial_json": '{"n":'},
+    ]
+    texts = [{"type": "text", "text": "well"}]
+    mark = {"type": "ephemeral"}
+    results: list[dict[str, object]] = [
+        {"type": "tool_result", "tool_use_id": "a", "content": "1", "cache_control": mark},
+        {"type": "tool_result", "tool_use_id": "b", "content": [{"type": "text", "text": "2"}], "is_error": True},
+        {"type": "tool_result", "tool_use_id": "c"},
+    ]
+    history: list[BaseMessage] = [HI, AIMessage(calls), HumanMessage([*results, *texts]), AIMessage("done")]
+    assert kinds(history) == ["call_in_content", "unanswered_call", "result_in_content"]
+    repaired = repair(history)
+    assert [(call.id, call.name, call.args) for call in calls_of(repaired[1])] == [  # type: ignore[arg-type]
+        *(("a", "f", {"n": 1}), ("b", "g", {"n": 2}), ("c", "h", {}), ("d", "i", None))
+    ]
+    answers = [(message.tool_call_id, message.status) for message in repaired if isinstance(message, ToolMessage)]
+    assert answers == [("a", "success"), ("b", "error"), ("c", "success"), ("d", "error")]
+    assert repaired[2].content == [{"type": "text", "text": "1", "cache_control": mark}]
+    assert repaired[-2] == HumanMessage(texts)
+    assert same(repair(repaired), repaired)
+    wrapped = [HI, ai("a", "b"), ToolMessage([{**results[0], "content": []}, results[1]], tool_call_id="a")]
+    assert [message.content for message in repair(wrapped)[2:]] == ["", [{"type": "text", "text": "2"}]]
