@@ -10,6 +10,7 @@ import atexit
 import os
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from typing import Any, Generic, TypeVar
 
@@ -27,6 +28,7 @@ class _LoopThread(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="autotools-loop", daemon=True)
         self.loop = asyncio.new_event_loop()
+        self.ending = False
         self.start()
 
     def run(self) -> None:
@@ -42,13 +44,10 @@ class _LoopThread(threading.Thread):
             self.loop.close()
 
     def _serve(self) -> None:
-        """Run until the loop is stopped. What asyncio lets through a loop ends the task that raised it, and no other."""
-        while True:
-            try:
+        """Run for good: neither what asyncio lets through a loop, nor a tool that stops the loop it finds, ends the tools of others."""
+        while not self.ending:
+            with suppress(KeyboardInterrupt, SystemExit):
                 self.loop.run_forever()
-            except (KeyboardInterrupt, SystemExit):
-                continue
-            return
 
 
 def _loop_at(level: int) -> asyncio.AbstractEventLoop:
@@ -118,6 +117,7 @@ def _after_fork() -> None:
 @atexit.register
 def _stop_loops() -> None:
     for thread in _loops:
+        thread.ending = True
         thread.loop.call_soon_threadsafe(thread.loop.stop)
     for thread in _loops:
         thread.join(timeout=1.0)  # a tool that blocks its loop must not keep the program alive

@@ -17,10 +17,12 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ._clients import Clients, LoopPool, trusted
+from ._secrets import is_secret_header
 
 __all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
 
 _CONNECTIONS, _IDLE = 1000, 100
+_REDIRECTS = 20
 _PLAIN = (NoneType, bool, int, float, str, tuple)
 
 _shared = Clients()
@@ -124,7 +126,13 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
     Raises:
         Exception: What the HTTP library raises where there is no reply, or the error of `refused`.
     """
-    response = http.send(http.build_request("POST", url, content=body, **options), stream=True)
+    response = http.send(http.build_request("POST", url, content=body, **options), stream=True, follow_redirects=False)
+    for _ in range(_REDIRECTS):
+        further = _redirected(http, response)
+        if further is None:
+            break
+        response.close()
+        response = http.send(further, stream=True, follow_redirects=False)
     if response.status_code >= 400:
         with closing(response):
             response.read()
@@ -134,12 +142,27 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
 
 async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Any:
     """Like `post`, asynchronously."""
-    response = await http.send(http.build_request("POST", url, content=body, **options), stream=True)
+    response = await http.send(http.build_request("POST", url, content=body, **options), stream=True, follow_redirects=False)
+    for _ in range(_REDIRECTS):
+        further = _redirected(http, response)
+        if further is None:
+            break
+        await response.aclose()
+        response = await http.send(further, stream=True, follow_redirects=False)
     if response.status_code >= 400:
         async with aclosing(response):
             await response.aread()
         _raise(refused(response))
     return response
+
+
+def _redirected(http: Any, response: Any) -> Any:
+    """The request that a redirect asks for, None of any other reply. (Left to itself, the HTTP library takes keys to any host.)"""
+    further = response.next_request if http.follow_redirects else None
+    if further is not None and further.url.copy_with(path="/", query=None) != response.request.url.copy_with(path="/", query=None):
+        for name in [name for name in further.headers if is_secret_header(name)]:
+            del further.headers[name]
+    return further
 
 
 def _raise(error: Exception | None) -> None:

@@ -289,6 +289,27 @@ async def test_what_ends_event_loops_ends_none_here(kind: type[BaseException], o
     assert result.content == "went on"
 
 
+def test_a_tool_that_stops_its_loop_stops_no_other_tool() -> None:
+    """In a synchronous run the loop belongs to all tools of the process: stopping it, or an inner task that exits, changes nothing."""
+
+    async def stop() -> str:
+        asyncio.get_running_loop().stop()
+        return "stopped"
+
+    async def leave_behind() -> str:
+        async def leave() -> None:
+            raise SystemExit
+
+        task = asyncio.create_task(leave())
+        await asyncio.wait([task])
+        return type(task.exception()).__name__
+
+    executor = ToolExecutor([stop, leave_behind])
+    for _ in range(2):
+        answers = executor.execute_all([call("stop"), call("leave_behind", "2")])
+        assert [answer.content for answer in answers] == ["stopped", "SystemExit"]
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_a_stray_generator_exit_is_an_answer(is_async: bool) -> None:
     """It closes the generator that it was meant for, and ends no run."""
