@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain.agents.structured_output import ProviderStrategy
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -104,6 +104,20 @@ def test_an_agents_structured_answer_after_a_talkative_turn(chat: Make, agents_t
 
     schema = {"title": "Report", "type": "object", "properties": {"paris": {"type": "integer"}}, "required": ["paris"]}
     agent = create_agent(chat(replies=reply), agents_tools, response_format=ProviderStrategy(schema))
+    assert agent.invoke({"messages": [QUESTION]})["structured_response"] == {"paris": 5} and sorted(ran) == ["Paris", "Rome"]
+
+
+def test_an_agents_structured_answer_by_a_call(chat: Make) -> None:
+    """ToolStrategy forces a call: the model may call its own tools first, but does not end before it has called the agent's."""
+
+    def reply(messages: list[Any], **kwargs: Any) -> AIMessage:
+        if messages[-1].type != "tool":
+            return answer(messages)
+        call = {"name": "Report", "args": {"paris": 5}, "id": "r"}
+        return AIMessage("", tool_calls=[call]) if kwargs.get("tool_choice") == "any" else answer(messages)
+
+    schema = {"title": "Report", "type": "object", "properties": {"paris": {"type": "integer"}}, "required": ["paris"]}
+    agent = create_agent(chat(replies=reply), [], response_format=ToolStrategy(schema))
     assert agent.invoke({"messages": [QUESTION]})["structured_response"] == {"paris": 5} and sorted(ran) == ["Paris", "Rome"]
 
 
