@@ -105,8 +105,8 @@ class RunPlan:
     Attributes:
         limits: What ends it.
         callers: Names of tools that were only declared: their calls are left to the caller.
-        ends: Names of declared tools that must be called to end the run (the schema of a structured output): until then
-            the tool choice stays as asked.
+        ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
+            example): until then the tool choice stays as asked.
         decisions: What to do with calls that the input ends in, by call id; True for all of them. None: they are answered
             as interrupted.
     """

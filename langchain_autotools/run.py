@@ -38,7 +38,7 @@ class RunSettings:
         executor: Executes the calls.
         tools: All declared tools in the wire's form, constructor tools first.
         tool_choice: What the caller asked for; None for nothing.
-        every_turn_choice: What to ask for on every turn, where a structured output must end the run.
+        every_turn_choice: What to ask for on every turn, where a call left to the caller must end the run.
         no_choice: The wire's word that forbids calls.
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
         separator: What stands between the texts of two turns.

@@ -120,14 +120,15 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     callers = {tool_name(tool) for tool in bound}
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in callers] + bound
     choice = chosen(model, keywords.pop("tool_choice", None), tools)
-    structured = is_forced(choice) and bool(callers) and "ls_structured_output_format" in keywords
-    ends = callers if structured else ()
+    any_tool = model.format_tool_choice("any", tools) if callers and is_forced(choice) else None
+    until_called = any_tool is not None and (choice == any_tool or "ls_structured_output_format" in keywords)
+    ends = callers if until_called else ()
     return RunSettings(
         plan=RunPlan(limits, callers=callers, ends=ends, decisions=keywords.pop("resume", None)),
         executor=toolbox.executor,
         tools=tools,
         tool_choice=choice,
-        every_turn_choice=model.format_tool_choice("any", tools) if structured else None,
+        every_turn_choice=any_tool if until_called else None,
         no_choice=model.format_tool_choice("none", tools),
         last_text_only=_is_parsed(keywords),
         separator=setting("message_separator"),

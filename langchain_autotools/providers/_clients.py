@@ -122,7 +122,8 @@ class LoopPool:
         try:
             yield
         finally:
-            await client.aclose()
+            with suppress(Exception):  # no loop runs any more (nest_asyncio leaves generators to the collector): the sockets go with it
+                await client.aclose()
 
 
 def _let_go(guard: AsyncGenerator[None, None]) -> None:

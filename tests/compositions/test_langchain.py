@@ -295,6 +295,24 @@ def test_forced_tool_choice_holds_for_the_first_turn(chat: Make) -> None:
     assert [request.tool_choice for request in model.requests] == ["any", None]
 
 
+@pytest.mark.parametrize(("choice", "asked"), [("any", ["any", "any"]), ("get_temperature", ["get_temperature", None])])
+def test_any_of_the_callers_tools_must_be_called(chat: Make, choice: str, asked: list[Any]) -> None:
+    """`any` with bound tools holds until one of them is called, a name for the first turn only."""
+
+    def reply(messages: list[Any], **kwargs: Any) -> AIMessage:
+        if messages[-1].type == "tool" and kwargs.get("tool_choice") == "any":
+            return AIMessage("", tool_calls=[{"name": "report", "args": {}, "id": "r"}])
+        return answer(messages)
+
+    def report() -> None:
+        """Report."""
+
+    model = chat(replies=reply)
+    run = model.bind_tools([report], tool_choice=choice).invoke("?")
+    assert [request.tool_choice for request in model.requests] == asked
+    assert [call["name"] for call in run.tool_calls] == (["report"] if choice == "any" else [])
+
+
 async def test_events_v2_show_every_step(chat: Make) -> None:
     """`astream_events` tells parent run, turns and tools; the end of the parent run gives the run message."""
     events = [event async for event in chat().astream_events("?", version="v2")]

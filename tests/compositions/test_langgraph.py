@@ -6,17 +6,19 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain.agents.structured_output import ProviderStrategy
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command
 
 from langchain_autotools import new_messages
 from langchain_autotools.testing import ScriptedChatModel
 
-from .conftest import TEXT, answer, get_temperature, ran
+from .conftest import CALLS, TEXT, answer, get_temperature, ran
 
 Make = Callable[..., ScriptedChatModel]
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -105,6 +107,43 @@ def test_an_agents_structured_answer_after_a_talkative_turn(chat: Make, agents_t
     schema = {"title": "Report", "type": "object", "properties": {"paris": {"type": "integer"}}, "required": ["paris"]}
     agent = create_agent(chat(replies=reply), agents_tools, response_format=ProviderStrategy(schema))
     assert agent.invoke({"messages": [QUESTION]})["structured_response"] == {"paris": 5} and sorted(ran) == ["Paris", "Rome"]
+
+
+def test_an_agents_structured_answer_by_a_call(chat: Make) -> None:
+    """ToolStrategy forces a call: the model may call its own tools first, but does not end before it has called the agent's."""
+
+    def reply(messages: list[Any], **kwargs: Any) -> AIMessage:
+        if messages[-1].type != "tool":
+            return answer(messages)
+        call = {"name": "Report", "args": {"paris": 5}, "id": "r"}
+        return AIMessage("", tool_calls=[call]) if kwargs.get("tool_choice") == "any" else answer(messages)
+
+    schema = {"title": "Report", "type": "object", "properties": {"paris": {"type": "integer"}}, "required": ["paris"]}
+    agent = create_agent(chat(replies=reply), [], response_format=ToolStrategy(schema))
+    assert agent.invoke({"messages": [QUESTION]})["structured_response"] == {"paris": 5} and sorted(ran) == ["Paris", "Rome"]
+
+
+def test_a_graph_executes_the_calls_that_a_run_message_leaves_to_it(chat: Make) -> None:
+    """A turn calls a tool of the model and one of the graph: each executes its own, and the next request has both results."""
+
+    @tool
+    def get_wind(city: str) -> str:
+        """Current wind in a city."""
+        return "calm"
+
+    def reply(messages: list[Any], **kwargs: Any) -> AIMessage:
+        if messages[-1].type == "tool":
+            return AIMessage("5 °C and calm.")
+        wind = {"name": "get_wind", "args": {"city": "Paris"}, "id": "call_w"}
+        return AIMessage("", tool_calls=[CALLS[0], wind])
+
+    model = chat(replies=reply)
+    bound = model.bind_tools([get_wind])
+    builder = StateGraph(MessagesState).add_node("model", lambda state: {"messages": [bound.invoke(state["messages"])]})
+    builder.add_node("tools", ToolNode([get_wind])).add_edge(START, "model").add_edge("tools", "model")
+    state = builder.add_conditional_edges("model", tools_condition).compile().invoke({"messages": [QUESTION]})
+    assert state["messages"][-1].text == "5 °C and calm." and ran == ["Paris"]
+    assert [(m.type, m.text) for m in model.requests[-1].messages[2:]] == [("tool", "5 °C"), ("tool", "calm")]
 
 
 def test_an_interrupt_in_a_tool_pauses_the_graph(chat: Make) -> None:

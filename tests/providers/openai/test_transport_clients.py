@@ -1,5 +1,8 @@
 """Which clients ChatOpenAI makes and uses: keys from functions, proxies, the user's own HTTP clients, shared connections."""
 
+import asyncio
+import gc
+import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -106,6 +109,26 @@ def test_models_share_connections() -> None:
         model_of(server, model="other", api_key="other").invoke("Hi")
         first.model_copy(update={"temperature": 0.5}).invoke("Hi")
         assert server.connections == 1
+
+
+def test_connections_of_a_loop_that_tracks_no_generators_end_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nest_asyncio runs the loop nobody closes generators at its end: nothing is printed when they go."""
+    printed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+
+    async def ask(server: OpenAIServer) -> None:
+        hooks = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(None, None)
+        try:
+            await model_of(server).ainvoke("Hi")
+        finally:
+            sys.set_asyncgen_hooks(*hooks)
+
+    with OpenAIServer([Turn("ok")] * 2) as server:
+        for _ in range(2):  # the second loop forgets the connections of the first
+            asyncio.run(ask(server))
+    gc.collect()
+    assert printed == []
 
 
 async def test_the_async_iterator_is_a_generator() -> None:
