@@ -119,7 +119,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     structured = is_forced(choice) and bool(callers) and "ls_structured_output_format" in keywords
     ends = callers if structured else ()
     return RunSettings(
-        plan=RunPlan(limits, callers=callers, ends=ends, decisions=keywords.pop("resume", None)),
+        plan=RunPlan(limits, callers=callers, ends=ends, decisions=_decisions(keywords.pop("resume", None))),
         executor=toolbox.executor,
         tools=tools,
         tool_choice=choice,
@@ -133,6 +133,18 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         on_executing=listener("on_executing"),
         on_executed=listener("on_executed"),
     )
+
+
+def _decisions(given: Any) -> Any:
+    """What to do with calls that the input ends in."""
+    if given is None or given is True:
+        return given
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(f"decisions must be True or a mapping of call ids to decisions, not {type(given).__name__}")
+    for name, decision in given.items():
+        if not isinstance(decision, bool | str | Mapping):
+            raise ConfigurationError(f"the decision on {name!r} must be True, False, a reason or other arguments, not {decision!r}")
+    return given
 
 
 def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:
