@@ -280,7 +280,10 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
     """
     if isinstance(source, BaseException):
         return _of_error(source, set()) or []
-    messages = carried(source)
+    try:
+        messages = carried(source)
+    except AttributeError:
+        raise _no_message("new_messages", source) from None
     if messages is None:
         messages = _remembered(source)
     if messages is not None:
@@ -288,6 +291,10 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
     if not isinstance(source, AIMessageChunk):
         return [source]
     return [message_chunk_to_message(source)] if source.chunk_position == "last" else []
+
+
+def _no_message(function: str, value: object) -> ValueError:
+    return ValueError(f"{function} takes what a chat model returned, not a {type(value).__name__}")
 
 
 def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] | None:
@@ -312,7 +319,7 @@ def final_message(run: BaseMessage) -> AIMessage:
         ValueError: `run` is not an AI message.
     """
     if not isinstance(run, AIMessage):
-        raise ValueError(f"final_message takes what a chat model returned, not a {type(run).__name__}")
+        raise _no_message("final_message", run)
     for message in reversed(carried(run) or _remembered(run) or ()):
         if isinstance(message, AIMessage):
             return message
@@ -325,6 +332,8 @@ def run_usage(run: BaseMessage) -> UsageMetadata | None:
 
     (`usage_metadata` of a run message is its last turn's: the size of the context.)
     """
+    if not isinstance(run, BaseMessage):
+        raise _no_message("run_usage", run)
     usage = _own(run).get("usage")
     return usage if usage is not None else getattr(run, "usage_metadata", None)
 

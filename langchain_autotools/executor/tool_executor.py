@@ -69,6 +69,8 @@ class ToolExecutor:
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
         self._limit = _concurrency(parallel, max_concurrency)
         self._timeout = _seconds("timeout", timeout)
+        if timeouts is not None and not isinstance(timeouts, Mapping):
+            raise ConfigurationError(f"timeouts must be a mapping of tool names to seconds, not {type(timeouts).__name__}")
         self._timeouts = {name: _seconds(f"timeouts[{name!r}]", value) for name, value in (timeouts or {}).items()}
         unknown = self._timeouts.keys() - self.tools.keys()
         if unknown:

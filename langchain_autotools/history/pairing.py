@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
+from ..errors import ConfigurationError
 from ..messages import KEY, call_ids, calls_of
 
 __all__ = [
@@ -147,6 +148,8 @@ class _Kinds(dict[type[BaseMessage], _Kind]):
     """What each message class is to the quick look. Remembered: pydantic's `isinstance` costs more than all the rest."""
 
     def __missing__(self, cls: type[BaseMessage]) -> _Kind:
+        if not issubclass(cls, BaseMessage):
+            raise ConfigurationError(f"a history holds LangChain messages, not {cls.__name__}: convert_to_messages makes them")
         if issubclass(cls, AIMessage):
             kind: _Kind = "chunk" if issubclass(cls, AIMessageChunk) else "ai"
         elif issubclass(cls, ToolMessage):

@@ -16,9 +16,25 @@ from ..errors import ConfigurationError
 from ._timeouts import check_timeout, is_duration
 
 __all__ = [
-    "Check", "akey_of", "check_address", "check_async_client", "check_client", "check_count", "check_header", "check_headers", "check_key",
-    "check_model", "check_proxy", "check_seconds", "check_timeout", "explained", "extra_headers", "key_of", "names_of",
-]  # fmt: skip
+    "Check",
+    "akey_of",
+    "check_address",
+    "check_async_client",
+    "check_client",
+    "check_client_arguments",
+    "check_count",
+    "check_header",
+    "check_headers",
+    "check_key",
+    "check_model",
+    "check_proxy",
+    "check_seconds",
+    "check_timeout",
+    "explained",
+    "extra_headers",
+    "key_of",
+    "names_of",
+]
 
 Check = Callable[[str, Any], None]
 
@@ -59,6 +75,14 @@ def check_headers(name: str, value: Any) -> None:
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
             raise ConfigurationError(f"{name} names a header {header!r}: only letters, digits and -_.!#$%&'*+^`|~ can stand in its name")
         check_header(f"{name}[{header!r}]", text)
+
+
+def check_client_arguments(name: str, value: Any) -> None:
+    """Refuse arguments of HTTP clients whose headers HTTP cannot carry. (What else a client takes it says itself.)"""
+    headers = (value or {}).get("headers")
+    if isinstance(headers, str):
+        raise ConfigurationError(f"{name}['headers'] must be a dict, not a text")
+    check_headers(f"{name}['headers']", headers if isinstance(headers, Mapping) else None)
 
 
 def extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from langchain_autotools import ChatLocal, ChatOllama, ChatOpenAI, ConfigurationError, RetryPolicy, ToolExecutor
+from langchain_autotools import ChatGoogleGenerativeAI, ChatLocal, ChatOllama, ChatOpenAI, ConfigurationError, RetryPolicy, ToolExecutor
 from tests.contract.wires import ROWS, Wire
 from tests.support.openai_server import OpenAIServer
 
@@ -116,6 +116,10 @@ def test_other_arguments_that_cannot_work_are_named() -> None:
         (ChatOpenAI, {"openai_proxy": "localhost:8080"}, "openai_proxy is no address"),
         (ChatOpenAI, {"default_headers": {"X": "a\nb"}}, "default_headers"),
         (ChatOllama, {"model": "any", "num_ctx": -1}, "num_ctx"),
+        (ChatOllama, {"model": "any", "client_kwargs": {"headers": {"X": "\u00fc"}}}, r"client_kwargs\['headers'\]"),
+        (ChatOllama, {"model": "any", "client_kwargs": {"headers": "X: 1"}}, r"client_kwargs\['headers'\]"),
+        (ChatGoogleGenerativeAI, {"model": "any", "client_args": {"headers": {"X": "a\nb"}}}, r"client_args\['headers'\]"),
+        (ChatGoogleGenerativeAI, {"model": "any", "thinking_config": "much"}, "thinking_config"),
         (ChatLocal, {"model_path": 3}, "model_path"),
         (ChatLocal, {"start_timeout": -1}, "start_timeout"),
         (RetryPolicy, {"attempts": "x"}, "attempts"),

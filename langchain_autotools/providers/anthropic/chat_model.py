@@ -209,7 +209,8 @@ class ChatAnthropic(AnthropicParameters):
         return {**default_params(self), **{name: value for name, value in about.items() if value}}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        params = request_params(self, stop, kwargs, stream=False)
+        untold = ("tools", "tool_choice")  # and what is not sent of them is to be logged once, by the request
+        params = request_params(self, stop, {name: value for name, value in kwargs.items() if name not in untold}, stream=False)
         return langsmith_params(
             "anthropic", str(params["model"]), params.get("temperature"), params.get("max_tokens"), params.get("stop_sequences")
         )

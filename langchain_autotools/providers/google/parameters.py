@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
 from .._checks import (
@@ -16,6 +16,7 @@ from .._checks import (
     check_address,
     check_async_client,
     check_client,
+    check_client_arguments,
     check_headers,
     check_key,
     check_model,
@@ -134,6 +135,7 @@ class GoogleParameters(ProviderChatModel):
         "timeout": check_timeout,
         "stream_chunk_timeout": check_seconds,
         "additional_headers": check_headers,
+        "client_args": check_client_arguments,
         "http_client": check_client,
         "http_async_client": check_async_client,
     }
@@ -147,6 +149,13 @@ class GoogleParameters(ProviderChatModel):
         if unknown := value.keys() - {"api_endpoint"}:
             raise ValueError(f"client_options[{min(unknown)!r}] is not known: only api_endpoint is; see additional_headers and client_args")
         return value.get("api_endpoint")
+
+    @field_validator("thinking_config")
+    @classmethod
+    def _check_thinking_config(cls, value: Any) -> Any:
+        if value is not None and not isinstance(value, Mapping | BaseModel):
+            raise ValueError("give a dict such as {'includeThoughts': True}, or google-genai's ThinkingConfig")
+        return value
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
-from .._checks import Check, check_header, check_model, check_seconds, check_timeout
+from .._checks import Check, check_client_arguments, check_header, check_model, check_seconds, check_timeout
 from .._parameters import check_output_version
 from .address import Address, address_of
 from .schemas import output_format
@@ -113,6 +113,7 @@ class OllamaParameters(ProviderChatModel):
         "api_key": check_header,  # an empty one is none
         "default_request_timeout": check_timeout,
         "stream_chunk_timeout": check_seconds,
+        **dict.fromkeys(("client_kwargs", "sync_client_kwargs", "async_client_kwargs"), check_client_arguments),
     }
 
     @field_validator("format", mode="before")

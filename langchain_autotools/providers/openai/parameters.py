@@ -26,7 +26,7 @@ from .._checks import (
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import ApiKey
 
-__all__ = ["RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters"]
+__all__ = ["RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters", "asks_for"]
 
 RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
 """Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
@@ -74,6 +74,11 @@ _OPENAI = Environment(
     ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
 )
 _CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
+
+
+def asks_for(name: str, value: Any) -> bool:
+    """Whether a parameter of chat completions asks for anything. (A penalty of 0 does not; a seed of 0 is a seed.)"""
+    return value is not None if name == "seed" else bool(value)
 
 
 class OpenAIParameters(ProviderChatModel):
@@ -233,7 +238,7 @@ class OpenAIParameters(ProviderChatModel):
             raise ValueError(f"{asked[0]} belongs to the Responses API, which use_responses_api=False rules out")
         if not self.use_responses_api:
             return self
-        unknown = [name for name in _CHAT_ONLY if getattr(self, name)]
+        unknown = [name for name in _CHAT_ONLY if asks_for(name, getattr(self, name))]
         if unknown:
             raise ValueError(f"{unknown[0]} cannot be sent: the Responses API has no such parameter (use_responses_api=False has)")
         if self.use_previous_response_id and self.store is False:

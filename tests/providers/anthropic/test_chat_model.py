@@ -268,6 +268,14 @@ def test_parallel_calls_can_be_switched_off_for_every_turn() -> None:
     assert [request["tool_choice"] for request in server.requests] == [{"type": "any", **single}, {"type": "auto", **single}]
 
 
+def test_a_choice_that_is_not_sent_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A model that thinks cannot be forced to call: whoever forces it reads so, once for each request."""
+    with AnthropicServer([Turn("No.")]) as server:
+        model(server, thinking=THINKING).bind_tools([get_temperature], tool_choice="any").invoke("x")
+        assert "tool_choice" not in server.requests[0]
+    assert [record.message for record in caplog.records if "cannot be forced" in record.message] == [caplog.records[-1].message]
+
+
 def test_structured_output_of_a_model_that_thinks() -> None:
     """A model that thinks cannot be forced to call: its output is asked for by schema, closed as the vendor wants it."""
     with AnthropicServer([Turn('{"city": "Paris", "degrees": 21}', reasoning="Hm."), Turn('{"city": "Par', finish="length")]) as server:

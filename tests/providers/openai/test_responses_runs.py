@@ -335,11 +335,14 @@ def test_a_failed_response_is_an_error(start: Start) -> None:
 
 def test_what_this_api_does_not_have_is_refused() -> None:
     """Parameters without meaning here are errors that say so, at construction or at the call; those of this API choose it."""
-    for name, value in (("seed", 1), ("presence_penalty", 0.5), ("logit_bias", {1: 1}), ("modalities", ["audio"])):
+    for name, value in (("seed", 1), ("seed", 0), ("presence_penalty", 0.5), ("logit_bias", {1: 1}), ("modalities", ["audio"])):
         with pytest.raises(ValueError, match=f"{name} cannot be sent"):
             ChatOpenAI(model="any", use_responses_api=True, **{name: value})
     with pytest.raises(ConfigurationError, match="stop sequences"):
         ChatOpenAI(model="any", api_key="k", use_responses_api=True).invoke("x", stop=["a"])
+    with pytest.raises(ConfigurationError, match="seed cannot be sent"):
+        ChatOpenAI(model="any", api_key="k", use_responses_api=True).invoke("x", seed=0)
+    assert ChatOpenAI(model="any", use_responses_api=True, presence_penalty=0).presence_penalty == 0  # no penalty asks for nothing
     with pytest.raises(ValueError, match="rules out"):
         ChatOpenAI(model="any", use_responses_api=False, truncation="auto")
     with pytest.raises(ValueError, match="store cannot be False"):

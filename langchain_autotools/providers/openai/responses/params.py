@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....errors import ConfigurationError
-from ..parameters import OpenAIParameters
+from ..parameters import OpenAIParameters, asks_for
 from ..profiles import profile_of
 from ..request import request_params
 
@@ -40,7 +40,7 @@ def responses_params(model: OpenAIParameters, stop: list[str] | None, kwargs: Ma
     if params.pop("n", 1) != 1:
         raise ConfigurationError("n must be 1: a run has one reply")
     for name, why in _REFUSED.items():
-        if params.pop(name, None):
+        if asks_for(name, params.pop(name, None)):
             raise ConfigurationError(f"{name} cannot be sent: {why}")
     if params.get("background") and not stream:
         raise ConfigurationError("background=True gives no reply to a request that is not streamed: stream, or leave it out")
