@@ -115,8 +115,8 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         if name in cls._refused:
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
         near = get_close_matches(name, sorted(cls._argument_names()), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "parameters of the vendor that it does not name go into model_kwargs={...}"
-        return f"{cls.__name__} has no argument {name!r}: {hint}"
+        hint = f"did you mean {near[0]!r}? Else: " if near else ""
+        return f"{cls.__name__} has no argument {name!r}: {hint}parameters of the vendor that it does not name go into model_kwargs={{...}}"
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
