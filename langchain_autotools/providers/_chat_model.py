@@ -25,7 +25,7 @@ from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
 from ._reader import MISREAD, EventDecoder, ReplyReader, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
-from ._secrets import shown
+from ._secrets import public_params, shown
 from ._tokens import estimate, messages_tokens
 from ._version import DISTRIBUTION, installed_version
 
@@ -156,6 +156,10 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     def _retry_policy(self) -> RetryPolicy:
         return self.retry if self.max_retries is None else self.retry.with_retries(self.max_retries)
+
+    def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        """What traces are told of a request."""
+        return public_params(super()._get_invocation_params(stop, **kwargs))
 
     # ------------------------------------------------------------------------------------------ streams
 

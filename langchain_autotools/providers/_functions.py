@@ -96,7 +96,7 @@ def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
         return made
     if isinstance(schema, Mapping):
         return schema if isinstance(tool, BaseTool) else None
-    return _whole_schema(StructuredTool.from_function(tool)) if callable(tool) else None
+    return _whole_schema(StructuredTool.from_function(tool, description=tool.__doc__ or "None given.")) if callable(tool) else None
 
 
 def _untitled(node: Any) -> Any:

@@ -6,14 +6,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 __all__ = [
-    "has_password", "header_variables", "hide_illegal_values", "hide_secrets", "is_secret_header", "public_headers", "secret_values",
-    "shown",
+    "has_password", "header_variables", "hide_illegal_values", "hide_secrets", "is_secret_header", "public_headers", "public_params",
+    "secret_values", "shown",
 ]  # fmt: skip
 
 _HIDDEN = "***"
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
 _QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 _USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
+_ADMITS = ("authorization", "authorization_token", "headers")  # what a request says of a remote MCP server to be let in
 _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
 
 
@@ -40,6 +41,18 @@ def secret_values(headers: Mapping[str, str] | None, proxy: str | None) -> list[
 def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
     """The headers that hold no secret; None where there are none."""
     return {name: value for name, value in (headers or {}).items() if not is_secret_header(name)} or None
+
+
+def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a request without what lets it into remote MCP servers, which stand among its `tools` or its `mcp_servers`."""
+    lists = {name: params[name] for name in ("tools", "mcp_servers") if isinstance(params.get(name), list)}
+    return {**params, **{name: [_public_server(entry, name == "mcp_servers") for entry in entries] for name, entries in lists.items()}}
+
+
+def _public_server(entry: Any, is_server: bool) -> Any:
+    if not isinstance(entry, Mapping) or not (is_server or entry.get("type") == "mcp"):
+        return entry
+    return {key: _HIDDEN if key in _ADMITS and value else value for key, value in entry.items()}
 
 
 def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:

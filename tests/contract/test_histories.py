@@ -66,6 +66,7 @@ def foreign() -> list[Any]:
     """A history that no class of ours has written: ids that no server takes, used twice; blocks of several vendors; empty texts."""
     image = f"data:image/png;base64,{PIXEL}"
     return [
+        SystemMessage("You are one of many.", additional_kwargs={"__openai_role__": "developer"}),
         SystemMessage([{"type": "text", "text": "Be"}, {"type": "text", "text": " brief."}]),
         HumanMessage([{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": image}}]),
         AIMessage(

@@ -79,7 +79,7 @@ class AnthropicParameters(ProviderChatModel):
     """`effort`, `format` and `task_budget` of the reply."""
     reasoning_effort: str | None = Field(default=None, validation_alias="effort")
     """How much effort a reply may take: `low`, `medium`, `high`, `xhigh`, `max`; models differ."""
-    mcp_servers: list[dict[str, Any]] | None = None
+    mcp_servers: list[dict[str, Any]] | None = Field(default=None, repr=False)
     """MCP servers that the vendor calls itself (beta)."""
     context_management: dict[str, Any] | None = None
     """What the vendor removes from long contexts itself (beta)."""

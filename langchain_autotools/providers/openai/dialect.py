@@ -48,6 +48,7 @@ class Dialect:
         refuses: Keys of opaque state that the server refuses to be sent back.
         demands: Keys of opaque state that every assistant message with calls must have, empty where none is known.
         names: Whether messages may say the name of their author.
+        developer: Whether messages may have the role `developer`; else they are system messages.
         bridge: What the assistant is made to say between a tool's result and a message that may not follow one. "": all may.
         assistant_keys: Keys of an AI message's `additional_kwargs` that the server takes (`prefix`, say).
     """
@@ -58,8 +59,9 @@ class Dialect:
     refuses: frozenset[str] = frozenset()
     demands: frozenset[str] = frozenset()
     names: bool = True
+    developer: bool = False
     bridge: str = ""
     assistant_keys: tuple[str, ...] = ()
 
 
-OPENAI = Dialect()
+OPENAI = Dialect(developer=True)

@@ -126,7 +126,7 @@ class MessageEncoder:
             case HumanMessage():
                 return self._user(message, ids)
             case SystemMessage():
-                role = message.additional_kwargs.get("__openai_role__", "system")
+                role = self._role(message.additional_kwargs.get("__openai_role__", "system"))
                 return Encoded(
                     encode_part({"role": role, "content": self._content(message.content, text_only=True), **self._name_of(message)})
                 )
@@ -134,10 +134,15 @@ class MessageEncoder:
                 content, _ = self._output(message.content)
                 return Encoded(encode_part({"role": "function", "name": legal_name(message.name or ""), "content": content}))
             case ChatMessage():
-                return Encoded(encode_part({"role": message.role, "content": self._content(message.content), **self._name_of(message)}))
+                return Encoded(
+                    encode_part({"role": self._role(message.role), "content": self._content(message.content), **self._name_of(message)})
+                )
         raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
 
     # ------------------------------------------------------------------------------------------ user and system
+
+    def _role(self, role: str) -> str:
+        return "system" if role == "developer" and not self._dialect.developer else role
 
     def _content(self, content: Any, *, text_only: bool = False) -> str | list[Part]:
         """Content of a user or system message: a string where it says no more than that."""

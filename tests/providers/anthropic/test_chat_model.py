@@ -323,6 +323,23 @@ def test_secrets_and_copies() -> None:
     assert pickle.loads(pickle.dumps(asked)).anthropic_api_key is None
 
 
+def test_what_opens_a_remote_server_is_sent_and_not_traced() -> None:
+    """The token of an MCP server goes to the vendor, and into neither repr nor trace."""
+    told: list[Any] = []
+
+    class Ear(BaseCallbackHandler):
+        """Hears what is asked."""
+
+        def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+            told.append((args, kwargs))
+
+    remote = {"type": "url", "url": "https://mcp.example", "name": "s", "authorization_token": "hidden-value"}
+    with AnthropicServer([Turn("a")]) as server:
+        model(server, mcp_servers=[remote]).invoke("x", {"callbacks": [Ear()]})
+        assert server.requests[0]["mcp_servers"] == [remote]
+        assert "hidden-value" not in repr(told) and "https://mcp.example" in repr(told)
+
+
 def test_what_langchain_asks() -> None:
     """Tracing parameters, type and token estimate are the partner package's."""
     asked = ChatAnthropic(model="claude-x", api_key="k", temperature=0.2, max_tokens=9)

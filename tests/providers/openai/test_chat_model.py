@@ -191,6 +191,7 @@ def test_response_headers_are_told_if_asked_for(stream: bool) -> None:
         ("baseurl", "did you mean 'base_url'"),
         ("top_k", "did you mean 'top_p'"),
         ("xyzzy", "model_kwargs"),
+        ("response_format", "model_kwargs"),
     ],
 )
 def test_an_unknown_argument_names_the_nearest(name: str, hint: str) -> None:

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from langchain_autotools import ChatOpenAI
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
+from tests.support.responses_server import ResponsesServer
 from tests.support.script import Failure, Turn
 
 KEY = "sk-proj-1234567890abcdef"
@@ -110,6 +111,21 @@ def test_no_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
     for text in shown:
         assert KEY not in text
         assert TOKEN not in text
+
+
+@pytest.mark.parametrize("how", ["constructor", "bound", "call"])
+def test_what_opens_a_remote_server_is_sent_and_not_traced(how: str) -> None:
+    """A tool of a remote MCP server goes to the vendor with its authorization; traces see that there is one."""
+    recorder = Recorder()
+    remote = {"type": "mcp", "server_label": "s", "server_url": "https://mcp.example", "authorization": TOKEN, "headers": {"X-Auth": TOKEN}}
+    with ResponsesServer([Turn("one")]) as server:
+        given = {"tools": [remote]} if how == "constructor" else {}
+        model = ChatOpenAI(model="any", base_url=server.url, api_key=KEY, use_responses_api=True, max_retries=0, **given)
+        asked = model.bind_tools([remote]) if how == "bound" else model
+        asked.invoke("Hi", {"callbacks": [recorder]}, **({"tools": [remote]} if how == "call" else {}))
+        assert server.requests[0]["tools"] == [remote]
+    shown = repr([run.model_dump() for root in recorder.runs for run in (root, *root.child_runs)])
+    assert (TOKEN in shown, "https://mcp.example" in shown) == (False, True)
 
 
 def test_secret_fields_are_named() -> None:

@@ -34,6 +34,14 @@ class WeatherDict(TypedDict):
     city: str
 
 
+def untold(city: str) -> str:
+    """Nothing: its docstring is taken away."""
+    return city
+
+
+untold.__doc__ = None
+
+
 def with_extras(**extras: Any) -> BaseTool:
     """The tool `weather` with extras."""
     return StructuredTool.from_function(weather, extras=extras)
@@ -41,6 +49,7 @@ def with_extras(**extras: Any) -> BaseTool:
 
 FORMS: list[tuple[str, Any, str]] = [
     ("function", weather, "weather"),
+    ("function without a docstring", untold, "untold"),
     ("tool", tool(weather), "weather"),
     ("pydantic class", Weather, "Weather"),
     ("typed dict", WeatherDict, "WeatherDict"),
