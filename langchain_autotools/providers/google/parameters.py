@@ -12,6 +12,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from .._chat_model import ProviderChatModel
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
+from .tools import plain_tool
 
 __all__ = ["GoogleParameters"]
 
@@ -120,6 +121,13 @@ class GoogleParameters(ProviderChatModel):
     def _endpoint_of_options(cls, value: Any) -> Any:
         """langchain-google-genai takes `{"api_endpoint": url}` too."""
         return value.get("api_endpoint") if isinstance(value, Mapping) else value
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _tools_of_the_sdk(cls, value: Any) -> Any:
+        """google-genai's own objects are taken as the dicts that they stand for."""
+        plain = [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else []
+        return value if all(one is tool for one, tool in zip(plain, value, strict=False)) else plain
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:

@@ -187,6 +187,10 @@ IMAGE = {"inlineData": {"mimeType": "image/png", "data": PIXEL}}
         ({"type": "image", "base64": PIXEL}, IMAGE),
         ({"type": "media", "mime_type": "image/png", "data": PIXEL}, IMAGE),
         (
+            {"type": "image", "base64": PIXEL, "mime_type": "image/png", "media_resolution": "media_resolution_high"},
+            {**IMAGE, "mediaResolution": {"level": "MEDIA_RESOLUTION_HIGH"}},
+        ),
+        (
             {"type": "media", "mime_type": "video/mp4", "file_uri": "gs://b/v.mp4"},
             {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://b/v.mp4"}},
         ),
