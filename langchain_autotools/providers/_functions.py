@@ -83,7 +83,8 @@ def json_schema_of(schema: Any) -> dict[str, Any]:
         function = function_of(schema)
     except ValueError as error:
         raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
-    return function.get("parameters") or {"type": "object", "properties": {}}
+    described = {"description": function["description"]} if function.get("description") else {}
+    return {**described, **(function.get("parameters") or {"type": "object", "properties": {}})}
 
 
 def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
