@@ -97,7 +97,9 @@ def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
         return made
     if isinstance(schema, Mapping):
         return schema if isinstance(tool, BaseTool) else None
-    return _whole_schema(StructuredTool.from_function(tool)) if callable(tool) else None
+    if not callable(tool):
+        return None
+    return _whole_schema(StructuredTool.from_function(tool, description="of no use here, and asked for where a function has no docstring"))
 
 
 def _untitled(node: Any) -> Any:

@@ -230,3 +230,15 @@ async def test_a_tool_given_to_a_call_is_declared(start: Start, run: Run) -> Non
     ran = await run(talk.model, QUESTION, tools=[get_temperature])
     assert [(call["name"], call["args"]) for call in ran.message.tool_calls] == [("get_temperature", {"city": "Paris"})]
     assert "Current temperature" in json.dumps(talk.server.exchanges[0].json)
+
+
+async def test_a_function_without_a_docstring_is_declared(start: Start) -> None:
+    """What a function does may be told by its name alone."""
+
+    def double(number: int) -> int:
+        return 2 * number
+
+    talk = start([Turn(calls=[Call("double", {"number": 2})])])
+    message = await talk.model.bind_tools([double]).ainvoke(QUESTION)
+    assert [(call["name"], call["args"]) for call in message.tool_calls] == [("double", {"number": 2})]
+    assert '"number"' in json.dumps(talk.server.exchanges[0].json)

@@ -152,7 +152,7 @@ def test_histories_of_the_partner_package_keep_their_thinking() -> None:
     """A message that names its model, and no origin, goes home to that model; a dated name is its undated one's."""
     metadata = {"model_provider": "anthropic", "model_name": "claude-x-20260101"}
     history = [HumanMessage("q"), calling("a", content=[THOUGHT], **metadata), ToolMessage("x", tool_call_id="a")]
-    for model, kinds in (("claude-x", ["thinking", "tool_use"]), ("claude-y", ["tool_use"])):
+    for model, kinds in (("claude-x", ["thinking", "tool_use"]), ("claude-x-latest", ["thinking", "tool_use"]), ("claude-y", ["tool_use"])):
         messages = sent(*history, mapper=MessagesMapper(origin="home", model=model))["messages"]
         assert [part["type"] for part in messages[1]["content"]] == kinds
 
