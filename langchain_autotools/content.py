@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 __all__ = ["BlockWriter", "with_output_version"]
 
 _CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
+_MEDIA = frozenset({"audio", "video"})
 _REASONING = "reasoning_content"
 _NOTHING = AIMessageChunk(content=[])
 
@@ -21,6 +22,7 @@ class BlockWriter:
     def __init__(self) -> None:
         self._index = -1
         self._open: object = None
+        self._numbers: dict[object, int] = {}
 
     def chunk(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """The chunk with its reasoning, text and calls as blocks."""
@@ -42,11 +44,15 @@ class BlockWriter:
 
     def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
         """Fragments of text, or of one wire block, share a number; a call has its own."""
-        kind = block["type"]
-        key = None if kind in _CALLS else (kind, block.get("index"))
+        kind, index = block["type"], block.get("index")
+        key = None if kind in _CALLS else (kind, index)
+        if index is not None and key in self._numbers:  # more of an earlier block
+            return {**block, "index": self._numbers[key]}
         if key is None or key != self._open:
             self._index += 1
         self._open = key
+        if index is not None:
+            self._numbers[key] = self._index
         return {**block, "index": self._index}
 
 
@@ -64,7 +70,15 @@ def _standard(chunk: AIMessageChunk) -> list[Any]:
     """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
     metadata = chunk.response_metadata
     of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
-    return _with_extras(chunk, list(chunk.content_blocks)) if of_vendor else list(chunk.content)
+    return _with_extras(chunk, list(map(_unwrapped, chunk.content_blocks))) if of_vendor else list(chunk.content)
+
+
+def _unwrapped(block: Any) -> Any:
+    """A standard block of media, which core wraps where a vendor's own are expected."""
+    value = block.get("value") if block["type"] == "non_standard" else None
+    if not isinstance(value, dict) or value.get("type") not in _MEDIA or not value.get("base64"):
+        return block
+    return {**value, **({"index": block["index"]} if "index" in block else {})}
 
 
 def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
@@ -91,7 +105,7 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     """
     own = message.response_metadata.get("output_version")
     if version == "v1":
-        blocks = [block for block in _with_extras(message, list(message.content_blocks)) if block["type"] not in _CALLS]
+        blocks = [block for block in _with_extras(message, list(map(_unwrapped, message.content_blocks))) if block["type"] not in _CALLS]
         plain = [{key: value for key, value in block.items() if key != "index"} for block in blocks]
         calls = [{**call, "type": "tool_call"} for call in message.tool_calls]
         invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]

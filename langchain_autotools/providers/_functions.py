@@ -83,7 +83,8 @@ def json_schema_of(schema: Any) -> dict[str, Any]:
         function = function_of(schema)
     except ValueError as error:
         raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
-    return function.get("parameters") or {"type": "object", "properties": {}}
+    described = {"description": function["description"]} if function.get("description") else {}
+    return {**described, **(function.get("parameters") or {"type": "object", "properties": {}})}
 
 
 def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
@@ -96,7 +97,8 @@ def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
         return made
     if isinstance(schema, Mapping):
         return schema if isinstance(tool, BaseTool) else None
-    return _whole_schema(StructuredTool.from_function(tool, description=tool.__doc__ or "None given.")) if callable(tool) else None
+    # core asks for a description where a function has no docstring; nobody will read this one
+    return _whole_schema(StructuredTool.from_function(tool, description="None")) if callable(tool) else None
 
 
 def _untitled(node: Any) -> Any:

@@ -26,7 +26,7 @@ class Source:
 
 
 def source_of(block: Mapping[str, Any]) -> Source:
-    """Where a block has its data. Data in a `data:` URL is taken out of it."""
+    """Where a block has its data. Data in the place of a URL, or in a `data:` URL, is taken out of it."""
     nested = block.get("source")
     if isinstance(nested, Mapping):  # Anthropic
         kind = nested.get("type")
@@ -48,7 +48,7 @@ def source_of(block: Mapping[str, Any]) -> Source:
         text=block.get("text"),
         mime_type=block.get("mime_type"),
     )
-    return _from_data_url(source) if source.url and source.url.startswith("data:") else source
+    return _from_data_url(source) if source.url else source
 
 
 def _base64(data: Any) -> str | None:
@@ -56,6 +56,12 @@ def _base64(data: Any) -> str | None:
 
 
 def _from_data_url(source: Source) -> Source:
+    """What a `data:` URL holds; also of base64 data that stands where a URL should, as langchain-ollama takes it."""
+    bare = next((mime for head, mime in MAGIC.items() if (source.url or "").startswith(head)), None)
+    if bare:
+        return Source(data=source.url, mime_type=bare)
+    if not (source.url or "").startswith("data:"):
+        return source
     head, _, data = (source.url or "").partition(",")
     mime_type = head.removeprefix("data:").partition(";")[0] or source.mime_type
     return Source(data=data, mime_type=mime_type) if head.endswith(";base64") else source

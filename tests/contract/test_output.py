@@ -10,6 +10,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.tools import tool
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from tests.contract.talk import Start
 from tests.contract.wires import Wire
@@ -21,6 +22,13 @@ ANSWER = '{"city": "Paris", "degrees": 21}'
 
 
 class Weather(BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
+class WeatherDict(TypedDict):
     """The weather of a city."""
 
     city: str
@@ -60,6 +68,14 @@ async def test_structured_output_after_a_tool(start: Start, wire: Wire, method: 
         else:
             assert [part async for part in chain.astream(QUESTION)][-1] == expected
         assert (talk.texts(1), len(talk.server.exchanges)) == (["Paris: 21 °C"], 2)
+
+
+@pytest.mark.parametrize("schema", [Weather, Weather.model_json_schema(), WeatherDict], ids=["pydantic", "schema", "typed dict"])
+async def test_the_model_is_told_what_the_schema_is_for(start: Start, schema: Any) -> None:
+    """The description of a schema is sent along with its fields, in whatever form the schema is."""
+    talk = start([Turn(ANSWER)])
+    await talk.model.with_structured_output(schema, method="json_schema", include_raw=True).ainvoke(QUESTION)
+    assert "The weather of a city." in json.dumps(talk.server.exchanges[0].json)
 
 
 async def test_a_chain_gives_the_text_of_the_run(start: Start) -> None:

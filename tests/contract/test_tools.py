@@ -238,3 +238,15 @@ async def test_the_tools_of_one_call_may_be_functions(start: Start) -> None:
     talk = start([Turn(calls=[Call("get_temperature", {"city": "Rome"})])])
     ran = await run_in("astream", talk.model, QUESTION, tools=[get_temperature, tell_time], tool_choice="auto")
     assert [(call["name"], call["args"]) for call in ran.message.tool_calls] == [("get_temperature", {"city": "Rome"})]
+
+
+async def test_a_function_without_a_docstring_is_declared(start: Start) -> None:
+    """What a function does may be told by its name alone."""
+
+    def double(number: int) -> int:
+        return 2 * number
+
+    talk = start([Turn(calls=[Call("double", {"number": 2})])])
+    message = await talk.model.bind_tools([double]).ainvoke(QUESTION)
+    assert [(call["name"], call["args"]) for call in message.tool_calls] == [("double", {"number": 2})]
+    assert '"number"' in json.dumps(talk.server.exchanges[0].json)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from .._json import read_object
 from .._order import CALLS
 from .blocks import Part, part_of, text_part
 
@@ -65,7 +66,11 @@ def _thinking(block: Mapping[str, Any]) -> Part | None:
 
 
 def _verbatim(block: Mapping[str, Any]) -> Part:
+    """A block as it came. Of a stream langchain-anthropic keeps a server tool's input as text beside an empty one."""
     said = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
+    written = block.get("partial_json")
+    if written and not said.get("input"):
+        said["input"] = read_object(str(written)) or {}
     return dict(sorted(said.items(), key=lambda item: item[0] != "type"))
 
 

@@ -72,7 +72,7 @@ class MessageEncoder:
 
     def __init__(self, origin: str, model: str) -> None:
         self._origin = origin
-        self._model = model
+        self._model = model.removesuffix("-latest")  # replies name the version that it stands for
 
     def encode(self, message: BaseMessage, ids: Sequence[CallId] = (), taken: Container[str] = (), place: int = 0) -> Encoded:
         """The message on the wire.

@@ -1,8 +1,8 @@
 """Schemas as the Messages API takes them in `output_config.format`.
 
 Wire facts: `{"type": "json_schema", "schema": {...}}`; every object admits no properties but its own (`additionalProperties: false`);
-bounds of numbers, lengths and counts are refused (docs, "Structured outputs", "JSON Schema limitations"), so they are told in the
-description, as the vendor's own SDK does.
+bounds of numbers, lengths and counts, and formats but a few, are refused (docs, "Structured outputs", "JSON Schema limitations"), so they
+are told in the description, as the vendor's own SDK does; so is `oneOf`, which `anyOf` says as well.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,10 @@ __all__ = ["output_format", "strict_schema"]
 
 _BOUNDS = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
-    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "default", "title"),
+    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "default", "title", "discriminator"),
 )
-_SILENT = frozenset({"default", "title"})
+_SILENT = frozenset({"default", "title", "discriminator"})
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"})
 
 
 def output_format(schema: Any) -> dict[str, Any]:
@@ -58,10 +59,14 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _closed(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
-    told = [f"{key}: {node[key]}" for key in _BOUNDS if key in node and key not in _SILENT and not isinstance(node[key], Mapping)]
-    kept = {key: value for key, value in mapped(node, _closed).items() if key not in _BOUNDS or isinstance(value, Mapping)}
+    told = [f"{key}: {node[key]}" for key in _BOUNDS if key in node and key not in _SILENT]
+    kept = {key: value for key, value in mapped(node, _closed).items() if key not in _BOUNDS}
+    if "oneOf" in kept and "anyOf" not in kept:
+        kept["anyOf"] = kept.pop("oneOf")
     if node.get("minItems") not in (None, 0, 1):
         told.append(f"minItems: {kept.pop('minItems')}")
+    if isinstance(node.get("format"), str) and node["format"] not in _FORMATS:
+        told.append(f"format: {kept.pop('format')}")
     if told:
         kept["description"] = " ".join([*([node["description"]] if node.get("description") else []), "{" + ", ".join(told) + "}"])
     if node.get("type") == "object" or "properties" in node:

@@ -25,7 +25,7 @@ from .endpoint import Endpoint
 from .errors import error_table
 from .mapper import GenerateContentMapper
 from .parameters import GoogleParameters
-from .profiles import is_older, plain_name, profile_of
+from .profiles import answers_in_blocks, is_older, plain_name, profile_of
 from .request import default_params, may_hold_blocks, request_options, request_params
 from .structured import reply_schema, told_schema
 from .tools import flat_tools, format_tool, format_tool_choice
@@ -64,7 +64,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         params = request_params(self, stop, kwargs)
         name = str(params.pop("model"))
         mapper = self._mapper(name)
-        blocks = may_hold_blocks(params)
+        blocks = may_hold_blocks(params) or answers_in_blocks(name)
         refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_policy().attempts - 1))
         return Exchange(
             body=mapper.encode_request(messages, params),
@@ -134,7 +134,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
         Args:
             tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, dicts in the form of Google, OpenAI or Anthropic, or tools of
-                the vendor's own (`{"google_search": {}}`).
+                the vendor's own (`{"google_search": {}}`, or google-genai's `Tool`).
             tool_config: The wire's `toolConfig`, for what the choice does not say.
             tool_choice: `auto`, `any`, `none`, a tool's name or several, True (some tool), or the wire's own form.
             strict: Accepted for LangChain's sake; the vendor has no such switch for one tool.

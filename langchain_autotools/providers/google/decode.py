@@ -38,10 +38,10 @@ _NAMES_IN_MESSAGE = (
 _NO_NAME = "malformed_function_call"
 
 
-def decode_body(body: Any, *, origin: str, blocks: bool, may_be_empty: bool = True) -> AIMessageChunk:
+def decode_body(body: Any, *, origin: str, blocks: bool, may_be_empty: bool = True, signs: bool = True) -> AIMessageChunk:
     """A whole reply as one raw chunk, see `GenerateContentMapper.decode_body`."""
     events = body if isinstance(body, list) else [body]
-    decoder = GenerateContentDecoder(origin=origin, blocks=blocks, may_be_empty=may_be_empty)
+    decoder = GenerateContentDecoder(origin=origin, blocks=blocks, may_be_empty=may_be_empty, signs=signs)
     if not all(isinstance(event, Mapping) for event in events):
         raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
     chunks = [decoder.feed(event) for event in events]
@@ -55,6 +55,7 @@ class GenerateContentDecoder:
         origin: The endpoint and model that reply, kept with what is only theirs to read.
         blocks: Whether content is a list of blocks from the start.
         may_be_empty: Whether a reply that ends normally and says nothing is a reply; else it is a `StreamError`, to be tried again.
+        signs: Whether the model may sign texts.
 
     Attributes:
         ended: Always false: nothing but the end of the body says that nothing follows.
@@ -62,8 +63,9 @@ class GenerateContentDecoder:
 
     ended = False
 
-    def __init__(self, *, origin: str = "", blocks: bool = False, may_be_empty: bool = True) -> None:
+    def __init__(self, *, origin: str = "", blocks: bool = False, may_be_empty: bool = True, signs: bool = True) -> None:
         self._origin = origin
+        self._signs = signs
         self._may_be_empty = may_be_empty
         self._in_blocks = blocks
         self._known = False
@@ -75,6 +77,7 @@ class GenerateContentDecoder:
         self._kind: str | None = None
         self._number = -1
         self._contents = 0
+        self._first_text: int | None = None
         self._opaque = False
         self._calls: list[int] = []
         self._partial: PartialCall | None = None
@@ -92,8 +95,8 @@ class GenerateContentDecoder:
         usage, candidates = event.get("usageMetadata"), event.get("candidates")
         if usage:
             self._usage.update(usage)
-            if "thoughtsTokenCount" in usage and not self._in_blocks:  # who thinks may sign any part
-                self._in_blocks, self._kind = True, None
+            if "thoughtsTokenCount" in usage and self._number < 0:  # who thinks may sign any part
+                self._in_blocks = self._in_blocks or self._signs
         self._id = self._id or str(event.get("responseId") or "") or None
         self._model = str(event.get("modelVersion") or "") or self._model
         self._known = self._known or candidates is not None or usage is not None or "promptFeedback" in event
@@ -146,7 +149,11 @@ class GenerateContentDecoder:
             self._kind = "text"
             self._number += 1
             self._contents += 1
-        return new_chunk([{"type": "text", "text": text, "index": self._number}] if self._in_blocks else text, {}, self._id)
+        if not self._in_blocks:
+            return new_chunk(text, {}, self._id)
+        if self._first_text is None:
+            self._first_text = self._number
+        return new_chunk([{"type": "text", "text": text, "index": self._number}], {}, self._id)
 
     def _thought(self, part: Mapping[str, Any]) -> AIMessageChunk:
         thinking = part["text"] or ""
@@ -163,6 +170,8 @@ class GenerateContentDecoder:
         self._kind = None
         self._number += 1
         self._contents += 1
+        if block["type"] == "text" and self._first_text is None:
+            self._first_text = self._number
         signature = part.get("thoughtSignature")
         if signature and block["type"] == "thinking":
             block = {**block, "signature": signature}
@@ -276,12 +285,18 @@ class GenerateContentDecoder:
         if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
             raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
-        chunk = summed(rest, self._failed_call()) or new_chunk("", {}, self._id)
+        chunk = summed(rest, self._failed_call(), self._cited()) or new_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         usage = usage_metadata(self._usage)
         if usage is not None:
             chunk.__dict__["usage_metadata"] = usage
         return chunk
+
+    def _cited(self) -> AIMessageChunk | None:
+        """The first text once more, without a word: what it is grounded in is told at the end, and core makes its citations of that."""
+        if self._first_text is None or "grounding_metadata" not in self._metadata:
+            return None
+        return new_chunk([{"type": "text", "text": "", "index": self._first_text}], {}, self._id)
 
     def _last_metadata(self) -> dict[str, Any]:
         own: dict[str, Any] = {"origin": self._origin} if self._origin and (self._calls or self._opaque) else {}

@@ -101,7 +101,7 @@ class MessageEncoder:
     # ------------------------------------------------------------------------------------------ assistant
 
     def _assistant(self, message: AIMessage) -> Encoded:
-        at_home = self._is_home(message)
+        at_home, own = self._is_home(message), origin_said(message) is not None
         records = [_with_partner_signature(call, message) for call in calls_of(message)]
         stand_in = FOREIGN_SIGNATURE if self._home.signs and not (at_home and any(map(_signature, records))) else None
         parts: list[bytes] = []
@@ -111,6 +111,8 @@ class MessageEncoder:
                 continue
             part = spoken(item, at_home=at_home)
             if part is not None:
+                if not own and "executableCode" in part:  # langchain-google-genai makes up an id, which no result has
+                    part["executableCode"].pop("id", None)
                 parts.append(to_bytes(dumps(part)))
         return Encoded("model", tuple(parts), calls=tuple(_sent(call, at_home) for call in records))
 

@@ -114,11 +114,11 @@ class GenerateContentMapper:
             StreamError: The reply is none of this wire, or empty.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty)
+        return decode_body(body, origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty, signs=self.home.signs)
 
     def stream_decoder(self, *, blocks: bool = False, may_be_empty: bool = True) -> GenerateContentDecoder:
         """A decoder for one stream; the arguments as in `decode_body`."""
-        return GenerateContentDecoder(origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty)
+        return GenerateContentDecoder(origin=self.home.origin, blocks=blocks, may_be_empty=may_be_empty, signs=self.home.signs)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""

@@ -24,6 +24,7 @@ from .._checks import (
     check_timeout,
 )
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
+from .tools import plain_tool
 
 __all__ = ["GoogleParameters"]
 
@@ -156,6 +157,13 @@ class GoogleParameters(ProviderChatModel):
         if value is not None and not isinstance(value, Mapping | BaseModel):
             raise ValueError("give a dict such as {'includeThoughts': True}, or google-genai's ThinkingConfig")
         return value
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _tools_of_the_sdk(cls, value: Any) -> Any:
+        """google-genai's own objects are taken as the dicts that they stand for."""
+        plain = [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else []
+        return value if all(one is tool for one, tool in zip(plain, value, strict=False)) else plain
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:

@@ -85,6 +85,8 @@ def _results(block: Mapping[str, Any]) -> Part:
 def _media(block: Mapping[str, Any]) -> Part:
     part = _of_source(source_of(block), block.get("type"))
     beside = {name: extra(block, *names) for name, names in _BESIDE.items()}
+    if isinstance(beside["mediaResolution"], str):  # as langchain-google-genai takes it
+        beside["mediaResolution"] = {"level": beside["mediaResolution"].upper()}
     return part if "text" in part else {**part, **{name: value for name, value in beside.items() if value}}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._profiles import by_name, profile
 
-__all__ = ["is_older", "plain_name", "profile_of"]
+__all__ = ["answers_in_blocks", "is_older", "plain_name", "profile_of"]
 
 _TO_HIGH = ("low", "medium", "high")
 _ALL = ("minimal", *_TO_HIGH)
@@ -42,6 +42,13 @@ def is_older(model: str) -> bool:
     """Whether a model is of a generation before Gemini 3: those ask for no signatures, and take no media in tools' responses."""
     major = _MAJOR.search(model)
     return (major is not None and int(major[1]) < 3) or plain_name(model).startswith("gemma")
+
+
+def answers_in_blocks(model: str) -> bool:
+    """Whether a model is known for replies of more than text, whatever it is asked: from Gemini 3 on they may be signed, and makers of
+    pictures make them unasked."""
+    major = _MAJOR.search(model)
+    return (major is not None and int(major[1]) >= 3) or "-image" in plain_name(model)
 
 
 def profile_of(model: str) -> dict[str, Any]:

@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool
+from pydantic import BaseModel
 
 from ...errors import ConfigurationError
 from .._functions import declaring, function_of, unknown_choice
 from .metadata import snake
 from .schemas import dialect
 
-__all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "wire_choice", "wire_tools"]
+__all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "plain_tool", "wire_choice", "wire_tools"]
 
 LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
@@ -34,7 +35,14 @@ _NAMES = ("allowedFunctionNames", "allowed_function_names", "names")
 
 def flat_tools(tools: Sequence[Any]) -> list[Any]:
     """The tools one by one: what a `function_declarations` list holds stands for itself."""
-    return [one for tool in tools for one in _declared_in(tool)]
+    return [one for tool in tools for one in _declared_in(plain_tool(tool))]
+
+
+def plain_tool(tool: Any) -> Any:
+    """An object of google-genai's as the dict that it stands for."""
+    if isinstance(tool, BaseModel) and type(tool).__module__.startswith("google."):
+        return tool.model_dump(mode="json", exclude_none=True)
+    return tool
 
 
 def _declared_in(tool: Any) -> list[Any]:
@@ -50,12 +58,16 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
 
     Args:
         tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
-            Google, OpenAI or Anthropic. One of the vendor's own (`{"google_search": {}}`) is marked with its name as its type.
+            Google, OpenAI or Anthropic, or google-genai's object. One of the vendor's own (`{"google_search": {}}`) is marked with its
+            name as its type.
         strict: Accepted for LangChain's sake; the vendor has no such switch for one tool.
 
     Raises:
         ConfigurationError: The tool cannot be declared: its name is illegal, or its schema is none that the vendor takes.
     """
+    tool = plain_tool(tool)
+    if isinstance(tool, Mapping) and any(key in tool for key in _LISTS):
+        return dict(tool)  # several: the request takes them apart
     extras = tool.extras if isinstance(tool, BaseTool) and isinstance(tool.extras, dict) else {}
     if isinstance(extras.get(_DEFINITION), Mapping):
         return _builtin(extras[_DEFINITION])

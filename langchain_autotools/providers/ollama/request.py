@@ -12,7 +12,7 @@ _CLIENT_KEYWORDS = frozenset({"extra_headers", "timeout"})
 # Other vendors' parameters that callers of any model give; here they mean nothing.
 _MEANINGLESS = frozenset({"strict", "parallel_tool_calls", "stream_usage"})
 # What LangChain users call it, and what the wire calls it.
-_SYNONYMS = {"reasoning": "think", "max_tokens": "num_predict", "model_name": "model"}
+_SYNONYMS = {"reasoning": "think", "reasoning_effort": "think", "max_tokens": "num_predict", "model_name": "model"}
 _OF_THE_CALL = _CLIENT_KEYWORDS | _MEANINGLESS | {"options", "response_format", "tool_choice"}
 
 

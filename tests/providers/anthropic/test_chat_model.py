@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from typing import Any
+from datetime import date
+from typing import Annotated, Any, Literal
 
 import anthropic
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ModelAPIError, ModelRateLimitError, OutputParserException
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel, Field, FilePath
 
 from langchain_autotools import ChatAnthropic, ConfigurationError, RetryPolicy, new_messages
 from langchain_autotools.providers.anthropic.tools import format_tool_choice
@@ -285,6 +287,39 @@ def test_structured_output_of_a_model_that_thinks() -> None:
         assert (schema["additionalProperties"], "tools" in server.requests[0]) == (False, False)
         with pytest.raises(OutputParserException, match="token limit"):
             asked.invoke("x")
+
+
+class Paid(BaseModel):
+    """A bill that is paid."""
+
+    kind: Literal["paid"]
+    receipt: FilePath
+
+
+class Due(BaseModel):
+    """A bill that is due."""
+
+    kind: Literal["due"]
+    day: date
+
+
+class Bill(BaseModel):
+    """A bill."""
+
+    state: Annotated[Paid | Due, Field(discriminator="kind")]
+    notes: dict[str, str] = {}
+
+
+def test_a_schema_says_what_the_vendor_takes() -> None:
+    """Alternatives are `anyOf`, unknown formats are told, and neither defaults nor discriminators are sent."""
+    with AnthropicServer([Turn('{"state": {"kind": "due", "day": "2026-11-22"}}')]) as server:
+        bill = model(server).with_structured_output(Bill, method="json_schema").invoke("x")
+        assert bill.state == Due(kind="due", day=date(2026, 11, 22))
+        schema = server.requests[0]["output_config"]["format"]["schema"]
+    assert schema["properties"]["state"] == {"anyOf": [{"$ref": "#/$defs/Paid"}, {"$ref": "#/$defs/Due"}]}
+    assert schema["$defs"]["Paid"]["properties"]["receipt"] == {"type": "string", "description": "{format: file-path}"}
+    assert schema["$defs"]["Due"]["properties"]["day"] == {"type": "string", "format": "date"}
+    assert not any(word in json.dumps(schema) for word in ("oneOf", "discriminator", '"default"'))
 
 
 def test_errors_are_typed_and_tried_again() -> None:

@@ -152,7 +152,7 @@ def test_histories_of_the_partner_package_keep_their_thinking() -> None:
     """A message that names its model, and no origin, goes home to that model; a dated name is its undated one's."""
     metadata = {"model_provider": "anthropic", "model_name": "claude-x-20260101"}
     history = [HumanMessage("q"), calling("a", content=[THOUGHT], **metadata), ToolMessage("x", tool_call_id="a")]
-    for model, kinds in (("claude-x", ["thinking", "tool_use"]), ("claude-y", ["tool_use"])):
+    for model, kinds in (("claude-x", ["thinking", "tool_use"]), ("claude-x-latest", ["thinking", "tool_use"]), ("claude-y", ["tool_use"])):
         messages = sent(*history, mapper=MessagesMapper(origin="home", model=model))["messages"]
         assert [part["type"] for part in messages[1]["content"]] == kinds
 
@@ -240,3 +240,13 @@ def test_requests_grow_at_their_end() -> None:
     assert all(later.startswith(earlier[:-2]) for earlier, later in pairwise(bodies))
     assert b'"input":{ "n":0 }' in bodies[1]
     assert MessagesMapper().encode_request(history, PARAMS) == bodies[-1]
+
+
+def test_server_tools_of_the_partner_packages_streams_keep_their_input() -> None:
+    """langchain-anthropic keeps what its streams brought of a server tool's input as text, beside an empty one."""
+    asked = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}, "index": 0}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    for written, given in (('{"query": "Paris"}', {"query": "Paris"}), ('{"query": "Par', {}), ("", {})):
+        said: Any = [{**asked, "partial_json": written}, found, {"type": "text", "text": "So."}]
+        block = sent(HumanMessage("q"), AIMessage(said), HumanMessage("r"))["messages"][1]["content"][0]
+        assert (block["input"], "partial_json" in block) == (given, False)

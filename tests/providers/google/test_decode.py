@@ -37,7 +37,7 @@ async def both(events: list[dict[str, Any]], whole: dict[str, Any] | None = None
     messages = []
     for way in WAYS if whole else ("stream", "astream"):
         with GoogleServer([Events(events, whole)]) as server:
-            asked = ChatGoogleGenerativeAI(model="any", base_url=server.url, api_key="key", max_retries=0, **model)
+            asked = ChatGoogleGenerativeAI(**{"model": "any", "base_url": server.url, "api_key": "key", "max_retries": 0, **model})
             messages.append((await run_in(way, asked, "Hi")).message)
     return messages
 
@@ -76,6 +76,42 @@ async def test_who_thinks_answers_in_blocks() -> None:
             **{"input_tokens": 3, "output_tokens": 6, "total_tokens": 9},
             **{"input_token_details": {}, "output_token_details": {"reasoning": 5}},
         }
+
+
+@pytest.mark.parametrize(
+    ("model", "content"), [("gemini-2.5-pro", "Hello"), ("gemini-3-pro", [{"type": "text", "text": "Hello", "index": 0}])]
+)
+async def test_text_has_one_form_when_thoughts_are_counted_at_the_end(model: str, content: Any) -> None:
+    """Vertex AI counts at the end. A model that may sign texts answers in blocks from the start, an older one never for that alone."""
+    usage = {"usageMetadata": {"promptTokenCount": 3, "thoughtsTokenCount": 5, "candidatesTokenCount": 1, "totalTokenCount": 9}}
+    events = [event({"text": "Hel"}), event({"text": "lo"}, reason="STOP", **usage)]
+    for message in await both(events, event({"text": "Hello"}, reason="STOP", **usage), model=model):
+        assert message.content == content
+
+
+@pytest.mark.parametrize("output_version", ["v0", "v1"])
+async def test_what_an_answer_is_grounded_in_is_its_citations(output_version: str) -> None:
+    """Citations stand in the standard blocks, also of a stream, which tells of them when the text is out."""
+    grounds = {
+        "groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}],
+        "groundingSupports": [{"segment": {"startIndex": 0, "endIndex": 2, "text": "It"}, "groundingChunkIndices": [0]}],
+    }
+    ending = event({"text": "rains."}, reason="STOP")
+    ending["candidates"][0]["groundingMetadata"] = grounds
+    whole = event({"text": "It "}, {"text": "rains."}, reason="STOP")
+    whole["candidates"][0]["groundingMetadata"] = grounds
+    for message in await both([event({"text": "It "}), ending], whole, model="gemini-3-pro", output_version=output_version):
+        [block] = message.content_blocks
+        assert block["type"] == "text" and block["text"] == "It rains."
+        assert [note["url"] for note in block["annotations"] if note["type"] == "citation"] == ["https://a.example"]
+
+
+async def test_sound_is_a_standard_block() -> None:
+    """With standard blocks, sound is one."""
+    sound = {"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}
+    for message in await both([event(sound, reason="STOP")], event(sound, reason="STOP"), output_version="v1"):
+        [block] = message.content_blocks
+        assert block["type"] == "audio" and (block["base64"], block["mime_type"]) == ("UklGRg==", "audio/wav")
 
 
 async def test_calls_keep_their_place_between_texts() -> None:

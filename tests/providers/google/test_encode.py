@@ -148,6 +148,20 @@ def test_a_partners_history_keeps_its_signatures() -> None:
     ]
 
 
+def test_a_partners_code_has_no_id() -> None:
+    """langchain-google-genai gives code an id of its own making, which its result has not: neither is sent."""
+    said: Any = [
+        {"type": "executable_code", "executable_code": "1", "language": "PYTHON", "id": "made up"},
+        {"type": "code_execution_result", "code_execution_result": "1", "outcome": 1, "tool_call_id": ""},
+    ]
+    metadata = {"model_provider": "google_genai", "model_name": "gemini-x"}
+    history = [HumanMessage("q"), AIMessage(said, response_metadata=metadata), HumanMessage("r")]
+    assert contents(*history, home=Home(model="gemini-x"))[1]["parts"] == [
+        {"executableCode": {"language": "PYTHON", "code": "1"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+    ]
+
+
 def test_what_another_vendor_keeps_is_left_out() -> None:
     """Of an assistant's blocks those without their data, and another vendor's inner state, are left out; pictures stay."""
     kept = [{"type": "text", "text": "Here."}, {"type": "image_generation_call", "id": "ig", "result": PIXEL}]
@@ -186,6 +200,10 @@ IMAGE = {"inlineData": {"mimeType": "image/png", "data": PIXEL}}
         ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}, IMAGE),
         ({"type": "image", "base64": PIXEL}, IMAGE),
         ({"type": "media", "mime_type": "image/png", "data": PIXEL}, IMAGE),
+        (
+            {"type": "image", "base64": PIXEL, "mime_type": "image/png", "media_resolution": "media_resolution_high"},
+            {**IMAGE, "mediaResolution": {"level": "MEDIA_RESOLUTION_HIGH"}},
+        ),
         (
             {"type": "media", "mime_type": "video/mp4", "file_uri": "gs://b/v.mp4"},
             {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://b/v.mp4"}},

@@ -6,6 +6,7 @@ import enum
 from typing import Any, Literal
 
 import pytest
+from google.genai import types as sdk_types
 from langchain_core.tools import StructuredTool, tool
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
@@ -146,6 +147,29 @@ def test_the_older_dialect_stays_as_it_is() -> None:
         {"googleSearch": {}},
         {"codeExecution": {}},
     ]
+
+
+def test_the_sdks_own_objects() -> None:
+    """google-genai's objects are taken where its dicts are: from the constructor, bound or per call."""
+    search = sdk_types.Tool(google_search=sdk_types.GoogleSearch())
+    fields = {"a": sdk_types.Schema(type=sdk_types.Type.STRING)}
+    taken = sdk_types.FunctionDeclaration(name="f", parameters=sdk_types.Schema(type=sdk_types.Type.OBJECT, properties=fields))
+    functions = sdk_types.Tool(function_declarations=[taken, sdk_types.FunctionDeclaration(name="g")])
+    with GoogleServer([Turn("Hi.")] * 4) as server:
+        ChatGoogleGenerativeAI(model="any", base_url=server.url, api_key="k", tools=[search]).invoke("Hi")
+        plain = ChatGoogleGenerativeAI(model="any", base_url=server.url, api_key="k")
+        plain.invoke("Hi", tools=[search])
+        plain.bind_tools([functions]).invoke("Hi")
+        plain.invoke("Hi", tools=[functions])
+    declared = [
+        {"name": "f", "parameters": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}},
+        {"name": "g", "parametersJsonSchema": {"type": "object", "properties": {}}},
+    ]
+    assert [request["tools"] for request in server.requests] == [
+        *([{"googleSearch": {}}], [{"googleSearch": {}}]),
+        *([{"functionDeclarations": declared}], [{"functionDeclarations": declared}]),
+    ]
+    assert server.rejections == []
 
 
 @pytest.mark.parametrize("own", [{"google_search": {}}, {"googleSearch": {}}, {"type": "google_search"}, {"google_search": None}])

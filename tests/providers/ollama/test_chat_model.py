@@ -104,6 +104,7 @@ def test_options_and_parameters_under_their_names() -> None:
     }
     said = body(num_ctx=4096, temperature=0.5, stop=["END"], keep_alive=0, reasoning=True, call=call)
     assert said == {"model": "other", "think": False, "options": {"num_ctx": 1, "stop": ["X"], "top_k": 2}, "stream": False}
+    assert body(reasoning=True, call={"reasoning_effort": "high"})["think"] == "high"
     assert body(top_logprobs=2)["logprobs"] is True
     assert body(model_kwargs={"truncate": False})["truncate"] is False
     assert body(call={"strict": True, "parallel_tool_calls": False, "stream_usage": True}) == {"model": "m", "stream": False}

@@ -105,6 +105,7 @@ IMAGES = [
     {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}},
     {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
     {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"},
+    {"type": "image_url", "image_url": PIXEL},
     {"type": "media", "mime_type": "image/png", "data": PIXEL},
     {"type": "image_generation_call", "result": PIXEL},
     {"type": "non_standard", "value": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}},
