@@ -5,7 +5,7 @@ events, their order and their closing are core's own; the run itself reports to 
 """
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 
-from .messages import KEY
+from .messages import KEY, new_messages, remember
 
 __all__ = ["arun_events", "run_events"]
 
@@ -41,8 +41,10 @@ class _RunAsModel(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         brought: list[Any] = []
-        for chunk in self.model.stream(messages, self.run_config, **self.run_keywords):
-            yield _collected(chunk, brought)
+        with _failing() as new:
+            for chunk in self.model.stream(messages, self.run_config, **self.run_keywords):
+                new += new_messages(chunk)
+                yield _collected(chunk, brought)
 
     async def _astream(
         self,
@@ -52,9 +54,24 @@ class _RunAsModel(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         brought: list[Any] = []
-        async with aclosing(self.model.astream(messages, self.run_config, **self.run_keywords)) as chunks:
-            async for chunk in chunks:
-                yield _collected(chunk, brought)
+        with _failing() as new:
+            async with aclosing(self.model.astream(messages, self.run_config, **self.run_keywords)) as chunks:
+                async for chunk in chunks:
+                    new += new_messages(chunk)
+                    yield _collected(chunk, brought)
+
+
+@contextmanager
+def _failing() -> Iterator[list[BaseMessage]]:
+    """A list of the messages that chunks bring. An error that ends the run brings them all: events tell of messages only at the end."""
+    new: list[BaseMessage] = []
+    try:
+        yield new
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        remember(error, [*new, *new_messages(error)])
+        raise
 
 
 def _collected(chunk: AIMessageChunk, brought: list[Any]) -> ChatGenerationChunk:
