@@ -10,6 +10,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage, convert_to_messages
 from langchain_core.messages.tool import ToolOutputMixin
+from langchain_core.tools import ToolException
 from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
@@ -137,11 +138,10 @@ def output_content(value: Any) -> Any:
     Messages and graph commands are returned unchanged, for `answered`.
 
     Raises:
-        TypeError: it is something that should have been awaited.
+        ToolException: it is, or holds, something that should have been awaited.
     """
-    if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
-        raise TypeError(_unawaited(value))
-    if isinstance(value, Iterator | KeysView | ValuesView | ItemsView):
+    _check_finished(value)
+    if isinstance(value, _READ_TO_THE_END):
         value = list(value)
     if value is None:
         return NO_OUTPUT
@@ -159,11 +159,15 @@ def output_content(value: Any) -> Any:
     return _json(value)
 
 
-def _unawaited(value: Any) -> str:
-    if inspect.iscoroutine(value):
-        value.close()  # else Python warns that it was never awaited, somewhere else
-    what = type(value).__name__
-    return f"the tool returned an unfinished {what!r}, not a result: make it an `async def` function that awaits or collects it"
+_READ_TO_THE_END = (Iterator, KeysView, ValuesView, ItemsView)
+
+
+def _check_finished(value: Any) -> None:
+    if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
+        if inspect.iscoroutine(value):
+            value.close()  # else Python warns that it was never awaited, somewhere else
+        what = type(value).__name__
+        raise ToolException(f"the tool returned an unfinished {what!r}, not a result: make it an `async def` that awaits or collects it")
 
 
 def _is_block(item: Any) -> bool:
@@ -175,10 +179,10 @@ def _is_block(item: Any) -> bool:
 
 def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_leaf)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_leaf_at_first)
     except (TypeError, ValueError, RecursionError):
         pass
-    try:  # keys that are no text, NaN, or something that contains itself
+    try:  # keys that are no text, NaN, iterators, or something that contains itself
         return json.dumps(_clean(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return str(value)
@@ -186,6 +190,7 @@ def _json(value: Any) -> str:
 
 def _leaf(value: Any) -> Any:
     """What JSON does not know, as something it does."""
+    _check_finished(value)
     if isinstance(value, BaseModel):
         return _dumped(value)
     if isinstance(value, BaseModelV1):
@@ -196,7 +201,7 @@ def _leaf(value: Any) -> Any:
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)  # the order of a set differs between processes
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, (Sequence, *_READ_TO_THE_END)) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
     if isinstance(value, Enum):
         return value.value
@@ -205,6 +210,13 @@ def _leaf(value: Any) -> Any:
     if hasattr(value, "tolist"):  # arrays and scalars of numpy and its like
         return value.tolist()
     return str(value)
+
+
+def _leaf_at_first(value: Any) -> Any:
+    """`_leaf`, while the whole may have to be read again: of an iterator that cannot be done."""
+    if isinstance(value, Iterator):
+        raise TypeError(type(value).__name__)
+    return _leaf(value)
 
 
 def _dumped(value: BaseModel) -> Any:

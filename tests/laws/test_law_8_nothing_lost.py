@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.exceptions import ModelError
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_autotools import new_messages
@@ -19,7 +20,7 @@ from tests.laws.stories import Said, Script, replies, stories
 from tests.laws.ways import LISTENERS, QUESTION, WAYS, chat, law, run, serving, waited
 from tests.laws.workshop import Workshop
 from tests.support.http_server import Gate
-from tests.support.script import Call, Turn
+from tests.support.script import Call, Failure, Turn
 
 listeners = st.sampled_from(sorted(LISTENERS))
 ways = st.sampled_from(WAYS)
@@ -235,6 +236,27 @@ def test_law_8_a_listener_that_raises_loses_nothing() -> None:
             assert [message.type for message in delivered[:4]] == ["ai", "tool", "tool", "tool"]
             check_answered(delivered)
             check_goes_on(server, delivered)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("carried", [False, True])
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+def test_law_8_events_that_break_off_lose_nothing(is_async: bool, carried: bool) -> None:
+    """v3 events tell of messages only at the end of the run, so the error that ends it before brings them."""
+
+    def fine() -> str:
+        """Work."""
+        return "fine"
+
+    async def take(model: Any) -> None:
+        async for _ in await model.astream_events([QUESTION], version="v3"):
+            pass
+
+    with serving(Script([Turn("Look.", [Call("fine")]), Failure(400)])) as server:
+        model = chat(server, tools=[fine], carry_messages=carried)
+        with pytest.raises(ModelError) as raised:
+            waited(take(model)) if is_async else list(model.stream_events([QUESTION], version="v3"))
+        assert [message.text for message in new_messages(raised.value)] == ["Look.", "fine"]
 
 
 class EndBreaks(BaseCallbackHandler):

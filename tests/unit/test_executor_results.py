@@ -147,6 +147,9 @@ def test_a_document_and_an_iterator_become_json() -> None:
     assert json.loads(str(run(lambda: Document("text")).content))["page_content"] == "text"
     assert run(numbers).content == "[1, 2]"
     assert run(lambda: map(str, (1, 2))).content == '["1", "2"]'
+    assert run(lambda: {"rows": map(str, (1, 2)), "keys": {"a": 1}.keys(), "mean": math.nan}).content == (
+        '{"rows": ["1", "2"], "keys": ["a"], "mean": "NaN"}'
+    )
 
 
 @pytest.mark.filterwarnings("error")
@@ -159,10 +162,10 @@ def test_a_result_that_nobody_awaited_is_an_error() -> None:
     async def numbers() -> AsyncIterator[int]:
         yield 1
 
-    for function, what in ((lambda: later(), "coroutine"), (numbers, "async_generator")):
+    for function, what in ((lambda: later(), "coroutine"), (numbers, "async_generator"), (lambda: [later()], "coroutine")):
         message = run(function)
         assert message.status == "error"
-        assert f"TypeError: the tool returned an unfinished '{what}', not a result" in str(message.content)
+        assert f"the tool returned an unfinished '{what}', not a result" in str(message.content)
     gc.collect()
 
 
