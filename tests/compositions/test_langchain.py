@@ -21,6 +21,8 @@ from langchain_core.tracers.context import collect_runs
 
 from langchain_autotools import final_message, new_messages
 from langchain_autotools.testing import ScriptedChatModel
+from tests.contract.wires import WIRES, Wire
+from tests.support.script import Turn
 
 from .conftest import TEXT, answer, get_temperature, ran
 
@@ -299,6 +301,15 @@ def test_fields_can_be_configured_for_a_call(chat: Make) -> None:
     model = chat().configurable_fields(message_separator=ConfigurableField(id="separator"), tools=ConfigurableField(id="tools"))
     assert model.with_config(configurable={"separator": " - "}).invoke("?").text == TEXT.replace("\n", " - ")
     assert [call["id"] for call in model.with_config(configurable={"tools": []}).invoke("?").tool_calls] == ["call_1", "call_2"]
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+def test_a_configured_model_streams(wire: Wire) -> None:
+    """LangChain makes a configured model anew, every field given: that must not switch its streams off."""
+    with wire.serve([Turn("One two three four five.")]) as server:
+        model = wire.model(server).configurable_fields(temperature=ConfigurableField(id="temperature"))
+        texts = [chunk.text for chunk in model.with_config(configurable={"temperature": 0.5}).stream("?")]
+    assert "".join(texts) == "One two three four five." and len(list(filter(None, texts))) > 1
 
 
 def test_a_caller_may_append_to_the_list_that_is_streamed(chat: Make) -> None:
