@@ -303,6 +303,13 @@ def test_fields_can_be_configured_for_a_call(chat: Make) -> None:
     assert [call["id"] for call in model.with_config(configurable={"tools": []}).invoke("?").tool_calls] == ["call_1", "call_2"]
 
 
+@pytest.mark.parametrize(("asked", "reason"), [({}, "context_window"), ({"model": "larger"}, "complete")])
+def test_the_profiles_window_is_that_of_the_models_own_name(chat: Make, asked: dict[str, Any], reason: str) -> None:
+    """A call that asks for another model (`bind(model=...)`) is not cut short by what is known of this one."""
+    run = chat(profile={"max_input_tokens": 10}).bind(**asked).invoke("?")
+    assert run.response_metadata["autotools"]["stop_reason"] == reason
+
+
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def test_a_configured_model_streams(wire: Wire) -> None:
     """LangChain makes a configured model anew, every field given: that must not switch its streams off."""
