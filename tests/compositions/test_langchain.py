@@ -19,9 +19,10 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from langchain_core.tools import tool
 from langchain_core.tracers.context import collect_runs
 
-from langchain_autotools import final_message, new_messages
+from langchain_autotools import ChatOpenAI, final_message, new_messages
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
+from tests.support.openai_server import OpenAIServer
 from tests.support.script import Turn
 
 from .conftest import TEXT, answer, get_temperature, ran
@@ -308,6 +309,16 @@ def test_the_profiles_window_is_that_of_the_models_own_name(chat: Make, asked: d
     """A call that asks for another model (`bind(model=...)`) is not cut short by what is known of this one."""
     run = chat(profile={"max_input_tokens": 10}).bind(**asked).invoke("?")
     assert run.response_metadata["autotools"]["stop_reason"] == reason
+
+
+def test_a_model_configured_by_name_has_that_models_profile() -> None:
+    """What is known of the first model (here: that it takes no temperature) is not held against the one that is configured."""
+    with OpenAIServer([Turn("Hello.")] * 2) as server:
+        model = ChatOpenAI(model="gpt-5", temperature=0.5, base_url=server.url, api_key="k")
+        configurable = model.configurable_fields(model_name=ConfigurableField(id="model"))
+        configurable.invoke("?")
+        configurable.with_config(configurable={"model": "gpt-4o"}).invoke("?")
+    assert [(request["model"], request.get("temperature")) for request in server.requests] == [("gpt-5", None), ("gpt-4o", 0.5)]
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
