@@ -278,12 +278,6 @@ class ToolsAndMessagesMixin(RawChatModel):
 
     # ------------------------------------------------------------------------------------------ copies
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy that knows nothing of what this one had made ready (core's cache key among it)."""
-        copy = super().model_copy(update=update, deep=deep)
-        copy.__dict__.pop("_serialized", None)
-        return copy
-
     def __getstate__(self) -> dict[Any, Any]:
         state = super().__getstate__()
         fields = {key: value for key, value in state["__dict__"].items() if key != "_serialized"}

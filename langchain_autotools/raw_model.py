@@ -5,7 +5,7 @@ The synchronous and asynchronous methods differ only by their `await`s; what a t
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -14,6 +14,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import model_validator
 
 from .errors import ConfigurationError
 from .past_core import PAST_CORE, is_watched, opened, opening
@@ -23,11 +24,44 @@ from .turn import Turn, generation, own_name
 __all__ = ["RawChatModel"]
 
 
+class _LookedUpProfile(dict[str, Any]):
+    """A profile that was looked up by the model's name: not one that the user gave."""
+
+
 class RawChatModel(BaseChatModel):
     """A chat model made of `raw_stream`: one request at a time, tools declared and never executed."""
 
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forget_profile(cls, values: Any) -> Any:
+        """A model that LangChain makes of all fields of another (`configurable_fields`) may have another name."""
+        if isinstance(values, Mapping) and isinstance(values.get("profile"), _LookedUpProfile):
+            return {name: value for name, value in values.items() if name != "profile"}
+        return values
+
+    @model_validator(mode="after")
+    def _mark_profile(self) -> Self:
+        found = self._looked_up_profile()
+        if found is not None and self.profile == found:
+            self.__dict__["profile"] = found
+        return self
+
+    def _looked_up_profile(self) -> _LookedUpProfile | None:
+        with suppress(Exception):  # as core looks it up
+            found = self._resolve_model_profile()
+            return None if found is None else _LookedUpProfile(found)
+        return None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that knows nothing of what this one had made ready: core's cache key, and the profile of what may be another model."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy.__dict__.pop("_serialized", None)
+        if update and "profile" not in update and isinstance(self.profile, _LookedUpProfile):
+            copy.__dict__["profile"] = copy._looked_up_profile()
+        return copy
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Make one request and yield its reply, chunk by chunk as it is on the wire: ids, fragments and all.

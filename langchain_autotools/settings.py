@@ -14,6 +14,7 @@ from .turn import tool_name
 __all__ = ["RUN_KEYWORDS", "Toolbox", "chosen", "declared", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
 
 _OF_FUNCTIONS = frozenset({"name", "title", "parameters", "function_declarations", "functionDeclarations"})
+_OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
 RUN_KEYWORDS = _LIMITS | {"message_separator", "carry_messages", "on_executing", "on_executed", "resume"}
 """Keywords of one call that set a run and never reach the vendor."""
@@ -170,6 +171,7 @@ def _decisions(given: Any) -> Any:
 
 
 def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:
-    """The caller's, the model's, or what the model's profile says."""
+    """The caller's, the model's, or what the model's profile says; the profile says nothing of another model, asked for by this call."""
     asked: int | None = keywords.pop("context_window", None) or model.context_window
-    return asked if asked is not None else (model.profile or {}).get("max_input_tokens")
+    profile = {} if _OF_ANOTHER & keywords.keys() else model.profile or {}
+    return asked if asked is not None else profile.get("max_input_tokens")

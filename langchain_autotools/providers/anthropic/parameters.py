@@ -102,8 +102,8 @@ class AnthropicParameters(ProviderChatModel):
     extra_body: Mapping[str, Any] | None = None
     """Further keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
 
-    streaming: bool = False
-    """Whether `invoke` asks for a stream too."""
+    streaming: bool | None = None
+    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
     stream_usage: bool = True
     """Whether streams say how many tokens they took."""
     stream_chunk_timeout: float | None = None

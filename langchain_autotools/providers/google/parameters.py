@@ -109,8 +109,8 @@ class GoogleParameters(ProviderChatModel):
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Parameters that this class does not name: those of `generationConfig` go there, others to the top of the request."""
 
-    streaming: bool = False
-    """Whether `invoke` asks for a stream too."""
+    streaming: bool | None = None
+    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
     timeout: Any = Field(default=None, validation_alias="request_timeout")
     """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: 600, to connect 5."""

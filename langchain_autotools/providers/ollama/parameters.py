@@ -87,8 +87,8 @@ class OllamaParameters(ProviderChatModel):
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Keys of the request that this class does not name (`truncate`, `shift`, ...)."""
 
-    streaming: bool = False
-    """Whether `invoke` asks for a stream too."""
+    streaming: bool | None = None
+    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
     stream_chunk_timeout: float | None = None
     """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
     default_request_timeout: Any = Field(default=None, alias="timeout")

@@ -156,8 +156,8 @@ class OpenAIParameters(ProviderChatModel):
     disabled_params: dict[str, Any] | None = None
     """Parameters not to send where nobody asked for them, `{"parallel_tool_calls": None}`, or only these values of them."""
 
-    streaming: bool = False
-    """Whether `invoke` asks for a stream too."""
+    streaming: bool | None = None
+    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
     stream_usage: bool | None = None
     """Whether to ask for token counts in streams. None: of OpenAI itself yes, of other servers no, since some refuse the question."""
     stream_chunk_timeout: float | None = None

@@ -164,6 +164,14 @@ def test_the_cache_keeps_copies_apart(change: dict[str, Any]) -> None:
         assert len(server.requests) == 2
 
 
+def test_a_copy_of_another_name_has_that_models_profile() -> None:
+    """A profile that was looked up is looked up again; one that was given stays."""
+    model = ChatOpenAI(model="gpt-4", api_key="k")
+    assert model.model_copy(update={"model_name": "gpt-5"}).profile == ChatOpenAI(model="gpt-5", api_key="k").profile != model.profile
+    given = ChatOpenAI(model="gpt-4", api_key="k", profile={"max_input_tokens": 5})
+    assert given.model_copy(update={"model_name": "gpt-5"}).profile == {"max_input_tokens": 5}
+
+
 def test_the_cache_keeps_servers_apart() -> None:
     """The same model name at another address is another model."""
     with OpenAIServer([Turn("one")]) as first, OpenAIServer([Turn("two")]) as second:
