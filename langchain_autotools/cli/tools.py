@@ -60,6 +60,9 @@ def _module_of_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"--tools: {path} is not a Python file")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # it may import its neighbours, as a program does; at the end, so that none of them hides a library
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)  # type hints of its functions are looked up there
     spec.loader.exec_module(module)

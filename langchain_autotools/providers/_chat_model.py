@@ -25,7 +25,7 @@ from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
 from ._reader import MISREAD, EventDecoder, ReplyReader, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
-from ._secrets import public_params, shown
+from ._secrets import digest, public_params, shown
 from ._tokens import estimate, messages_tokens
 from ._version import DISTRIBUTION, installed_version
 
@@ -122,6 +122,14 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     @model_serializer(mode="wrap", when_used="json")
     def _to_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: shown(name, value) for name, value in handler(self).items()}
+
+    def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        """What traces tell of a request: of a call's own headers and query no secret."""
+        return super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()})
+
+    def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
+        """What the LLM cache keeps replies apart by: by such a secret too, which it holds as a digest."""
+        return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in kwargs.items()})
 
     @classmethod
     def _argument_names(cls) -> set[str]:

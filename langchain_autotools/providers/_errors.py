@@ -107,11 +107,11 @@ class Family:
 
     def _disconnected(self, error: Any, request: Any = None) -> Exception:
         request = request or self._request_of(error)
-        place = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
         unsendable = _is_unsendable(error)
         if unsendable:
             hide_illegal_values(error)
-        said = f"The request cannot be sent ({_reason(error)})" if unsendable else f"No reply from {place} ({_reason(error)}){self.advice}"
+        said = f"No reply from {_place(request.url)} ({_reason(error)}){self.advice}"
+        said = f"The request cannot be sent ({_reason(error)})" if unsendable else said
         new: Any = self.error_class(f"{self.prefix}ConnectionError")(message=said, request=request)
         new.is_retryable = not unsendable
         disconnected: Exception = new
@@ -188,10 +188,22 @@ class Family:
 
 
 def _worded(error: Any) -> str:
-    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that."""
+    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that.
+
+    A page that is not there is told with its address.
+    """
     message = str(error.message)
     detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
-    return f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
+    message = f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
+    if error.status_code != 404 or isinstance(error.body, Mapping):
+        return message
+    url = error.request.url  # nobody who speaks the protocol said so: more likely the address is wrong than the model's name
+    return f"{message} (there is nothing at {_place(url)}{url.path}: see base_url)"
+
+
+def _place(url: Any) -> str:
+    """The server that an HTTP library's URL names, without user and password."""
+    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
 
 
 def _reason(error: BaseException) -> str:

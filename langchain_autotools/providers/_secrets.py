@@ -1,14 +1,23 @@
 """What is secret among a model's settings, and how it is kept out of errors, traces and pickles."""
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 __all__ = [
-    "has_password", "header_variables", "hide_illegal_values", "hide_secrets", "is_secret_header", "public_headers", "public_params",
-    "secret_values", "shown",
-]  # fmt: skip
+    "digest",
+    "has_password",
+    "header_variables",
+    "hide_illegal_values",
+    "hide_secrets",
+    "is_secret_header",
+    "public_headers",
+    "public_params",
+    "secret_values",
+    "shown",
+]
 
 _HIDDEN = "***"
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
@@ -18,12 +27,23 @@ _ADMITS = ("authorization", "authorization_token", "headers")  # what a request 
 _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
 
 
-def shown(name: str, value: Any) -> Any:
-    """A setting as it may be shown: `***` for the user and password in an address, and for the secret ones among headers."""
+def digest(secret: Any) -> str:
+    """What tells secrets apart and does not say them."""
+    return hashlib.sha256(str(secret).encode()).hexdigest()
+
+
+def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
+    """A setting as it may be shown: without the user and password in an address, and the secret ones among headers.
+
+    Args:
+        name: What the setting is called.
+        value: Its value.
+        hidden: What is shown of a header's secret.
+    """
     if isinstance(value, str):
         return _USER.sub(f"//{_HIDDEN}@", value)
     if isinstance(value, Mapping) and name.endswith(("headers", "query")):
-        return {key: _HIDDEN if is_secret_header(key) else inner for key, inner in value.items()}
+        return {key: hidden(inner) if is_secret_header(str(key)) else inner for key, inner in value.items()}
     return value
 
 

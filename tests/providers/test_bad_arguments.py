@@ -119,6 +119,7 @@ def test_other_arguments_that_cannot_work_are_named() -> None:
         (ChatOllama, {"model": "any", "client_kwargs": {"headers": {"X": "\u00fc"}}}, r"client_kwargs\['headers'\]"),
         (ChatOllama, {"model": "any", "client_kwargs": {"headers": "X: 1"}}, r"client_kwargs\['headers'\]"),
         (ChatGoogleGenerativeAI, {"model": "any", "client_args": {"headers": {"X": "a\nb"}}}, r"client_args\['headers'\]"),
+        (ChatGoogleGenerativeAI, {"model": "any", "credentials": "key"}, "credentials: give a google.auth"),
         (ChatGoogleGenerativeAI, {"model": "any", "thinking_config": "much"}, "thinking_config"),
         (ChatLocal, {"model_path": 3}, "model_path"),
         (ChatLocal, {"start_timeout": -1}, "start_timeout"),

@@ -4,9 +4,11 @@ import pickle
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.load import dumps
 
 from tests.contract.wires import ROWS, Wire
+from tests.support.script import Turn
 
 KEY, HEADER, PASSWORD = "sk-key-1234567890", "header-1234567890", "password-1234567890"
 
@@ -34,6 +36,30 @@ def test_a_model_shows_no_secret(row: Wire) -> None:
     if "default_headers" in row.chat_model.model_fields:
         assert '"x-team":"blue"' in model.model_dump_json()
         assert model.model_dump()["default_headers"]["x-api-token"] == HEADER  # as of any pydantic model: these are the values
+
+
+class Told(BaseCallbackHandler):
+    """Keeps what a handler is told of a request."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        """Keep it."""
+        self.said += f"{serialized} {messages} {kwargs}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_calls_own_headers_stay_out_of_traces_and_caches(row: Wire) -> None:
+    """The cache keeps replies to different tokens apart all the same."""
+    told = Told()
+    with row.serve([Turn("Hi.")]) as server:
+        model = row.model(server)
+        model.invoke("Hi", {"callbacks": [told]}, extra_headers={"x-api-token": HEADER, "x-team": "blue"})
+        assert server.exchanges[0].headers["x-api-token"] == HEADER
+    assert HEADER not in told.said and "blue" in told.said
+    one, other = (model._get_llm_string(extra_headers={"x-api-token": token}) for token in (HEADER, f"{HEADER}-2"))
+    assert HEADER not in one and one != other
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "azure" not in row.name], ids=lambda row: row.name)

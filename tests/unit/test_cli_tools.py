@@ -113,6 +113,16 @@ def test_tools_come_from_a_module_of_the_current_folder(file, monkeypatch):
     assert names(load_tools(["own_tools:both"])) == ["double", "half"]
 
 
+def test_a_file_may_import_its_neighbours(file, tmp_path, monkeypatch):
+    """As a program does that Python is given; from whatever folder the command is called."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "neighbour_of_tools.py").write_text("UNIT = '°C'", encoding="utf-8")
+    own = tmp_path / "importing_tools.py"
+    own.write_text("from neighbour_of_tools import UNIT\n\ndef unit() -> str:\n    'The unit.'\n    return UNIT\n", encoding="utf-8")
+    (unit,) = load_tools([f"{own}:unit"])
+    assert unit() == "°C"
+
+
 def test_several_sources_add_up(file):
     """`--tools` may be repeated."""
     assert names(load_tools([f"{file}:half", f"{file}:double"])) == ["half", "double"]

@@ -69,4 +69,4 @@ class AccessTokens:
             self._credentials, self._project = google.auth.default(scopes=_SCOPES)
         except DefaultCredentialsError as error:
             hint = "give credentials=... or api_key=..., or set GOOGLE_APPLICATION_CREDENTIALS"
-            raise ConfigurationError(f"no credentials for Vertex AI: {hint}") from error
+            raise ConfigurationError(f"no credentials for Vertex AI ({error}): {hint}") from error

@@ -151,6 +151,13 @@ class GoogleParameters(ProviderChatModel):
             raise ValueError(f"client_options[{min(unknown)!r}] is not known: only api_endpoint is; see additional_headers and client_args")
         return value.get("api_endpoint")
 
+    @field_validator("credentials")
+    @classmethod
+    def _check_credentials(cls, value: Any) -> Any:
+        if value is not None and not hasattr(value, "before_request"):
+            raise ValueError("give a google.auth.credentials.Credentials (a key goes into api_key)")
+        return value
+
     @field_validator("thinking_config")
     @classmethod
     def _check_thinking_config(cls, value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import google.auth
 import pytest
-from google.auth.credentials import Credentials
+from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.exceptions import DefaultCredentialsError
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError
@@ -24,7 +24,7 @@ VERTEX = [
     ({"vertexai": True, "api_key": "own"}, {"GOOGLE_CLOUD_PROJECT": "e", "GOOGLE_CLOUD_LOCATION": "l"}, (None, None, "own")),
     ({"vertexai": True, "api_key": "own", "project": "p"}, {"GOOGLE_CLOUD_LOCATION": "l"}, ("p", "l", "own")),
     ({}, {"GOOGLE_GENAI_USE_VERTEXAI": "true", "GOOGLE_CLOUD_PROJECT": "e", "GOOGLE_API_KEY": "k"}, ("e", None, None)),
-    ({"credentials": object()}, {"GOOGLE_CLOUD_PROJECT": "e", "GOOGLE_API_KEY": "k"}, ("e", None, None)),
+    ({"credentials": AnonymousCredentials()}, {"GOOGLE_CLOUD_PROJECT": "e", "GOOGLE_API_KEY": "k"}, ("e", None, None)),
 ]
 
 
@@ -114,10 +114,10 @@ async def test_vertex_ai_finds_the_machines_credentials(monkeypatch: pytest.Monk
         await clients["http_async_client"].aclose()
 
     def nothing(**_: Any) -> Any:
-        raise DefaultCredentialsError("none")  # type: ignore[no-untyped-call]
+        raise DefaultCredentialsError("File gone.json was not found.")  # type: ignore[no-untyped-call]
 
     monkeypatch.setattr(google.auth, "default", nothing)
-    with pytest.raises(ConfigurationError, match="credentials"):
+    with pytest.raises(ConfigurationError, match="no credentials for Vertex AI .File gone.json was not found"):
         await run_in(way, ChatGoogleGenerativeAI(model="gemini-test", vertexai=True), "Hi")
 
 

@@ -11,6 +11,7 @@ from langchain_core import exceptions
 
 from langchain_autotools import ChatOpenAI
 from langchain_autotools.providers.openai import error_types, errors
+from tests.support.http_server import HttpReply, LoopbackServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Events, Failure, Raw
 
@@ -116,6 +117,16 @@ def test_a_body_that_is_no_object_is_kept() -> None:
     error = raised_by(Raw([b"<html>Bad gateway</html>"], "text/html", status=502))
     assert isinstance(error, exceptions.ModelAPIError)
     assert error.body == "<html>Bad gateway</html>"
+
+
+def test_an_address_that_leads_nowhere_is_told() -> None:
+    """Where no error object says that the model is missing, it is the path: most often `/v1` is."""
+    page = HttpReply([b"404 page not found"], status=404, headers={"content-type": "text/plain"})
+    with LoopbackServer(lambda exchange: page) as server:
+        address = server.address.replace("//", "//user:password-1@")
+        with pytest.raises(errors.OpenAIModelNotFoundError) as raised:
+            ChatOpenAI(model="any", api_key="key", base_url=address, max_retries=0).invoke("Hi")
+    assert f"there is nothing at {server.address}/chat/completions: see base_url" in str(raised.value)
 
 
 def test_an_sdk_error_of_another_kind_stays_itself() -> None:
