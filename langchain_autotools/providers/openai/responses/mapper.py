@@ -111,23 +111,26 @@ class ResponsesMapper:
 
     # ------------------------------------------------------------------------------------------ replies
 
-    def decode_body(self, body: Mapping[str, Any], *, stored: bool = True, blocks: bool = False) -> AIMessageChunk:
+    def decode_body(
+        self, body: Mapping[str, Any], *, stored: bool = True, blocks: bool = False, taken: Collection[str | None] = frozenset()
+    ) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
         Args:
             body: The reply's JSON.
             stored: Whether the server was asked to store it (a reply that says otherwise is believed).
             blocks: Whether content is a list of v1 content blocks.
+            taken: Ids that messages of the history have: the reply gets none of them.
 
         Raises:
             StreamError: The reply is not one of the Responses API, or is not finished.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, self.stream_decoder(stored=stored, blocks=blocks))
+        return decode_body(body, self.stream_decoder(stored=stored, blocks=blocks, taken=taken))
 
-    def stream_decoder(self, *, stored: bool = True, blocks: bool = False) -> ResponsesDecoder:
+    def stream_decoder(self, *, stored: bool = True, blocks: bool = False, taken: Collection[str | None] = frozenset()) -> ResponsesDecoder:
         """A decoder for one stream; arguments as of `decode_body`."""
-        return ResponsesDecoder(origin=self.origin, provider=self.provider, stored=stored, blocks=blocks)
+        return ResponsesDecoder(origin=self.origin, provider=self.provider, stored=stored, blocks=blocks, taken=taken)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""
