@@ -124,8 +124,8 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         return {name: shown(name, value) for name, value in handler(self).items()}
 
     def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """What traces tell of a request: of a call's own headers and query no secret."""
-        return super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()})
+        """What traces tell of a request: no secret of a call's own headers and query, nor of the servers that it names."""
+        return public_params(super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()}))
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
         """What the LLM cache keeps replies apart by: by such a secret too, which it holds as a digest."""
@@ -164,10 +164,6 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     def _retry_policy(self) -> RetryPolicy:
         return self.retry if self.max_retries is None else self.retry.with_retries(self.max_retries)
-
-    def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """What traces are told of a request."""
-        return public_params(super()._get_invocation_params(stop, **kwargs))
 
     # ------------------------------------------------------------------------------------------ streams
 

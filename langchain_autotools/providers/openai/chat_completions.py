@@ -109,23 +109,24 @@ class ChatCompletionsMapper:
 
     # ------------------------------------------------------------------------------------------ replies
 
-    def decode_body(self, body: Mapping[str, Any], *, choices: int = 1) -> AIMessageChunk:
+    def decode_body(self, body: Mapping[str, Any], *, choices: int = 1, taken: Collection[str | None] = frozenset()) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
         Args:
             body: The reply's JSON.
             choices: How many alternatives were asked for (`n`). Of several the first is read; where one was asked for, a
                 reply that is spread over several choices is put together.
+            taken: Ids that messages of the history have: the reply gets none of them.
 
         Raises:
             StreamError: The reply is not one of chat completions.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, self.stream_decoder(choices=choices))
+        return decode_body(body, self.stream_decoder(choices=choices, taken=taken))
 
-    def stream_decoder(self, *, choices: int = 1) -> ChatCompletionsDecoder:
-        """A decoder for one stream; `choices` as in `decode_body`."""
-        return ChatCompletionsDecoder(origin=self.origin, dialect=self._dialect, choices=choices)
+    def stream_decoder(self, *, choices: int = 1, taken: Collection[str | None] = frozenset()) -> ChatCompletionsDecoder:
+        """A decoder for one stream; arguments as of `decode_body`."""
+        return ChatCompletionsDecoder(origin=self.origin, dialect=self._dialect, choices=choices, taken=taken)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""

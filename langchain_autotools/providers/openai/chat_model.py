@@ -67,7 +67,7 @@ class ChatOpenAI(OpenAIParameters):
         key = FormKey(origin_of(self._endpoint, str(params["model"])), self.null_content, tuple(self.part_keys), self._dialect)
         form = self._forms.get(key)
         body = form.mapper.encode_request(messages, params)
-        alternatives = params.get("n") or 1
+        how: dict[str, Any] = {"choices": params.get("n") or 1, "taken": {message.id for message in messages if message.id}}
 
         def again(error: Exception) -> Exchange | None:
             other = self._forms.other(key, form, error)
@@ -78,8 +78,8 @@ class ChatOpenAI(OpenAIParameters):
 
         return Exchange(
             body=body,
-            decoder=partial(form.mapper.stream_decoder, choices=alternatives),
-            decode_body=partial(form.mapper.decode_body, choices=alternatives),
+            decoder=partial(form.mapper.stream_decoder, **how),
+            decode_body=partial(form.mapper.decode_body, **how),
             options=request_options(self, kwargs, stream=stream),
             path="/chat/completions",
             silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.request_timeout),

@@ -39,6 +39,7 @@ _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_
 _SERVER_SIDE = frozenset(
     {
         *("server_tool_result", "server_tool_call_chunk", "executable_code", "code_execution_result", "container_upload"),
+        *("compaction", "tool_search_output", "additional_tools", "configuration_update"),
         *("part", "file_data", "video"),  # of Google's: opaque, or in a form that only its servers read
     }
 )

@@ -11,10 +11,11 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.runnables import ConfigurableField
 from pydantic import BaseModel
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, RetryPolicy
+from langchain_autotools import ChatOpenAI, ConfigurationError, RetryPolicy, new_messages
 from langchain_autotools.providers.openai.profiles import profile_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.script import Turn
+from tests.support.responses_server import ResponsesServer
+from tests.support.script import Events, Turn
 
 OWN = {"model", "messages", "stream", "stream_options"}
 
@@ -177,6 +178,29 @@ def test_response_headers_are_told_if_asked_for(stream: bool) -> None:
     with OpenAIServer([Turn("ok")]) as server:
         model = ChatOpenAI(model="any", base_url=server.url, api_key="key", include_response_headers=True, streaming=stream)
         assert "x-request-id" in model.invoke("Hi").response_metadata["headers"]
+
+
+@pytest.mark.parametrize("responses", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_id_that_a_server_gives_twice_is_used_once(stream: bool, responses: bool) -> None:
+    """Ollama draws from 999 ids: whoever keeps messages by their ids, as LangGraph does, must lose none. The server's id is kept beside."""
+    choice = {"index": 0, "finish_reason": "stop"}
+    chat = {"id": "chat_7", "object": "chat.completion", "choices": [{**choice, "message": {"role": "assistant", "content": "a"}}]}
+    chunk = {"id": "chat_7", "object": "chat.completion.chunk", "choices": [{**choice, "delta": {"content": "a"}}]}
+    said = {"id": "msg_7", "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": []}]}
+    whole = {"id": "resp_7", "object": "response", "status": "completed", "output": [said]}
+    reply = Events([{"type": "response.completed", "response": whole}], whole=whole) if responses else Events([chunk], whole=chat)
+    history: list[Any] = [HumanMessage("Hi")]
+    with (ResponsesServer if responses else OpenAIServer)([reply, reply, reply]) as server:
+        model = ChatOpenAI(model="any", base_url=server.url, api_key="key", use_responses_api=responses)
+        for _ in range(3):
+            new = [one for chunk in model.stream(history) for one in new_messages(chunk)] if stream else new_messages(model.invoke(history))
+            history += [*new, HumanMessage("And?")]
+    answers = [message for message in history if isinstance(message, AIMessage)]
+    given = "resp_7" if responses else "chat_7"
+    assert answers[0].id == given
+    assert len({message.id for message in answers} - {None}) == 3
+    assert {message.response_metadata["id"] for message in answers} == {given}
 
 
 # ---------------------------------------------------------------------------------------------- the constructor

@@ -146,6 +146,8 @@ def test_results_in_a_users_blocks_become_tool_messages() -> None:
         {"type": "server_tool_result", "tool_call_id": "s", "status": "success"},
         {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
         {"type": "web_search_call", "id": "s"},
+        {"type": "tool_search_output", "id": "s", "tools": []},
+        {"type": "compaction", "id": "s", "encrypted_content": "x"},
         {"type": "executable_code", "code": "1"},
         {"type": "non_standard", "value": {"type": "grounding", "x": 1}},
         {"type": "image_generation_call", "id": "s"},

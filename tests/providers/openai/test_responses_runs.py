@@ -283,6 +283,24 @@ def test_a_call_of_the_vendors_that_nobody_answers_is_not_sent(start: Start, way
         assert server.exchanges[-1].json["input"] == server.exchanges[1].json["input"]
 
 
+def test_an_answer_to_a_call_that_is_not_sent_is_not_sent(start: Start) -> None:
+    """The call is of another server, or its message was edited: the API would refuse an answer to nothing. Words beside it go."""
+    call = {"id": "cu_1", "type": "computer_call", "call_id": "call_c", "action": {"type": "screenshot"}, "status": "completed"}
+    model, server = start([Turn("A page."), Turn("A page."), Turn("A page.")])
+    shot = {
+        "type": "computer_call_output",
+        "call_id": "call_c",
+        "output": {"type": "input_image", "image_url": "https://example.org/a.png"},
+    }
+    foreign = AIMessage([{"type": "text", "text": "Look."}, call])
+    for answer in (HumanMessage([shot]), HumanMessage([shot, {"type": "text", "text": "Well?"}])):
+        model.invoke([*QUESTION, foreign, answer])
+    model.invoke([*QUESTION, foreign, HumanMessage([shot])], previous_response_id="resp_0001")
+    assert kinds(server, 0) == ["user", "assistant"]
+    assert kinds(server, 1) == ["user", "assistant", "user"]
+    assert kinds(server, 2) == ["user", "assistant", "computer_call_output"]
+
+
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_a_call_that_its_item_calls_incomplete_never_runs(start: Start, way: str) -> None:
     """Items with status incomplete are told to the model as not run, though the response calls itself completed."""

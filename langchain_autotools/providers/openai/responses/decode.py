@@ -4,7 +4,7 @@ Text, reasoning and refusals leave with their deltas. Calls are taken from compl
 the items (see `items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NoReturn
 
 from langchain_core.messages import AIMessage, AIMessageChunk
@@ -55,17 +55,27 @@ class ResponsesDecoder:
         provider: The `model_provider` of the reply.
         stored: Whether the server was asked to store the reply.
         blocks: Whether content is a list of v1 content blocks.
+        taken: Ids that messages of the history have: the reply gets none of them.
 
     Attributes:
         ended: Whether the wire's own end marker has come.
     """
 
-    def __init__(self, *, origin: str = "", provider: str = "openai", stored: bool = True, blocks: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        origin: str = "",
+        provider: str = "openai",
+        stored: bool = True,
+        blocks: bool = False,
+        taken: Collection[str | None] = frozenset(),
+    ) -> None:
         self.ended = False
         self._origin = origin
         self._provider = provider
         self._stored = stored
         self._blocks = blocks
+        self._taken = taken
         self._known = False
         self._id: str | None = None
         self._response: Mapping[str, Any] = {}
@@ -202,7 +212,8 @@ class ResponsesDecoder:
         response = event.get("response")
         if isinstance(response, Mapping):
             self._response = {**self._response, **{key: value for key, value in response.items() if value is not None}}
-            self._id = self._id or str(response.get("id") or "") or None
+            identifier = str(response.get("id") or "")
+            self._id = self._id or (identifier if identifier not in self._taken else "") or None
         return []
 
     def _error(self, error: Any) -> None:

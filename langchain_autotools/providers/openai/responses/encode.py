@@ -7,7 +7,7 @@ Wire facts: a call's `call_id` pairs it with its output, has at most 64 characte
 H-05, H-07); outputs are text, or a list of input parts (P-10); an item's own `id` is something else and is never made up here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..encode import encode_part, said, unwritten
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored
 from .parts import input_part, item_of, wire_part
 
-__all__ = ["Encoded", "ItemEncoder", "Waiting", "still_waiting"]
+__all__ = ["Encoded", "ItemEncoder", "Waiting", "still_waiting", "without_answers"]
 
 Waiting = tuple[tuple[str, str, bool], ...]
 """Calls that wait for their results: the id that LangChain knows, the id on the wire, and whether the tool is a custom one."""
@@ -268,3 +268,10 @@ def still_waiting(waiting: Waiting, identifier: str) -> Waiting:
     """The calls without the first of this id, which is answered now."""
     position = next((number for number, call in enumerate(waiting) if call[0] == identifier), None)
     return waiting if position is None else waiting[:position] + waiting[position + 1 :]
+
+
+def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:
+    """The message without its answers to these calls of the vendor's tools, which are not sent: another server made them, or the reply was
+    edited."""
+    kept = [block for block in message.content if (item_of(block) or {}).get("call_id") not in call_ids]
+    return message.model_copy(update={"content": kept})

@@ -57,8 +57,10 @@ def responses_exchange(
     else:
         known = 0
 
+    taken = {message.id for message in messages if message.id}
+
     def exchange(body: bytes, again: Any) -> Exchange:
-        how: dict[str, Any] = {"stored": params.get("store") is not False, "blocks": model.output_version == "v1"}
+        how: dict[str, Any] = {"stored": params.get("store") is not False, "blocks": model.output_version == "v1", "taken": taken}
         return Exchange(
             body=body,
             decoder=partial(mapper.stream_decoder, **how),

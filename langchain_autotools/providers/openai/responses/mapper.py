@@ -10,7 +10,7 @@ from ..._json import dumps_params, to_bytes
 from ..._memo import MessageMemo
 from ..tools import format_tool, format_tool_choice
 from .decode import ResponsesDecoder, decode_body, responses_usage
-from .encode import Encoded, ItemEncoder, Waiting, still_waiting
+from .encode import Encoded, ItemEncoder, Waiting, still_waiting, without_answers
 from .params import wire_choice, wire_tool
 
 __all__ = ["ResponsesMapper"]
@@ -51,17 +51,19 @@ class ResponsesMapper:
         """
         head = dumps_params({key: value for key, value in params.items() if key != "input"})[:-1]
         lead = f"{head}," if len(head) > 1 else head
-        bodies = self._bodies(messages, after)
+        continued = after > 0 or any(params.get(name) for name in ("previous_response_id", "conversation", "prompt"))
+        bodies = self._bodies(messages, after, continued=continued)
         return b"".join((to_bytes(lead), b'"input":[', b",".join(filter(None, bodies)), b"]}"))
 
     def encode_message(self, message: BaseMessage) -> bytes:
         """One message as it would stand in a request, alone."""
-        return b",".join(filter(None, self._bodies([message], 0)))
+        return b",".join(filter(None, self._bodies([message], 0, continued=True)))
 
-    def _bodies(self, messages: Sequence[BaseMessage], after: int) -> list[bytes]:
+    def _bodies(self, messages: Sequence[BaseMessage], after: int, *, continued: bool) -> list[bytes]:
         bodies: list[bytes] = []
         media: list[bytes] = []
         used: set[str] = set()
+        awaited: set[str] = set()
         waiting: Waiting = ()
         for position, message in enumerate(messages):
             if media and not isinstance(message, ToolMessage):
@@ -70,9 +72,13 @@ class ResponsesMapper:
             if isinstance(message, AIMessage):
                 encoded = self._reply(message, used, messages, position)
                 used |= encoded.call_ids
+                awaited |= encoded.awaits
                 waiting = encoded.waiting
             else:
                 encoded = self._memo.get(message, waiting) or self._remembered(message, waiting)
+                if not continued and not encoded.answers <= awaited:
+                    rest = without_answers(message, encoded.answers - awaited)
+                    encoded = self._encoder.encode(rest, waiting) if rest.content else Encoded(b"")
                 if waiting and isinstance(message, ToolMessage):
                     waiting = still_waiting(waiting, message.tool_call_id)
             if position >= after:
@@ -111,23 +117,26 @@ class ResponsesMapper:
 
     # ------------------------------------------------------------------------------------------ replies
 
-    def decode_body(self, body: Mapping[str, Any], *, stored: bool = True, blocks: bool = False) -> AIMessageChunk:
+    def decode_body(
+        self, body: Mapping[str, Any], *, stored: bool = True, blocks: bool = False, taken: Collection[str | None] = frozenset()
+    ) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
         Args:
             body: The reply's JSON.
             stored: Whether the server was asked to store it (a reply that says otherwise is believed).
             blocks: Whether content is a list of v1 content blocks.
+            taken: Ids that messages of the history have: the reply gets none of them.
 
         Raises:
             StreamError: The reply is not one of the Responses API, or is not finished.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, self.stream_decoder(stored=stored, blocks=blocks))
+        return decode_body(body, self.stream_decoder(stored=stored, blocks=blocks, taken=taken))
 
-    def stream_decoder(self, *, stored: bool = True, blocks: bool = False) -> ResponsesDecoder:
+    def stream_decoder(self, *, stored: bool = True, blocks: bool = False, taken: Collection[str | None] = frozenset()) -> ResponsesDecoder:
         """A decoder for one stream; arguments as of `decode_body`."""
-        return ResponsesDecoder(origin=self.origin, provider=self.provider, stored=stored, blocks=blocks)
+        return ResponsesDecoder(origin=self.origin, provider=self.provider, stored=stored, blocks=blocks, taken=taken)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""
