@@ -11,7 +11,16 @@ from .profiles import profile_of
 from .structured import output_format
 from .tools import choice_with_parallel, format_tool_choice, is_builtin
 
-__all__ = ["cache_mark", "default_params", "is_thinking", "may_hold_blocks", "request_options", "request_params", "with_cache_marks"]
+__all__ = [
+    "cache_mark",
+    "default_params",
+    "is_thinking",
+    "may_hold_blocks",
+    "request_options",
+    "request_params",
+    "with_cache_marks",
+    "with_container",
+]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -126,6 +135,13 @@ def _implied_thinking(model: AnthropicParameters, params: Mapping[str, Any]) -> 
 def _profile(model: AnthropicParameters, params: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is known of the model that is asked."""
     return (model.profile or {}) if params["model"] == model.model else profile_of(str(params["model"]))
+
+
+def with_container(container: Any, last: str | None) -> Any:
+    """The `container` of a request: the last one where the parameter names none; skills and the like stay beside its id."""
+    if last is None or isinstance(container, str) or (isinstance(container, Mapping) and container.get("id")):
+        return container
+    return {**container, "id": last} if isinstance(container, Mapping) else last
 
 
 def is_thinking(thinking: Any) -> bool:
