@@ -43,7 +43,7 @@ def _calling(message: AIMessage) -> AIMessage:
 def _call(block: Mapping[str, Any]) -> dict[str, Any]:
     raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
     args = parse_arguments(raw) if isinstance(raw, str) else raw
-    named = {"id": block.get("call_id") or block.get("id"), "name": str(block.get("name") or "")}
+    named = {"id": str(block.get("call_id") or block.get("id") or ""), "name": str(block.get("name") or "")}
     if not isinstance(args, dict):
         return {"type": "invalid_tool_call", **named, "args": str(raw), "error": None}
     return {"type": "tool_call", **named, "args": args}
@@ -58,9 +58,11 @@ def _apart(message: BaseMessage) -> list[BaseMessage]:
 
 def _result(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:
     content, mark = block.get("content") or "", block.get("cache_control")
+    content = content if isinstance(content, str | list) else str(content)
     if mark and content:
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-        content = [*blocks[:-1], {**blocks[-1], "cache_control": mark}]
+        blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        last = blocks[-1] if isinstance(blocks[-1], dict) else {"type": "text", "text": str(blocks[-1])}
+        content = [*blocks[:-1], {**last, "cache_control": mark}]
     failed = block.get("is_error") or getattr(message, "status", None) == "error"
     identifier = block.get("tool_use_id") or getattr(message, "tool_call_id", "")
     return ToolMessage(content=content, tool_call_id=str(identifier), name=message.name, status="error" if failed else "success")

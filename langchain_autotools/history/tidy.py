@@ -234,6 +234,6 @@ def _with_ids(entries: Iterable[Any], old: Sequence[str], new: Sequence[str]) ->
 
 def _with_id(entry: Mapping[str, Any], waiting: Mapping[str, list[str]]) -> dict[str, Any]:
     field = "call_id" if "call_id" in entry else "id"  # a block of OpenAI's Responses API has both, and pairs by call_id
-    ids = waiting.get(entry.get(field) or "")
+    ids = waiting.get(str(entry.get(field) or ""))
     name = {"name": _NO_NAME} if "name" in entry and not entry["name"] else {}
     return {**entry, **name, **({field: ids.pop(0)} if ids else {})}

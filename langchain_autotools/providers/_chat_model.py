@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, Self
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
-from ..errors import ConfigurationError, map_errors
+from ..errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
@@ -146,6 +146,22 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
+    def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        """The request for these messages.
+
+        Raises:
+            UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
+        """
+        try:
+            return self._exchange(messages, stop, kwargs, stream=stream)
+        except AutoToolsError:
+            raise
+        except MISREAD as error:
+            why = f"{type(error).__name__}: {error}"
+            raise UnsupportedFeatureError(
+                f"the request cannot be written: a content block or parameter has no known form ({why})"
+            ) from error
+
     @abstractmethod
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """The request for these messages, encoded."""
@@ -172,7 +188,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
         Where the server says that it does not stream, the reply is asked for whole and is one chunk.
         """
-        exchange = self._exchange(messages, stop, kwargs, stream=True)
+        exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
             first, rest = self._retry_policy().call(lambda: self._begin(exchange))
         except Exception as error:
@@ -186,7 +202,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
-        exchange = self._exchange(messages, stop, kwargs, stream=True)
+        exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
             first, rest = await self._retry_policy().acall(lambda: self._abegin(exchange))
         except Exception as error:
@@ -272,12 +288,12 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply."""
-        exchange = self._exchange(messages, stop, kwargs, stream=False)
+        exchange = self._encoded(messages, stop, kwargs, stream=False)
         return self._retry_policy().call(lambda: rescue(lambda: self._whole(exchange), exchange.instead))
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
-        exchange = self._exchange(messages, stop, kwargs, stream=False)
+        exchange = self._encoded(messages, stop, kwargs, stream=False)
         return await self._retry_policy().acall(lambda: arescue(lambda: self._awhole(exchange), exchange.instead))
 
     def _whole(self, exchange: Exchange) -> AIMessageChunk:

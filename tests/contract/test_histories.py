@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict, messages_to_dict
 
+from langchain_autotools import UnsupportedFeatureError
 from tests.contract.stories import PIXEL, QUESTION, THOUGHT, TOOLS, history, opaque, script
 from tests.contract.talk import WAYS, Start, Talk, run_in
 from tests.contract.wires import ROWS
@@ -152,3 +153,12 @@ async def test_a_history_written_for_a_vendors_own_client(start: Start) -> None:
         bodies.append(sent(talk))
     assert bodies[0] == bodies[1]
     assert "Kyiv" in bodies[0] and "17 °C" in bodies[0] and "interrupted" not in bodies[0]
+
+
+@pytest.mark.parametrize("block", [{"type": "image", "url": 5}, {"type": "image", "base64": {}, "mime_type": []}], ids=["url", "data"])
+async def test_a_block_of_no_known_form_is_told_as_such(start: Start, block: dict[str, Any]) -> None:
+    """What no wire can carry is the package's own error before anything is sent, whatever it fails at."""
+    talk = start([])
+    with pytest.raises(UnsupportedFeatureError):
+        await talk.model.ainvoke([HumanMessage([block])])
+    assert talk.server.exchanges == []

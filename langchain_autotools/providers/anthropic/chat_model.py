@@ -24,7 +24,16 @@ from .errors import error_table
 from .mapper import MessagesMapper
 from .parameters import AnthropicParameters
 from .profiles import profile_of
-from .request import cache_mark, default_params, is_thinking, may_hold_blocks, request_options, request_params, with_cache_marks
+from .request import (
+    cache_mark,
+    default_params,
+    is_thinking,
+    may_hold_blocks,
+    request_options,
+    request_params,
+    with_cache_marks,
+    with_container,
+)
 from .structured import output_format
 from .tools import choice_with_parallel, format_tool, format_tool_choice
 
@@ -63,6 +72,9 @@ class ChatAnthropic(AnthropicParameters):
         options = request_options(self, params, kwargs, stream=stream)
         params.pop("user_profile_id", None)  # a header says it
         mapper = self._mapper(str(params["model"]))
+        if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
+            last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
+            params |= {"container": with_container(params.get("container"), last)} if last else {}
         body = mapper.encode_request(messages, params)
         mark = cache_mark(self, params, kwargs)
         if mark and _MARK not in body:

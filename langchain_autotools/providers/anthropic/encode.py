@@ -105,7 +105,7 @@ class MessageEncoder:
 
     def _assistant(self, message: AIMessage, taken: Container[str], place: int) -> Encoded:
         records = [_with_own_keys(call, message) for call in calls_of(message)]
-        at_home = self._is_home(message)
+        at_home = self.is_home(message)
         sent = wire_ids(records, taken, place)
         bodies = [to_bytes(encode_call(call, one, at_home=at_home)) for call, one in zip(records, sent, strict=True)]
         said = [item if isinstance(item, int) else spoken(item, at_home=at_home) for item in in_order(message, records)]
@@ -122,7 +122,7 @@ class MessageEncoder:
             ),
         )
 
-    def _is_home(self, message: AIMessage) -> bool:
+    def is_home(self, message: AIMessage) -> bool:
         """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
         origin = origin_said(message)
         if origin is not None:

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .._json import dumps, dumps_params, to_bytes
@@ -73,6 +73,23 @@ class MessagesMapper:
         """One message as it would stand in a request, alone."""
         encoded = self._remembered(message, (), False, 0, frozenset())
         return _message(encoded.role, [*encoded.results, *encoded.blocks])
+
+    def last_container(self, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
+        """The id of the container that the vendor's code ran in last, as the messages since the user's last tell.
+
+        Calls that such code made are answered in it only: without its id the vendor refuses them.
+
+        Args:
+            messages: The history.
+            ever: Whether to look at all messages.
+        """
+        for message in reversed(messages):
+            if isinstance(message, HumanMessage) and not ever:
+                return None
+            container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
+            if isinstance(container, Mapping) and container.get("id") and self._encoder.is_home(cast("AIMessage", message)):
+                return str(container["id"])
+        return None
 
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """The messages on the wire: neighbours of one role are one message, in it results before all else."""

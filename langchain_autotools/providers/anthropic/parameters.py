@@ -85,6 +85,9 @@ class AnthropicParameters(ProviderChatModel):
     """What the vendor removes from long contexts itself (beta)."""
     container: dict[str, Any] | str | None = None
     """The container that the vendor's code execution runs in."""
+    reuse_last_container: bool | None = None
+    """Whether code goes on in the container of the last reply that names one. None: of the replies since the user's last message, where
+    calls may wait for it; True: of all; False: never."""
     inference_geo: str | None = None
     """Where the model may run."""
     user_profile_id: str | None = None
@@ -120,7 +123,6 @@ class AnthropicParameters(ProviderChatModel):
     """Your own HTTP client for asynchronous requests."""
 
     _refused: ClassVar[Mapping[str, str]] = {
-        "reuse_last_container": "name the container: container=message.response_metadata['container']['id']",
         "client": OWN_CLIENTS,
         "async_client": OWN_CLIENTS,
     }

@@ -12,7 +12,16 @@ from .profiles import profile_of
 from .structured import output_format
 from .tools import choice_with_parallel, format_tool_choice, is_builtin
 
-__all__ = ["cache_mark", "default_params", "is_thinking", "may_hold_blocks", "request_options", "request_params", "with_cache_marks"]
+__all__ = [
+    "cache_mark",
+    "default_params",
+    "is_thinking",
+    "may_hold_blocks",
+    "request_options",
+    "request_params",
+    "with_cache_marks",
+    "with_container",
+]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -42,9 +51,10 @@ _BETA_OF_TOOL = {
 }
 _BETA_OF_PARAMETER = {
     "mcp_servers": "mcp-client-2025-11-20",
-    "context_management": "context-management-2025-06-27",
     "user_profile_id": "user-profiles-2026-03-24",
 }
+_BETA_OF_EDITS = "context-management-2025-06-27"
+_BETA_OF_COMPACTION = "compact-2026-01-12"
 _BETA_OF_EXAMPLES = "advanced-tool-use-2025-11-20"
 _BETA_OF_BUDGET = "task-budgets-2026-03-13"
 _BETA_OF_UPDATES = "thinking-display-updates-2026-08-18"
@@ -129,6 +139,13 @@ def _profile(model: AnthropicParameters, params: Mapping[str, Any]) -> Mapping[s
     return (model.profile or {}) if params["model"] == model.model else profile_of(str(params["model"]))
 
 
+def with_container(container: Any, last: str | None) -> Any:
+    """The `container` of a request: the last one where the parameter names none; skills and the like stay beside its id."""
+    if last is None or isinstance(container, str) or (isinstance(container, Mapping) and container.get("id")):
+        return container
+    return {**container, "id": last} if isinstance(container, Mapping) else last
+
+
 def is_thinking(thinking: Any) -> bool:
     """Whether a thinking parameter lets the model think."""
     return isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")
@@ -200,7 +217,17 @@ def _betas(params: Mapping[str, Any], asked: Sequence[str]) -> list[str]:
     tools = params.get("tools") or ()
     needed = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in tools]
     needed += [beta for name, beta in _BETA_OF_PARAMETER.items() if params.get(name)]
+    needed += _betas_of_edits(params.get("context_management"))
     needed += [_BETA_OF_EXAMPLES] if any(tool.get("input_examples") for tool in tools) else []
     needed += [_BETA_OF_BUDGET] if (params.get("output_config") or {}).get("task_budget") else []
     needed += [_BETA_OF_UPDATES] if (params.get("thinking") or {}).get("display") == "updates" else []
     return list(dict.fromkeys([*asked, *(beta for beta in needed if beta)]))
+
+
+def _betas_of_edits(management: Any) -> list[str]:
+    """The betas of what the vendor is to do to long contexts: compaction has one of its own."""
+    if not isinstance(management, Mapping) or not management:
+        return []
+    edits: Sequence[Mapping[str, Any]] = management.get("edits") or ({},)
+    compacting = {str(edit.get("type")).startswith("compact_") for edit in edits}
+    return [beta for of_compaction, beta in ((False, _BETA_OF_EDITS), (True, _BETA_OF_COMPACTION)) if of_compaction in compacting]

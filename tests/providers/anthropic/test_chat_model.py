@@ -182,6 +182,8 @@ def test_what_needs_a_beta_or_a_header_gets_it() -> None:
         "advanced-tool-use-2025-11-20": {"tools": [search, shown]},
         "task-budgets-2026-03-13": {"output_config": {"task_budget": {"type": "tokens", "total": 20_000}}},
         "thinking-display-updates-2026-08-18": {"thinking": {"type": "adaptive", "display": "updates"}},
+        "context-management-2025-06-27": {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}},
+        "compact-2026-01-12": {"context_management": {"edits": [{"type": "compact_20260112"}]}},
         "user-profiles-2026-03-24": {"user_profile_id": "uprof_1"},
     }
     with AnthropicServer([Turn("a")] * len(cases), strict=False) as server:

@@ -36,16 +36,17 @@ def said(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def reply(number: int, *blocks: dict[str, Any], reason: str = "pause_turn") -> Events:
-    """A reply of these blocks, streamed or whole."""
+def reply(number: int, *blocks: dict[str, Any], reason: str = "pause_turn", container: str | None = None) -> Events:
+    """A reply of these blocks, streamed or whole, and the container that code ran in, if any."""
+    where = {"container": {"id": container, "expires_at": "2026-11-22T12:00:00Z"}} if container else {}
     head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-test"}
     events: list[Any] = [{"type": "message_start", "message": {**head, "content": [], "usage": {"input_tokens": 10, "output_tokens": 1}}}]
     for index, block in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         events.append({"type": "content_block_stop", "index": index})
-    events.append({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}})
+    events.append({"type": "message_delta", "delta": {"stop_reason": reason, **where}, "usage": {"output_tokens": 5}})
     usage = {"input_tokens": 10, "output_tokens": 5}
-    return Events(events, {**head, "content": list(blocks), "stop_reason": reason, "usage": usage})
+    return Events(events, {**head, "content": list(blocks), "stop_reason": reason, "usage": usage, **where})
 
 
 def model(server: AnthropicServer, **more: Any) -> ChatAnthropic:
@@ -180,3 +181,24 @@ async def test_code_of_the_vendors_that_calls_our_tools_stays_open(way: str) -> 
         assert (ran.message.text, server.rejections) == ("Warm.", [])
         assert server.messages[2][1]["content"] == [asked(1), called(1)]
         assert server.messages[2][: len(server.messages[1])] == server.messages[1]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_code_that_waits_for_a_call_goes_on_in_its_container(way: str) -> None:
+    """The vendor refuses results of calls that its code made without the container it runs in; later questions begin a new one."""
+    code = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {"code": "x"}}
+    caller = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "get_temperature", "input": {"city": "Paris"}, "caller": caller}
+    output = {"type": "code_execution_result", "stdout": "21", "stderr": "", "return_code": 0, "content": []}
+    done = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": output}
+    turns = [reply(1, code, call, reason="tool_use", container="c1"), reply(2, done, said("21."), reason="end_turn", container="c1")]
+    skills: list[Any] = [{"type": "anthropic", "skill_id": "pptx"}]
+    with AnthropicServer([*turns, *turns, *[Turn("Yes.")] * 3], strict=False) as server:
+        ran = await run_in(way, model(server), QUESTION)
+        await run_in(way, model(server, container={"skills": skills}), QUESTION)
+        later = [*QUESTION, *ran.new, HumanMessage("Really?")]
+        await run_in(way, model(server), later)
+        await run_in(way, model(server, reuse_last_container=True), later)
+        await run_in(way, model(server, reuse_last_container=True, container="c2"), later)
+        sent = [request.get("container") for request in server.requests]
+    assert sent == [None, "c1", {"skills": skills}, {"skills": skills, "id": "c1"}, None, "c1", "c2"]
