@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from .errors import LimitReachedError
+from .errors import ConfigurationError, LimitReachedError
 from .limits import REFUSALS, Limits, Progress, StopReason
 from .messages import KEY, ToolCallRecord, calls_of
 
@@ -115,6 +115,18 @@ class RunPlan:
     callers: Collection[str] = ()
     ends: Collection[str] = ()
     decisions: Mapping[str, Decision] | Literal[True] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what decides nothing."""
+        decisions = self.decisions
+        if isinstance(decisions, bool | None):
+            return
+        if not isinstance(decisions, Mapping):
+            raise ConfigurationError(f"resume takes True or a mapping from call ids to decisions, not {type(decisions).__name__}")
+        for call_id, decision in decisions.items():
+            named = isinstance(decision, Mapping) and all(isinstance(name, str) for name in decision)
+            if not named and not isinstance(decision, bool | str | None):
+                raise ConfigurationError(f"the decision on call {call_id!r} must be True, False, a text (why not), or arguments by name")
 
 
 Action = CallModel | RunTools
@@ -249,7 +261,7 @@ class _Run:
             return call
         if isinstance(decision, Mapping):
             return replace(call, args=dict(decision), why=None)
-        why = decision if isinstance(decision, str) else _INTERRUPTED if decision is None else _REFUSED_CALL
+        why = _INTERRUPTED if decision is None else decision or _REFUSED_CALL
         return replace(call, args=None, why=why)
 
     def _outcome(self, reason: StopReason, *, pending: Sequence[ToolCallRecord] = (), direct: Sequence[ToolMessage] = ()) -> RunOutcome:

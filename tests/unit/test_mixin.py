@@ -214,6 +214,23 @@ def test_interrupted_calls_are_answered_and_resume_executes_them() -> None:
         chat(tools=[]).resume(history)
 
 
+@pytest.mark.parametrize("decisions", [["Paris"], "Paris", 1, {"Paris": 1}, {"Paris": ["city"]}, {"Paris": {1: "Roma", "city": "Roma"}}])
+def test_what_decides_nothing_is_refused(decisions: Any) -> None:
+    """A decision of another kind is an error before anything runs, not a denial, a crash, or a call of the tool."""
+    call = {"name": "get_temperature", "args": {"city": "Paris"}, "id": "Paris"}
+    ran: list[Any] = []
+    with pytest.raises(ConfigurationError):
+        chat(on_executed=ran.append).resume([*QUESTION, AIMessage("", tool_calls=[call])], decisions)
+    assert ran == []
+
+
+def test_a_denial_without_words_is_a_denial() -> None:
+    """An empty reason is none; the model is not told that its arguments were at fault."""
+    call = {"name": "get_temperature", "args": {"city": "Paris"}, "id": "Paris"}
+    result = new_messages(chat().resume([*QUESTION, AIMessage("", tool_calls=[call])], {"Paris": ""}))[0]
+    assert json.loads(result.text) == {"error": "This call was denied and did not run."}
+
+
 def test_an_error_brings_what_had_completed() -> None:
     """Of `stream` it is what no chunk delivered; of `invoke` everything."""
 
