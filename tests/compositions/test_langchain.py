@@ -8,22 +8,18 @@ from typing import Any
 
 import pytest
 from langchain_core.caches import InMemoryCache
-from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler, get_usage_metadata_callback
+from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.rate_limiters import BaseRateLimiter
-from langchain_core.runnables import ConfigurableField, RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langchain_core.tools import tool
-from langchain_core.tracers.context import collect_runs
 
-from langchain_autotools import ChatOpenAI, final_message, new_messages
+from langchain_autotools import final_message, new_messages
 from langchain_autotools.testing import ScriptedChatModel
-from tests.contract.wires import WIRES, Wire
-from tests.support.openai_server import OpenAIServer
-from tests.support.script import Turn
 
 from .conftest import TEXT, answer, get_temperature, ran
 
@@ -105,37 +101,6 @@ async def test_usage_counts_each_turn_once(chat: Make, way: str) -> None:
         _ = [chunk async for chunk in chat().astream("?", config)]
     (counted,) = usage.usage_metadata.values()
     assert (counted["input_tokens"], counted["output_tokens"]) == (50, 10) and list(usage.usage_metadata) == ["scripted-1"]
-
-
-@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
-@pytest.mark.parametrize("asynchronous", [False, True])
-async def test_listeners_of_the_context_hear_of_v3_events_once(chat: Make, asynchronous: bool) -> None:
-    """Tokens are counted once and one run is traced, where the listener comes with the context and not in the configuration."""
-    with collect_runs() as traced, get_usage_metadata_callback() as usage:
-        if asynchronous:
-            await (await chat().astream_events("?", version="v3")).output
-        else:
-            assert chat().stream_events("?", version="v3").output.text == TEXT
-    assert [(run.run_type, run.name) for run in traced.traced_runs] == [("chain", "ScriptedChatModel")]
-    assert usage.usage_metadata["scripted-1"]["total_tokens"] == 60
-
-
-@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
-@pytest.mark.parametrize("carry", [True, False])
-@pytest.mark.parametrize("asynchronous", [False, True])
-async def test_an_error_of_v3_events_brings_what_had_completed(chat: Make, asynchronous: bool, carry: bool) -> None:
-    """No event before the last one delivers a message, so the error brings them all."""
-
-    def reply(messages: list[Any], **kwargs: Any) -> Any:
-        return ConnectionError("gone") if messages[-1].type == "tool" else answer(messages)
-
-    model = chat(replies=reply, carry_messages=carry)
-    with pytest.raises(ConnectionError) as caught:
-        if asynchronous:
-            await (await model.astream_events("?", version="v3")).output
-        else:
-            list(model.stream_events("?", version="v3"))
-    assert [message.type for message in new_messages(caught.value)] == ["ai", "tool", "tool"]
 
 
 USER: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
@@ -268,39 +233,6 @@ def test_message_history_stores_each_message_once(chat: Make, streamed: bool) ->
     assert [message.text for message in store.messages] == ["?", TEXT, "and now?", TEXT, "thanks", "You are welcome."]
 
 
-def test_fields_can_be_configured_for_a_call(chat: Make) -> None:
-    """`configurable_fields` reaches run settings and tools."""
-    model = chat().configurable_fields(message_separator=ConfigurableField(id="separator"), tools=ConfigurableField(id="tools"))
-    assert model.with_config(configurable={"separator": " - "}).invoke("?").text == TEXT.replace("\n", " - ")
-    assert [call["id"] for call in model.with_config(configurable={"tools": []}).invoke("?").tool_calls] == ["call_1", "call_2"]
-
-
-@pytest.mark.parametrize(("asked", "reason"), [({}, "context_window"), ({"model": "larger"}, "complete")])
-def test_the_profiles_window_is_that_of_the_models_own_name(chat: Make, asked: dict[str, Any], reason: str) -> None:
-    """A call that asks for another model (`bind(model=...)`) is not cut short by what is known of this one."""
-    run = chat(profile={"max_input_tokens": 10}).bind(**asked).invoke("?")
-    assert run.response_metadata["autotools"]["stop_reason"] == reason
-
-
-def test_a_model_configured_by_name_has_that_models_profile() -> None:
-    """What is known of the first model (here: that it takes no temperature) is not held against the one that is configured."""
-    with OpenAIServer([Turn("Hello.")] * 2) as server:
-        model = ChatOpenAI(model="gpt-5", temperature=0.5, base_url=server.url, api_key="k")
-        configurable = model.configurable_fields(model_name=ConfigurableField(id="model"))
-        configurable.invoke("?")
-        configurable.with_config(configurable={"model": "gpt-4o"}).invoke("?")
-    assert [(request["model"], request.get("temperature")) for request in server.requests] == [("gpt-5", None), ("gpt-4o", 0.5)]
-
-
-@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
-def test_a_configured_model_streams(wire: Wire) -> None:
-    """LangChain makes a configured model anew, every field given: that must not switch its streams off."""
-    with wire.serve([Turn("One two three four five.")]) as server:
-        model = wire.model(server).configurable_fields(temperature=ConfigurableField(id="temperature"))
-        texts = [chunk.text for chunk in model.with_config(configurable={"temperature": 0.5}).stream("?")]
-    assert "".join(texts) == "One two three four five." and len(list(filter(None, texts))) > 1
-
-
 def test_a_caller_may_append_to_the_list_that_is_streamed(chat: Make) -> None:
     """The input is copied before the first chunk."""
     model, history = chat(), [HumanMessage("?")]
@@ -340,16 +272,6 @@ def test_any_of_the_callers_tools_must_be_called(chat: Make, choice: str, asked:
     run = model.bind_tools([report], tool_choice=choice).invoke("?")
     assert [request.tool_choice for request in model.requests] == asked
     assert [call["name"] for call in run.tool_calls] == (["report"] if choice == "any" else [])
-
-
-async def test_events_v2_show_every_step(chat: Make) -> None:
-    """`astream_events` tells parent run, turns and tools; the end of the parent run gives the run message."""
-    events = [event async for event in chat().astream_events("?", version="v2")]
-    kinds = [event["event"] for event in events]
-    assert kinds.count("on_chat_model_start") == kinds.count("on_chat_model_end") == 2
-    assert kinds.count("on_tool_start") == kinds.count("on_tool_end") == 2
-    run = events[-1]["data"]["output"]
-    assert kinds[-1] == "on_chain_end" and [message.type for message in new_messages(run)] == ["ai", "tool", "tool", "ai"]
 
 
 def test_structured_output_after_a_talkative_turn(chat: Make) -> None:
