@@ -95,6 +95,8 @@ class ToolsAndMessagesMixin(RawChatModel):
         """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
+        if "tool_choice" in kwargs:
+            kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
         return super()._turn(messages, kwargs)
 
     # ------------------------------------------------------------------------------------------ a run, for users
@@ -108,8 +110,6 @@ class ToolsAndMessagesMixin(RawChatModel):
                 del kwargs[key]
             if kwargs.get("tools"):
                 kwargs["tools"] = declared(self, kwargs["tools"])
-            if "tool_choice" in kwargs:
-                kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
             return None
         return Run(self._convert_input(input).to_messages(), run_settings(self, self._own_tools(), kwargs))
 
