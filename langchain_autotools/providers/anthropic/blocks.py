@@ -178,4 +178,6 @@ _CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
     "container_upload": _own,
     "tool_reference": _own,
     "browser_state": _own,
+    "tool_addition": _own,
+    "tool_removal": _own,
 }

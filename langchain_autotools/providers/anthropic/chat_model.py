@@ -69,23 +69,22 @@ class ChatAnthropic(AnthropicParameters):
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = request_params(self, stop, kwargs, stream=stream)
-        options = request_options(self, params, kwargs, stream=stream)
-        params.pop("user_profile_id", None)  # a header says it
         mapper = self._mapper(str(params["model"]))
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
             last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
             params |= {"container": with_container(params.get("container"), last)} if last else {}
-        body = mapper.encode_request(messages, params)
+        said = {name: value for name, value in params.items() if name != "user_profile_id"}  # which a header says
+        body = mapper.encode_request(messages, said)
         mark = cache_mark(self, params, kwargs)
         if mark and _MARK not in body:
-            body = mapper.encode_request(messages, with_cache_marks(params, mark), cache=mark)
+            body = mapper.encode_request(messages, with_cache_marks(said, mark), cache=mark)
         blocks = may_hold_blocks(params, body)
         usage = bool(kwargs.get("stream_usage", self.stream_usage))
         return Exchange(
             body=body,
             decoder=partial(mapper.stream_decoder, blocks=blocks, usage=usage),
             decode_body=partial(mapper.decode_body, blocks=blocks),
-            options=options,
+            options=request_options(self, params, kwargs, body, stream=stream),
             silence=self.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or self.default_request_timeout),
             secrets=tuple(self._secrets()),
         )

@@ -26,6 +26,7 @@ __all__ = ["Encoded", "MessageEncoder"]
 Role = Literal["system", "user", "assistant"]
 
 _OF_CALLS = ("caller", "toolset_name")
+_OF_SYSTEM = frozenset({"text", "tool_addition", "tool_removal"})
 _NO_OUTPUT = "(no output)"
 _FAILED = "(failed without output)"
 
@@ -160,9 +161,11 @@ def _parts(content: Any) -> list[Part]:
 
 def _system_parts(message: SystemMessage) -> list[Part]:
     parts = _parts(message.content)
-    other = next((part["type"] for part in parts if part["type"] != "text"), None)
+    other = next((part["type"] for part in parts if part["type"] not in _OF_SYSTEM), None)
     if other:
-        raise UnsupportedFeatureError(f"content block of type {other!r} cannot be sent in a system message: it takes text only")
+        raise UnsupportedFeatureError(
+            f"content block of type {other!r} cannot be sent in a system message: it takes text and changes of tools"
+        )
     return parts
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from ...errors import UnsupportedFeatureError
 from .._json import dumps, dumps_params, to_bytes
 from .._memo import MessageMemo
 from .blocks import text_part
@@ -184,7 +185,12 @@ def _placed(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
 
 
 def _said_by_user(encoded: Encoded) -> Encoded:
-    text = "\n".join(json.loads(block)["text"] for block in encoded.blocks)
+    blocks = [json.loads(block) for block in encoded.blocks]
+    change = next((block["type"] for block in blocks if block["type"] != "text"), None)
+    if change:
+        where = "only a model that takes system messages in the middle takes it, after the user, and before the assistant or at the end"
+        raise UnsupportedFeatureError(f"content block of type {change!r} cannot be sent: {where}")
+    text = "\n".join(block["text"] for block in blocks)
     return Encoded("user", (to_bytes(dumps(text_part(_LATER_SYSTEM.format(text)))),))
 
 

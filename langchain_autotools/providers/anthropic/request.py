@@ -58,6 +58,8 @@ _BETA_OF_COMPACTION = "compact-2026-01-12"
 _BETA_OF_EXAMPLES = "advanced-tool-use-2025-11-20"
 _BETA_OF_BUDGET = "task-budgets-2026-03-13"
 _BETA_OF_UPDATES = "thinking-display-updates-2026-08-18"
+_BETA_OF_TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
+_BETA_OF_INLINE_TOOLS = "inline-tools-2026-09-15"
 _PROFILE_HEADER = "anthropic-user-profile-id"
 _IMPLIED = {"type": "adaptive", "display": "summarized"}
 
@@ -198,10 +200,12 @@ def _sdk() -> Any:
     return anthropic
 
 
-def request_options(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+def request_options(
+    model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any], body: bytes, *, stream: bool
+) -> dict[str, Any]:
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
     timeout = kwargs.get("timeout") or model.default_request_timeout
-    betas = _betas(params, [*(model.betas or ()), *(kwargs.get("betas") or ())])
+    betas = _betas(params, [*(model.betas or ()), *(kwargs.get("betas") or ()), *_betas_of_messages(body)])
     said = {"anthropic-beta": ",".join(betas), _PROFILE_HEADER: params.get("user_profile_id")}
     headers = {**{name: value for name, value in said.items() if value}, **extra_headers(kwargs)}
     options = {
@@ -231,3 +235,10 @@ def _betas_of_edits(management: Any) -> list[str]:
     edits: Sequence[Mapping[str, Any]] = management.get("edits") or ({},)
     compacting = {str(edit.get("type")).startswith("compact_") for edit in edits}
     return [beta for of_compaction, beta in ((False, _BETA_OF_EDITS), (True, _BETA_OF_COMPACTION)) if of_compaction in compacting]
+
+
+def _betas_of_messages(body: bytes) -> list[str]:
+    """The beta of messages that change the tools: one that brings a tool's whole definition needs another than one that names it."""
+    if not any(b'"type":"%s"' % change in body for change in (b"tool_addition", b"tool_removal")):
+        return []
+    return [_BETA_OF_INLINE_TOOLS if b'"type":"tool_definition"' in body else _BETA_OF_TOOL_CHANGES]
