@@ -216,13 +216,4 @@ def is_forced(choice: Any) -> bool:
 
 def stored_message(message: AIMessage, output_version: str | None) -> AIMessage:
     """A turn's message as it is stored: its calls as the verdict has them, its content as the model is configured."""
-    return with_output_version(_without_cost(canonical_message(message, stored=True)), output_version)
-
-
-def _without_cost(message: AIMessage) -> AIMessage:
-    """The message without the cost entry that core adds to the usage of a cache hit: it would miss the cache when sent on."""
-    usage: Any = message.usage_metadata
-    if not usage or "total_cost" not in usage:
-        return message
-    kept = {key: value for key, value in usage.items() if key != "total_cost"}
-    return message.model_copy(update={"usage_metadata": kept or None})
+    return with_output_version(canonical_message(message, stored=True), output_version)

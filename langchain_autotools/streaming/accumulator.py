@@ -232,6 +232,7 @@ def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:
         stored: Whether to keep of the verdict only what a stored message keeps: ids and argument texts.
     """
     values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
+    values["usage_metadata"] = _without_cost(message.usage_metadata)
     verdict = message.response_metadata.get(KEY)
     if isinstance(verdict, Mapping) and "blocked" in verdict:
         records = verdict["calls"]
@@ -240,6 +241,13 @@ def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:
         if stored:
             values["response_metadata"] = _stored(message.response_metadata, verdict)
     return AIMessage(**values)
+
+
+def _without_cost(usage: Any) -> Any:
+    """The usage without the cost that core adds on a cache hit: sent on it would miss the cache, and alone it is no usage."""
+    if not usage or "total_cost" not in usage:
+        return usage
+    return {key: value for key, value in usage.items() if key != "total_cost"} or None
 
 
 def _valid(record: Mapping[str, Any]) -> Any:

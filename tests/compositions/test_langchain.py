@@ -162,6 +162,17 @@ def test_a_cached_run_is_replayed_without_a_request(chat: Make) -> None:
     assert new_messages(model.invoke("?")) == new_messages(first)
 
 
+@pytest.mark.parametrize("tools", [[get_temperature], []])
+async def test_a_cached_reply_without_usage_is_replayed(tools: list[Any]) -> None:
+    """Core adds a cost to the usage of a cache hit, also where the server reports none."""
+    call = AIMessage("", tool_calls=[{"name": "get_temperature", "args": {"city": "Paris"}, "id": "call_1"}])
+    model = ScriptedChatModel(tools=tools, replies=[call, "5 degrees."] if tools else ["Hi."], cache=InMemoryCache())
+    first, requests = model.invoke("?"), len(model.requests)
+    assert first.usage_metadata is None
+    assert model.invoke("?") == first == await model.ainvoke("?")
+    assert len(model.requests) == requests
+
+
 def test_a_copy_with_other_tools_does_not_hit_the_cache(chat: Make) -> None:
     """`model_copy(update={"tools": ...})` asks again."""
     model = chat(cache=InMemoryCache())
