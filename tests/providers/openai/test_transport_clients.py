@@ -117,16 +117,19 @@ def test_connections_of_a_loop_that_tracks_no_generators_end_quietly(monkeypatch
     monkeypatch.setattr(sys, "unraisablehook", printed.append)
 
     async def ask(server: OpenAIServer) -> None:
+        await model_of(server).ainvoke("Hi")
+
+    async def ask_untracked(server: OpenAIServer) -> None:
         hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(None, None)
         try:
-            await model_of(server).ainvoke("Hi")
+            await ask(server)
         finally:
             sys.set_asyncgen_hooks(*hooks)
 
     with OpenAIServer([Turn("ok")] * 2) as server:
-        for _ in range(2):  # the second loop forgets the connections of the first
-            asyncio.run(ask(server))
+        asyncio.run(ask_untracked(server))
+        asyncio.run(ask(server))  # a new loop forgets the connections of the one before
     gc.collect()
     # Python shows a ResourceWarning to nobody who has not asked for it
     assert [problem for problem in printed if problem.exc_type is not ResourceWarning] == []
