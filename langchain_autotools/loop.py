@@ -119,13 +119,13 @@ class RunPlan:
     def __post_init__(self) -> None:
         """Refuse what decides nothing."""
         decisions = self.decisions
-        if isinstance(decisions, bool | None):
+        if decisions is None or decisions is True:
             return
         if not isinstance(decisions, Mapping):
             raise ConfigurationError(f"resume takes True or a mapping from call ids to decisions, not {type(decisions).__name__}")
         for call_id, decision in decisions.items():
             named = isinstance(decision, Mapping) and all(isinstance(name, str) for name in decision)
-            if not named and not isinstance(decision, bool | str | None):
+            if not named and not isinstance(decision, bool | str):
                 raise ConfigurationError(f"the decision on call {call_id!r} must be True, False, a text (why not), or arguments by name")
 
 

@@ -125,7 +125,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     until_called = any_tool is not None and (choice == any_tool or "ls_structured_output_format" in keywords)
     ends = callers if until_called else ()
     return RunSettings(
-        plan=RunPlan(limits, callers=callers, ends=ends, decisions=_decisions(keywords.pop("resume", None))),
+        plan=RunPlan(limits, callers=callers, ends=ends, decisions=keywords.pop("resume", None)),
         executor=toolbox.executor,
         tools=tools,
         tool_choice=choice,
@@ -156,18 +156,6 @@ def declared(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str,
 def chosen(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
     """The `tool_choice` of one call in the wire's form; a dict is taken to have it."""
     return model.format_tool_choice(choice, tools) if isinstance(choice, str | bool) else choice
-
-
-def _decisions(given: Any) -> Any:
-    """What to do with calls that the input ends in."""
-    if given is None or given is True:
-        return given
-    if not isinstance(given, Mapping):
-        raise ConfigurationError(f"decisions must be True or a mapping of call ids to decisions, not {type(given).__name__}")
-    for name, decision in given.items():
-        if not isinstance(decision, bool | str | Mapping):
-            raise ConfigurationError(f"the decision on {name!r} must be True, False, a reason or other arguments, not {decision!r}")
-    return given
 
 
 def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:

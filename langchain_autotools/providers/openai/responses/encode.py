@@ -29,6 +29,7 @@ Waiting = tuple[tuple[str, str, bool], ...]
 """Calls that wait for their results: the id that LangChain knows, the id on the wire, and whether the tool is a custom one."""
 
 _LONGEST_ID = 64
+_FOUND_TOOLS = "tool_search_output"
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 _NO_OUTPUT = "(no output)"
 _FAILED = "(failed without output)"
@@ -272,6 +273,10 @@ def still_waiting(waiting: Waiting, identifier: str) -> Waiting:
 
 def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:
     """The message without its answers to these calls of the vendor's tools, which are not sent: another server made them, or the reply was
-    edited."""
-    kept = [block for block in message.content if (item_of(block) or {}).get("call_id") not in call_ids]
+    edited. What a search for tools found stays, because it declares them."""
+    kept = [block for block in message.content if not _answers_one_of(item_of(block) or {}, call_ids)]
     return message.model_copy(update={"content": kept})
+
+
+def _answers_one_of(item: Mapping[str, Any], call_ids: Collection[str]) -> bool:
+    return item.get("call_id") in call_ids and item.get("type") != _FOUND_TOOLS
