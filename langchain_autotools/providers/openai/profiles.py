@@ -1,7 +1,8 @@
 """What is known of OpenAI's chat models, for `model.profile`.
 
 The numbers are those that models.dev (MIT) published in November 2026. Only models that converse in text are listed; of any other,
-a compatible server's among them, nothing is claimed, and `profile={...}` says what the user knows.
+a compatible server's among them, nothing is claimed, and `profile={...}` says what the user knows. The efforts of the `-codex` and
+`-pro` models, and that they take no temperature, are as OpenAI's own pages of these models have it.
 """
 
 import re
