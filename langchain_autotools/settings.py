@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 from .errors import ConfigurationError
-from .executor import ToolExecutor, from_references, to_references
+from .executor import ToolExecutor, checked_listener, from_references, to_references
 from .limits import Limits
 from .loop import RunPlan
 from .run import RunSettings, is_forced
@@ -110,12 +110,6 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         value = keywords.pop(name, None)
         return getattr(model, name) if value is None else value
 
-    def listener(name: str) -> Any:
-        value = setting(name)
-        if value is not None and not callable(value):
-            raise ConfigurationError(f"{name} must be a function that is called, not {type(value).__name__}")
-        return value
-
     limits = Limits(**{name: setting(name) for name in sorted(_LIMITS)} | {"context_window": _context_window(model, keywords)})
     bound = declared(model, keywords.pop("tools", None))
     callers = {tool_name(tool) for tool in bound}
@@ -136,8 +130,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         carry_messages=setting("carry_messages"),
         output_version=model.output_version,
         lists_content=model.lists_content,
-        on_executing=listener("on_executing"),
-        on_executed=listener("on_executed"),
+        on_executing=checked_listener("on_executing", setting("on_executing")),
+        on_executed=checked_listener("on_executed", setting("on_executed")),
     )
 
 

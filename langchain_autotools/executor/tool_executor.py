@@ -20,7 +20,7 @@ from .sync_batch import ToolCallBatch
 from .tool_list import collected, from_references, to_references, tools_by_name
 from .work import Calls, Work, bundled_calls, read_calls, unknown_tool, unreadable
 
-__all__ = ["OnExecuted", "OnExecuting", "ToolExecutor"]
+__all__ = ["OnExecuted", "OnExecuting", "ToolExecutor", "checked_listener"]
 
 _B = TypeVar("_B")
 
@@ -75,8 +75,8 @@ class ToolExecutor:
         unknown = self._timeouts.keys() - self.tools.keys()
         if unknown:
             raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
-        self._on_executing = _listeners("on_executing", on_executing)
-        self._on_executed = _listeners("on_executed", on_executed)
+        self._on_executing = checked_listener("on_executing", on_executing)
+        self._on_executed = checked_listener("on_executed", on_executed)
         self._facts: dict[str, ToolFacts] = {}
 
     def __repr__(self) -> str:
@@ -179,9 +179,10 @@ class ToolExecutor:
         works = [self._work(call, own, messages) for call in read_calls(calls)]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limits = [limit for limit in (self._limit, own.get("max_concurrency"), in_order) if limit]
-        executing = [*self._on_executing, *_listeners("on_executing", on_executing)]
-        executed = [*self._on_executed, *_listeners("on_executed", on_executed)]
-        return kind(works, min(limits, default=None), executing, executed)
+        executing = (self._on_executing, checked_listener("on_executing", on_executing))
+        executed = (self._on_executed, checked_listener("on_executed", on_executed))
+        listeners = ([one for one in both if one is not None] for both in (executing, executed))
+        return kind(works, min(limits, default=None), *listeners)
 
     def _work(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Work:
         if call.args is None:
@@ -216,8 +217,12 @@ def _seconds(name: str, value: Any) -> float | None:
     return float(value)
 
 
-def _listeners(name: str, listener: Any) -> list[Callable[..., Any]]:
-    """The listener, if there is one."""
+def checked_listener(name: str, listener: Any) -> Any:
+    """The listener, or None.
+
+    Raises:
+        ConfigurationError: It cannot be called.
+    """
     if listener is not None and not callable(listener):
         raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
-    return [] if listener is None else [listener]
+    return listener
