@@ -106,6 +106,7 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
     """The replies, one for each request (see `Reply`), or one function that answers every request."""
 
     _recorder: _Recorder = PrivateAttr(default_factory=_Recorder)
+    _script: tuple[tuple[Any, ...], str] = PrivateAttr(default=((), ""))  # a digest and what it was made of: core asks each turn
 
     @field_validator("replies")
     @classmethod
@@ -130,7 +131,12 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
 
     @property
     def _identifying_params(self) -> Mapping[str, Any]:
-        return {"script": hashlib.sha256(repr(self.replies).encode(errors="replace")).hexdigest()}
+        replies = (self.replies,) if callable(self.replies) else tuple(self.replies)
+        known, digest = self._script
+        if len(known) != len(replies) or any(one is not other for one, other in zip(known, replies, strict=True)):
+            digest = hashlib.sha256(repr(self.replies).encode(errors="replace")).hexdigest()
+            self._script = replies, digest
+        return {"script": digest}
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Record the request and play the next reply."""

@@ -1,6 +1,7 @@
 """Which tool a model means by a name that is not quite one (quirks.md N-03)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ _T = TypeVar("_T")
 _PREFIX = re.compile(r"(?:(?:functions|function|tools|tool|default_api)[.:/]|mcp_)")
 _NUMBER = re.compile(r":\d+$")  # `functions.f:0`
 _MARKER = "<|"  # `f<|channel|>commentary`
+_LONGEST = 1000  # no vendor takes a name of more than 128 characters; what is longer means no tool
 _SUFFIX = re.compile(r"(?:[_-]tool|(?<=[a-z0-9])Tool)$")  # `f_tool`, `GetWeatherTool`
 
 
@@ -27,17 +29,18 @@ def find_name(name: str, tools: Mapping[str, _T]) -> str | None:
     for candidate in candidates:
         if candidate in tools:
             return candidate
-    for candidate in candidates:
-        alike = [key for key in tools if _folded(key) == _folded(candidate)]
-        if alike:
-            return alike[0] if len(alike) == 1 else None
+    folded = Counter(map(_folded, tools)) if candidates else {}
+    for candidate in map(_folded, candidates):
+        if candidate in folded:
+            return next(key for key in tools if _folded(key) == candidate) if folded[candidate] == 1 else None
     return None
 
 
 def _candidates(name: str) -> Iterator[str]:
     text = name.split(_MARKER, 1)[0].strip()
-    if text:
-        yield text
+    if not 0 < len(text) <= _LONGEST:
+        return
+    yield text
     text = _NUMBER.sub("", text)
     while text:
         yield text

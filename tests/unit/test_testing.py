@@ -280,3 +280,21 @@ for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8
 def test_the_tests_of_the_page_pass(name: str) -> None:
     """Every test that docs/testing.md shows is a passing test."""
     NAMES[name]()
+
+
+def test_a_turn_does_not_write_out_the_whole_script() -> None:
+    """Replies are described once, for caches and traces, and again only where the script has changed."""
+    described = []
+
+    class Counted(AIMessage):
+        def __repr__(self) -> str:
+            described.append(self.content)
+            return super().__repr__()
+
+    model = ScriptedChatModel(replies=[Counted(str(number)) for number in range(5)])
+    said = [model.invoke("Hi").content for _ in range(4)]
+    assert said == ["0", "1", "2", "3"]
+    assert described == ["0", "1", "2", "3", "4"]
+    model.replies[4] = Counted("new")
+    assert model.invoke("Hi").content == "new"
+    assert described[5:] == ["0", "1", "2", "3", "new"]
