@@ -6,6 +6,8 @@ Importing this package imports no vendor SDK: every name below is loaded when it
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__
+
 if TYPE_CHECKING:
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
     from .executor import ToolCallResult, ToolExecutor
@@ -71,6 +73,8 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ModelRefusalError",
     "StreamError",
     "UnsupportedFeatureError",
+    # The version of this package
+    "__version__",
 ]
 
 _HOMES = {

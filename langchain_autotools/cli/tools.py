@@ -2,7 +2,9 @@
 
 import importlib
 import importlib.util
+import inspect
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -38,11 +40,30 @@ def _load(source: str) -> list[Any]:
     except ConfigurationError:
         raise
     except Exception as error:
-        raise ConfigurationError(f"--tools {source}: {place} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise ConfigurationError(f"--tools {source}: {place} cannot be loaded: {_described(error, place)}") from error
     tools = _tools_of(module, attribute, source)
     if not tools:
-        raise ConfigurationError(f"--tools {source}: there are no tools in it")
+        raise ConfigurationError(f"--tools {source}: there are no tools in it{_advice(module, attribute, place)}")
     return tools
+
+
+def _described(error: Exception, place: str) -> str:
+    """What is wrong, and on which line of the user's file."""
+    text = f"{type(error).__name__}: {(error.msg if isinstance(error, SyntaxError) else error)}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == Path(place).absolute()]
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename) == Path(place).absolute():
+        lines.append(error.lineno)
+    return f"line {lines[-1]}: {text}" if lines else text
+
+
+def _advice(module: ModuleType, attribute: str | None, place: str) -> str:
+    """How to name the plain functions of a file: which of them the model may call is for its author to say."""
+    if attribute is not None:
+        return ""
+    names = [name for name, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__]
+    if not names:
+        return ""
+    return f"; name its functions ({place}:{names[0]}), list them (tools = [{', '.join(names)}]), or decorate them with @tool"
 
 
 def _split(source: str) -> tuple[str, str | None]:
@@ -57,6 +78,7 @@ def _split(source: str) -> tuple[str, str | None]:
 def _module_of_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ConfigurationError(f"--tools: there is no file {path}")
+    path = path.absolute()
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"--tools: {path} is not a Python file")

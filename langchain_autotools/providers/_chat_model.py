@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol, Self
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
+from .._version import DISTRIBUTION, __version__
 from ..errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
@@ -27,7 +28,6 @@ from ._reader import MISREAD, EventDecoder, ReplyReader, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
 from ._secrets import digest, public_params, shown
 from ._tokens import estimate, messages_tokens
-from ._version import DISTRIBUTION, installed_version
 
 __all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
 
@@ -111,9 +111,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     @model_validator(mode="after")
     def _set_autotools_version(self) -> Self:
-        version = installed_version()
-        if version:
-            self._add_version(DISTRIBUTION, version)
+        self._add_version(DISTRIBUTION, __version__)
         return self
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:

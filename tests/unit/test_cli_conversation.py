@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
-from langchain_autotools.cli.conversation import Conversation, converse
+from langchain_autotools.cli.conversation import Conversation
 from langchain_autotools.cli.display import EventDisplay, PlainDisplay, make_display, one_line
+from langchain_autotools.cli.session import converse
 from langchain_autotools.testing import ScriptedChatModel
 
 USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
@@ -35,7 +36,7 @@ def says(text: str) -> AIMessage:
 
 def conversation(replies: list[Any], output: io.StringIO, as_json: bool = True, **settings: Any) -> Conversation:
     """A conversation with a scripted model that shows itself in `output`."""
-    display = EventDisplay(output) if as_json else PlainDisplay(output)
+    display = EventDisplay(output) if as_json else PlainDisplay(output, output)
     model = ScriptedChatModel(replies=replies, tools=settings.pop("tools", [get_temperature]), parallel=False)
     return Conversation(model, display, model_name="scripted", **settings)
 
@@ -145,6 +146,37 @@ def test_plain_text_says_why_a_run_stopped():
     assert "\x1b" not in output.getvalue() and max(map(len, lines)) < 230
 
 
+STEERING = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b2J\u202e\u2066\u2028\x08"
+
+
+def test_nothing_a_model_or_a_tool_writes_steers_the_terminal():
+    """Clipboard writes, clear screen, C1 and bidi controls of calls, results and answers never leave; in calls they are written out."""
+    output = io.StringIO()
+    raw = {"name": f"get{STEERING}", "args": f"{{{STEERING}", "id": "raw", "type": "invalid_tool_call", "error": None}
+    calls = [
+        {"name": f"get_{STEERING}", "args": {"city": STEERING}, "id": "one"},
+        {"name": "get_temperature", "args": {"city": STEERING}, "id": "two"},
+    ]
+    replies = [AIMessage(STEERING, tool_calls=calls, invalid_tool_calls=[raw]), says(f"Done{STEERING}.")]
+    conversation(replies, output, as_json=False).ask("How warm?")
+    shown = output.getvalue()
+    assert "Done" in shown and not set(STEERING) - set("]52;c;ZXZpbA==[2J") & set(shown)
+    assert "get_\\x1b]52;c;" in shown and "\\u202e" in shown
+
+
+def test_answers_and_remarks_go_to_their_places():
+    """What a program reads is the text of the answer alone; calls, results and usage stand elsewhere."""
+    answers, remarks = io.StringIO(), io.StringIO()
+    model = ScriptedChatModel(replies=[asks("Rome", text="Let me look."), says("4 °C.")], tools=[get_temperature])
+    Conversation(model, PlainDisplay(answers, remarks), model_name="scripted").ask("How warm is it?")
+    assert answers.getvalue() == "Let me look.\n4 °C.\n"
+    assert remarks.getvalue().splitlines() == [
+        '→ get_temperature(city="Rome")',
+        "← get_temperature: 4 °C",
+        "[2 turns · 20 tokens in, 10 out]",
+    ]
+
+
 def test_the_second_question_sees_the_first():
     """A session remembers questions, calls, results and answers; `start_over` forgets all but the system message."""
     output = io.StringIO()
@@ -205,80 +237,100 @@ class Line(io.StringIO):
         return self.human
 
 
-def held(monkeypatch: pytest.MonkeyPatch, lines: str, replies: list[Any], human: bool) -> tuple[bool, str, list[Any]]:
-    """Hold a session over these lines; returns whether all went well, what was shown, and the requests."""
+def held(monkeypatch: pytest.MonkeyPatch, lines: str, replies: list[Any]) -> tuple[str, list[Any]]:
+    """Hold a session over these lines; returns what was shown, and the requests."""
     typed = Line(lines)
-    typed.human = human
+    typed.human = True
     monkeypatch.setattr(sys, "stdin", typed)
     output = io.StringIO()
     talk = conversation(replies, output, as_json=False)
-    complete = converse(talk, talk._display)
-    return complete, output.getvalue(), talk._model.requests
+    converse(talk, talk._display)
+    return output.getvalue(), talk._model.requests
 
 
-def test_a_session_takes_one_question_a_line(monkeypatch):
-    """Empty lines are no questions, `/new` forgets, `/exit` ends."""
-    complete, shown, requests = held(monkeypatch, "One\n\nTwo\n/new\nThree\n/exit\nFour\n", [says("1"), says("2"), says("3")], human=False)
-    assert complete and "Ctrl-D" not in shown
+def questions(requests: list[Any]) -> list[str]:
+    """What was asked in each request."""
+    return [request.messages[-1].content for request in requests]
+
+
+@pytest.mark.parametrize("leave", ["/exit", "/quit"])
+def test_a_session_takes_one_question_a_line(monkeypatch, leave):
+    """Empty lines are no questions, `/new` forgets, `/exit` and `/quit` end."""
+    shown, requests = held(monkeypatch, f"One\n\nTwo\n/new\nThree\n{leave}\nFour\n", [says("1"), says("2"), says("3")])
+    assert "/help lists the commands" in shown
     assert [len(request.messages) for request in requests] == [1, 3, 1]
 
 
-def test_an_error_ends_a_session_that_nobody_watches(monkeypatch, capsys):
-    """From a pipe the first failure is the last question; at a terminal the session goes on."""
-    replies = [RuntimeError("gone"), says("2")]
-    complete, _, requests = held(monkeypatch, "One\nTwo\n", replies, human=False)
-    assert not complete and len(requests) == 1
-    complete, shown, requests = held(monkeypatch, "One\nTwo\n", replies, human=True)
-    assert complete and len(requests) == 2 and "Ctrl-D or /exit leaves" in shown
-    assert capsys.readouterr().err.splitlines() == ["error: RuntimeError: gone"] * 2
+def test_commands_stay_in_the_session(monkeypatch):
+    """`/help` names the commands; what begins with a slash and is none is refused, not sent; a space makes it a question."""
+    shown, requests = held(monkeypatch, "/help\n/weather in Rome\n /etc/hosts is what?\n", [says("A file.")])
+    assert all(command in shown for command in ("/new", "/help", "/exit", "/quit"))
+    assert "There is no command /weather" in shown
+    assert questions(requests) == ["/etc/hosts is what?"]
+
+
+def test_pasted_lines_are_one_question(monkeypatch):
+    """Lines between a terminal's paste marks are one question, whatever they hold."""
+    monkeypatch.setitem(sys.modules, "readline", None)
+    _, requests = held(monkeypatch, "Sum this: \x1b[200~one\n/new\n\ntwo\x1b[201~\nNext\n", [says("1"), says("2")])
+    assert questions(requests) == ["Sum this: one\n/new\n\ntwo", "Next"]
+
+
+def test_an_error_does_not_end_a_session(monkeypatch, capsys):
+    """A failure is one line, and the session goes on."""
+    shown, requests = held(monkeypatch, "One\nTwo\n", [RuntimeError("gone"), says("2")])
+    assert questions(requests) == ["One", "Two"] and "2" in shown
+    assert capsys.readouterr().err.count("error: RuntimeError: gone\n") == 1
 
 
 def test_an_interrupt_ends_the_reply_and_not_the_session(monkeypatch):
     """Ctrl-C while the model writes: a remark, then the next question."""
-    complete, shown, requests = held(monkeypatch, "One\nTwo\n", [["Once ", KeyboardInterrupt()], says("2")], human=True)
-    assert complete and "Once \n(interrupted)" in shown
+    shown, requests = held(monkeypatch, "One\nTwo\n", [["Once ", KeyboardInterrupt()], says("2")])
+    assert "Once \n(interrupted)" in shown
     assert [message.content for message in requests[1].messages] == ["One", "Once ", "Two"]
 
 
-def test_an_interrupt_at_the_prompt_is_for_a_human_only(monkeypatch):
-    """Ctrl-C at the prompt of a terminal gives a new prompt; without a terminal it ends the program."""
+def test_an_interrupt_at_the_prompt_drops_the_line(monkeypatch):
+    """Ctrl-C at the prompt gives a new prompt."""
     answers: list[Any] = [KeyboardInterrupt(), "One", EOFError()]
 
-    def read(_prompt: str) -> str:
+    def read(_prompt: str = "") -> str:
         answer = answers.pop(0)
         if isinstance(answer, str):
             return answer
         raise answer
 
     monkeypatch.setattr("builtins.input", read)
-    complete, _, requests = held(monkeypatch, "", [says("1")], human=True)
-    assert complete and len(requests) == 1
-    answers.append(KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        held(monkeypatch, "", [], human=False)
+    _, requests = held(monkeypatch, "", [says("1")])
+    assert len(requests) == 1
 
 
 def test_a_closed_output_ends_a_session(monkeypatch):
     """Nobody reads any more: the error goes up to the program, which ends quietly."""
     with pytest.raises(BrokenPipeError):
-        held(monkeypatch, "One\nTwo\n", [BrokenPipeError(), says("2")], human=True)
+        held(monkeypatch, "One\nTwo\n", [BrokenPipeError(), says("2")])
 
 
 def test_a_terminal_gets_colours_and_nothing_is_read_as_markup(monkeypatch):
-    """The display at a terminal is the coloured one; square brackets of a model stay what they are."""
+    """The display at a terminal is the coloured one, with NO_COLOR the plain one; square brackets of a model stay what they are."""
     pytest.importorskip("rich")
     from langchain_autotools.cli.display.colours import RichDisplay
 
     screen = Line()
     screen.human = True
+    errors = Line()
+    errors.human = True
     monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(sys, "stderr", errors)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     display = make_display(as_json=False)
     assert isinstance(display, RichDisplay)
     display.note("remark")
     display.text("[bold]Warm[/bold]")
-    assert "[bold]Warm[/bold]" in screen.getvalue() and "\x1b[2m" in screen.getvalue()
+    assert "[bold]Warm[/bold]" in screen.getvalue() and "\x1b[2m" in errors.getvalue()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert type(make_display(as_json=False)) is PlainDisplay
 
 
 @pytest.mark.parametrize(

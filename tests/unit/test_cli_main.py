@@ -1,5 +1,6 @@
 """The program: arguments, models by name, errors of one line, exit codes; over real HTTP and in real processes."""
 
+import io
 import json
 import os
 import subprocess
@@ -23,6 +24,12 @@ TWO_CITIES = [
     Turn("Let me look.", calls=[Call("get_temperature", {"city": "Paris"}, "call_1"), Call("get_temperature", {"city": "Rome"}, "call_2")]),
     Turn("Paris 18, Rome 24."),
 ]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input is empty, as in a program that gives none."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
 
 
 @pytest.fixture
@@ -54,17 +61,17 @@ def events(text: str) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("key")
 def test_a_question_is_answered_with_the_built_in_tools(monkeypatch, capsys):
-    """The model and why it was taken, the tools, each call and result, the answer, the usage; exit code 0."""
+    """The answer alone is output; the model and why it was taken, the tools, calls, results and usage stand beside it; exit code 0."""
     with OpenAIServer(TWO_CITIES) as server:
         serve(monkeypatch, server)
         assert main(["chat", QUESTION]) == 0
     shown = capsys.readouterr()
-    assert shown.err == ""
-    lines = shown.out.splitlines()
+    assert shown.out == "Let me look.\nParis 18, Rome 24.\n"
+    lines = shown.err.splitlines()
     assert lines[0].startswith("model: openai:") and "OPENAI_API_KEY is set" in lines[0]
     assert "get_temperature, calculate, get_current_time" in lines[1]
     assert {'→ get_temperature(city="Paris")', "← get_temperature: 18 °C", "← get_temperature: 24 °C"} <= set(lines)
-    assert lines[-2:] == ["Paris 18, Rome 24.", "[2 turns · 22 tokens in, 14 out]"]
+    assert lines[-1] == "[2 turns · 22 tokens in, 14 out]"
 
 
 @pytest.mark.usefixtures("key")
@@ -77,7 +84,7 @@ def test_options_reach_the_request(monkeypatch, capsys):
     request = server.requests[0]
     assert (request["model"], request["temperature"], request["max_completion_tokens"]) == ("gpt-4o", 0.5, 99)
     assert request["messages"][0]["content"] == "Be brief."
-    assert capsys.readouterr().out.splitlines()[0] == "model: openai:gpt-4o"
+    assert capsys.readouterr().err.splitlines()[0] == "model: openai:gpt-4o"
     assert server.requests[1]["tool_choice"] == "none"
 
 
@@ -92,7 +99,7 @@ def test_own_tools_and_no_tools(monkeypatch, tmp_path, capsys):
         assert main(["chat", "Hi!", "--no-tools"]) == 0
     assert [tool["function"]["name"] for tool in server.requests[0]["tools"]] == ["get_tide"]
     assert "tools" not in server.requests[2]
-    assert "tools:" not in capsys.readouterr().out
+    assert "tools:" not in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("key")
@@ -119,7 +126,8 @@ def test_a_vendors_error_is_one_line_and_a_failure(monkeypatch, capsys, as_json)
         (event,) = events(shown.out)
         assert event["type"] == "error" and "Incorrect API key provided." in event["message"]
     else:
-        assert shown.err.count("\n") == 1 and shown.err.startswith("error: ") and "Incorrect API key provided." in shown.err
+        error = shown.err.splitlines()[-1]
+        assert shown.err.count("error: ") == 1 and error.startswith("error: ") and "Incorrect API key provided." in error
     assert "Traceback" not in shown.out + shown.err and "sk-secret" not in shown.out + shown.err
 
 
@@ -167,7 +175,7 @@ def test_what_cannot_work_is_one_line_and_code_1(capsys, arguments, message):
     """Unknown models, tools, files and senseless values are named in one line."""
     assert main(["chat", *arguments]) == 1
     error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
+    assert message in error and error.count("error: ") == 1 and error.splitlines()[-1].startswith("error: ")
 
 
 def test_the_small_model_gets_the_tools_it_can_use(monkeypatch):
@@ -189,7 +197,7 @@ def test_without_a_key_and_without_a_local_model_it_says_what_to_install(monkeyp
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     assert main(["chat", "Hi"]) == 1
     error = capsys.readouterr().err
-    assert 'pip install "langchain-autotools-chat[local]"' in error and "OPENAI_API_KEY" in error and error.count("\n") == 1
+    assert "extra `local` (from a checkout: pip install '.[local]')" in error and "OPENAI_API_KEY" in error and error.count("\n") == 1
 
 
 def test_help_names_the_providers_and_the_version_is_told(capsys):
@@ -207,53 +215,96 @@ def test_the_local_model_is_the_default_without_keys(tmp_path):
     file = tmp_path / "tiny.gguf"
     file.write_bytes(b"GGUF")
     done = run("chat", QUESTION, LANGCHAIN_AUTOTOOLS_MODEL_PATH=str(file))
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stdout) == (0, "It is 18 °C and 24 °C.\n")
+    lines = done.stderr.splitlines()
     assert lines[0] == "model: local:tiny (no provider's key is set: the embedded local model)"
-    assert lines[-2:] == ["It is 18 °C and 24 °C.", "[2 turns · 20 tokens in, 10 out]"]
+    assert lines[-1] == "[2 turns · 20 tokens in, 10 out]"
 
 
-def test_the_prompt_may_come_from_standard_input(tmp_path):
-    """`-` reads all of it as one question."""
-    file = tmp_path / "tiny.gguf"
-    file.write_bytes(b"GGUF")
-    done = run("chat", "-", "--model", f"local:{file}", "--json", stdin="How warm is it\nin Rome?")
-    assert done.returncode == 0
-    assert "".join(event["text"] for event in events(done.stdout) if event["type"] == "text") == "It is 24 °C."
+@pytest.mark.parametrize(
+    ("arguments", "piped", "question"),
+    [
+        (["-"], "How warm is it\nin Rome?", "How warm is it\nin Rome?"),
+        ([], "How warm is it\nin Rome?\n", "How warm is it\nin Rome?\n"),
+        (["Summarise this."], "One.\nTwo.\n", "One.\nTwo.\n\nSummarise this."),
+        (["Summarise this."], "  \n", "Summarise this."),
+    ],
+)
+@pytest.mark.usefixtures("key")
+def test_what_is_piped_in_joins_the_prompt(monkeypatch, arguments, piped, question):
+    """`cat file | ... chat "Summarise this."`: the text stands before the prompt; without a prompt, or with `-`, it is the prompt."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
+    with OpenAIServer([Turn("Fine.")]) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", "--no-tools", *arguments]) == 0
+    assert server.messages[0] == [{"role": "user", "content": question}]
 
 
-def test_lines_of_standard_input_are_a_session(tmp_path):
-    """Without a prompt each line is a question of one conversation; `/new` starts over, `/exit` ends it."""
-    file = tmp_path / "tiny.gguf"
-    file.write_bytes(b"GGUF")
-    asked = "How warm is it in Rome?\n\nThanks\n/new\nHi\n/exit\nNever asked\n"
-    done = run("chat", "--model", f"local:{file}", "--json", stdin=asked)
-    assert (done.returncode, done.stderr) == (0, "")
-    found = events(done.stdout)
-    assert [event["type"] for event in found].count("done") == 3
+@pytest.mark.usefixtures("key")
+def test_nothing_piped_in_and_no_prompt_is_an_error(capsys):
+    """Without a terminal there is no session to wait for."""
+    assert main(["chat"]) == 1
+    assert "The prompt is empty" in capsys.readouterr().err
 
 
-def test_a_failing_session_line_ends_a_piped_session_with_code_1(tmp_path):
-    """Where nobody can react, the first failure ends the session."""
-    done = run("chat", "--model", f"local:{tmp_path}/none.gguf", stdin="Hi\nHi\n")
-    assert done.returncode == 1 and done.stderr.count("error:") == 1
+def test_a_conversation_is_continued_from_its_file(monkeypatch, tmp_path):
+    """`--history FILE` keeps the conversation, calls and results included, for its owner only; without it nothing is stored."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-key")
+    monkeypatch.chdir(tmp_path)
+    with OpenAIServer([*TWO_CITIES, Turn("In Rome."), Turn("Anew.")]) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", QUESTION, "--history", "talk.json", "-s", "Be brief."]) == 0
+        assert main(["chat", "Where is it warmer?", "--history", "talk.json"]) == 0
+        assert main(["chat", "Hello"]) == 0
+    roles = ["system", "user", "assistant", "tool", "tool", "assistant", "user"]
+    assert [message["role"] for message in server.messages[2]] == roles
+    assert len(server.messages[3]) == 1 and [path.name for path in tmp_path.iterdir()] == ["talk.json"]
+    assert (tmp_path / "talk.json").stat().st_mode & 0o077 == 0 and "sk-secret" not in (tmp_path / "talk.json").read_text()
+    assert [entry["type"] for entry in json.loads((tmp_path / "talk.json").read_text())][-2:] == ["human", "ai"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("{}", "holds no conversation"), ("[1]", "holds no conversation"), (None, "no file can be written")]
+)
+@pytest.mark.usefixtures("key")
+def test_a_history_file_that_cannot_work_is_refused_before_the_request(capsys, tmp_path, content, message):
+    """A file of something else is not overwritten, and a folder is none."""
+    file = tmp_path / "talk.json"
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_text(content)
+    assert main(["chat", "Hi", "--history", str(file)]) == 1
+    assert message in capsys.readouterr().err
+    assert content is None or file.read_text() == content
+
+
+def test_short_options_and_the_address(monkeypatch, capsys, tmp_path):
+    """`-m`, `-s`, `-T` and `-o` are what users of other command lines expect; `--base-url` names the server."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-key")
+    file = tmp_path / "own.py"
+    file.write_text('def get_tide(port: str) -> str:\n    "Tide at a port."\n    return "high"\n')
+    with OpenAIServer([Turn("High.")]) as server:
+        own = ["-m", "openai:gpt-4o", "-s", "Be brief.", "-T", f"{file}:get_tide", "-o", "seed", "7", "-o", "service_tier", "flex"]
+        assert main(["chat", "Tide?", "--base-url", server.url, *own]) == 0
+    (request,) = server.requests
+    assert (request["model"], request["seed"], request["service_tier"]) == ("gpt-4o", 7, "flex")
+    assert request["messages"][0]["content"] == "Be brief." and request["tools"][0]["function"]["name"] == "get_tide"
+    assert capsys.readouterr().out == "High.\n"
 
 
 def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path):
     """`... | head -1`: no traceback, no message."""
-    file = tmp_path / "tiny.gguf"
-    file.write_bytes(b"GGUF")
-    command = [sys.executable, "-m", "langchain_autotools", "chat", "--json", "--model", f"local:{file}"]
-    program = subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    program.stdin.write(b"Hi\n")
-    program.stdin.flush()
-    assert json.loads(program.stdout.readline())["type"] == "text"
-    program.stdout.close()
-    program.stdin.write(b"Hi\n" * 50)
-    program.stdin.close()
-    errors = program.stderr.read()
-    program.stderr.close()
-    assert program.wait(60) == 141 and errors == b""
+    gate = Gate()
+    with OpenAIServer([Turn("Once upon a time there was a king", holds={2: gate})]) as server:
+        command = [sys.executable, "-m", "langchain_autotools", "chat", "A story!", "--no-tools", "--json"]
+        more = environment(OPENAI_API_KEY="key", OPENAI_BASE_URL=server.url)
+        with subprocess.Popen(command, env=more, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+            assert json.loads(program.stdout.readline())["type"] == "text"
+            program.stdout.close()
+            gate.open()
+            errors = program.stderr.read()
+            assert program.wait(60) == 141 and errors == b""
 
 
 def test_an_interrupt_ends_a_single_question_with_code_130(tmp_path):
@@ -262,9 +313,10 @@ def test_an_interrupt_ends_a_single_question_with_code_130(tmp_path):
     with OpenAIServer([Turn("Once upon a time", holds={2: gate})]) as server:
         command = [sys.executable, "-m", "langchain_autotools", "chat", "A story!", "--no-tools"]
         more = environment(OPENAI_API_KEY="key", OPENAI_BASE_URL=server.url)
-        with subprocess.Popen(command, env=more, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, env=more, **streams) as program:
             try:
-                program.stdout.readline()
+                program.stderr.readline()
                 program.stdout.read(1)
                 interrupt(program)
                 _, errors = program.communicate(timeout=60)
@@ -279,5 +331,5 @@ def test_an_output_that_cannot_show_a_character_shows_another(tmp_path):
     file = tmp_path / "tiny.gguf"
     file.write_bytes(b"GGUF")
     done = run("chat", QUESTION, "--model", f"local:{file}", PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, "error" in done.stderr) == (0, False)
     assert "It is 18 ?C and 24 ?C." in done.stdout

@@ -147,7 +147,24 @@ def test_a_source_that_cannot_work_is_named(file, source, message):
 
 
 def test_a_file_that_fails_is_an_error_of_one_line(file):
-    """An exception in the user's file is told, without a traceback."""
-    file.write_text("raise RuntimeError('no licence')")
-    with pytest.raises(ConfigurationError, match=r"own_tools\.py cannot be loaded: RuntimeError: no licence"):
+    """An exception in the user's file is told with its line, without a traceback."""
+    file.write_text("import json\n\njson.loads('{')\n")
+    with pytest.raises(ConfigurationError, match=r"own_tools\.py cannot be loaded: line 3: JSONDecodeError: ") as caught:
+        load_tools([str(file)])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_python_cannot_read_is_told_with_its_line(file):
+    """A syntax error says where it is."""
+    file.write_text("tools = []\ndef broken(:\n")
+    with pytest.raises(ConfigurationError, match=r"own_tools\.py cannot be loaded: line 2: SyntaxError: "):
+        load_tools([str(file)])
+
+
+def test_a_file_of_plain_functions_says_how_to_name_one(file):
+    """Which functions of a file a model may call is for its author to say; the error shows the ways."""
+    file.write_text("from json import loads\n\ndef half(number: int) -> float:\n    'Half.'\n    return number / 2\n")
+    with pytest.raises(
+        ConfigurationError, match=r"no tools in it; name its functions \(.*own_tools\.py:half\), list them \(tools = \[half\]\)"
+    ):
         load_tools([str(file)])

@@ -1,5 +1,6 @@
 """Showing a conversation: as text, as text with colours, or as JSON events."""
 
+import os
 import sys
 
 from .base import Display, RunSummary, one_line
@@ -10,14 +11,17 @@ __all__ = ["Display", "RunSummary", "make_display", "one_line"]
 
 
 def make_display(*, as_json: bool) -> Display:
-    """The display that fits the output: JSON events if asked for, colours at a terminal with `rich`, else plain text."""
+    """The display that fits the output: JSON events if asked for, colours at a terminal with `rich`, else plain text.
+
+    Plain text keeps answers (standard output) apart from everything else (standard error). NO_COLOR, if set, means no colours.
+    """
     if as_json:
         return EventDisplay(sys.stdout)
-    if sys.stdout.isatty():
+    if not os.environ.get("NO_COLOR") and (sys.stdout.isatty() or sys.stderr.isatty()):
         try:
             from .colours import RichDisplay
         except ImportError:
             pass
         else:
-            return RichDisplay(sys.stdout)
-    return PlainDisplay(sys.stdout)
+            return RichDisplay(sys.stdout, sys.stderr)
+    return PlainDisplay(sys.stdout, sys.stderr)

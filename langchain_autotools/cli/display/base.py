@@ -11,9 +11,9 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from langchain_autotools.messages import text_of
 
-__all__ = ["Display", "RunSummary", "call_text", "one_line", "print_error", "printable", "result_text", "usage_text"]
+__all__ = ["Display", "RunSummary", "call_text", "escaped", "one_line", "print_error", "printable", "result_text", "usage_text"]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LONGEST_RESULT = 200
 
 
@@ -44,7 +44,7 @@ class Display(Protocol):
         """Which model answers, and why it was taken if it was not asked for."""
 
     def note(self, text: str) -> None:
-        """A remark to a human."""
+        """A remark to a human, before or after a reply."""
 
     def text(self, text: str) -> None:
         """A piece of the answer."""
@@ -66,8 +66,13 @@ class Display(Protocol):
 
 
 def printable(text: str) -> str:
-    """Text without the control characters that could steer a terminal; line ends and tabs stay."""
-    return _CONTROL.sub("", text)
+    """Text without what steers a terminal or reorders a line: control characters (save line ends and tabs) and bidi overrides."""
+    return _STEERING.sub("", text)
+
+
+def escaped(text: str) -> str:
+    """Text with the same characters written out (`\\x1b`), and line ends and tabs too: one line that shows what is there."""
+    return "".join(repr(character)[1:-1] if _STEERING.match(character) or character in "\n\t" else character for character in text)
 
 
 def one_line(error: BaseException) -> str:
@@ -86,14 +91,14 @@ def print_error(error: BaseException) -> None:
 
 def call_text(name: str, args: Any) -> str:
     """A call as it would stand in Python: `get_temperature(city="Paris")`."""
-    if not isinstance(args, Mapping):
-        return f"{name}({printable(str(args or ''))})"
-    return printable(f"{name}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False, default=str)}' for key, value in args.items())})")
+    if isinstance(args, Mapping):
+        args = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in args.items())
+    return escaped(f"{name}({args or ''})")
 
 
 def result_text(message: ToolMessage) -> str:
     """A result on one line, cut where it is long."""
-    text = " ".join(printable(text_of(message)).split())
+    text = escaped(" ".join(text_of(message).split()))
     return text if len(text) <= _LONGEST_RESULT else text[: _LONGEST_RESULT - 1] + "…"
 
 

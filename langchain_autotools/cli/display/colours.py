@@ -16,13 +16,14 @@ class RichDisplay(PlainDisplay):
     """The plain display with a colour for each kind of line.
 
     Args:
-        stream: The terminal.
+        answers: Where the text of answers goes.
+        remarks: Where the rest goes. Of the two, what is no terminal gets no colours.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        self._console = Console(file=stream, highlight=False)
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
+        super().__init__(answers, remarks)
+        self._consoles = {stream: Console(file=stream, highlight=False) for stream in (answers, remarks)}
 
-    def _write(self, text: str, style: str = "") -> None:
-        self._console.print(Text(text, style=_STYLES.get(style, "")), end="", soft_wrap=True)
-        self._stream.flush()
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        self._consoles[stream].print(Text(text, style=_STYLES.get(style, "")), end="", soft_wrap=True)
+        stream.flush()

@@ -1,11 +1,12 @@
-"""A conversation as plain text on standard output."""
+"""A conversation as plain text: answers in one place, remarks about them in another."""
 
+import os
 import threading
 from typing import Any, TextIO
 
 from langchain_core.messages import BaseMessage
 
-from .base import RunSummary, call_text, print_error, printable, result_text, usage_text
+from .base import RunSummary, call_text, escaped, print_error, printable, result_text, usage_text
 
 __all__ = ["PlainDisplay"]
 
@@ -14,24 +15,29 @@ class PlainDisplay:
     """Text as it comes; every other thing on a line of its own.
 
     Args:
-        stream: Where to write.
+        answers: Where the text of answers goes, and nothing else.
+        remarks: Where the rest goes: the model's name, calls, results, usage. May be the same place, as at a terminal.
     """
 
     prompt = "\n> "
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
+        self._answers = answers
+        self._remarks = remarks
+        self._together = _same_place(answers, remarks)
         self._lock = threading.Lock()  # calls are told from the threads they run in
         self._line_is_open = False
-        self._closed_by_line = True
+        self._closed_by_line = self._together
 
     def model(self, name: str, reason: str | None) -> None:
         """Name the model."""
-        self._line(f"model: {name}" + (f" ({reason})" if reason else ""), "quiet")
+        self.note(f"model: {name}" + (f" ({reason})" if reason else ""))
 
     def note(self, text: str) -> None:
         """A remark on a line of its own."""
-        self._line(text, "quiet")
+        with self._lock:
+            self._end_answer()
+            self._line(text, "quiet")
 
     def text(self, text: str) -> None:
         """A piece of the answer, at once."""
@@ -39,44 +45,57 @@ class PlainDisplay:
             # After the line of a result there is no need for the line end that separates two turns.
             text = printable(text.lstrip("\n") if self._closed_by_line else text)
             if text:
-                self._write(text)
+                self._write(self._answers, text)
                 self._line_is_open = not text.endswith("\n")
                 self._closed_by_line = False
 
     def call_started(self, call: Any) -> None:
         """The call, as it would stand in Python."""
-        self._line(f"→ {call_text(call.name, call.arguments if call.args is None else call.args)}", "call")
+        with self._lock:
+            self._line(f"→ {call_text(call.name, call.arguments if call.args is None else call.args)}", "call")
 
     def call_done(self, result: Any) -> None:
         """The result, on one line."""
-        failed = result.message.status == "error"
-        self._line(f"← {result.call.name}: {result_text(result.message)}", "failure" if failed else "result")
+        style = "failure" if result.message.status == "error" else "result"
+        with self._lock:
+            self._line(f"← {escaped(result.call.name)}: {result_text(result.message)}", style)
 
     def message(self, message: BaseMessage) -> None:
         """Nothing: its parts have been shown."""
 
     def done(self, summary: RunSummary) -> None:
         """Turns, tokens, and why the run ended where that is unusual."""
-        self._line(f"[{usage_text(summary)}]", "quiet")
+        self.note(f"[{usage_text(summary)}]")
 
     def error(self, error: Exception) -> None:
         """One line on standard error."""
         with self._lock:
-            self._close_line()
+            self._end_answer()
         print_error(error)
 
     def _line(self, text: str, style: str) -> None:
-        with self._lock:
-            self._close_line()
-            self._write(text + "\n", style)
+        """A line among the remarks; where they share the answers' place it stands apart from them."""
+        if self._together:
+            self._end_answer()
             self._closed_by_line = True
+        self._write(self._remarks, printable(text) + "\n", style)
 
-    def _close_line(self) -> None:
+    def _end_answer(self) -> None:
         if self._line_is_open:
-            self._write("\n")
+            self._write(self._answers, "\n")
         self._line_is_open = False
 
-    def _write(self, text: str, style: str = "") -> None:
-        """Put text on the screen; `style` says what kind of text it is."""
-        self._stream.write(text)
-        self._stream.flush()
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        """Put text in its place; `style` says what kind of text it is."""
+        stream.write(text)
+        stream.flush()
+
+
+def _same_place(one: TextIO, other: TextIO) -> bool:
+    """Whether what is written to both is read by the same reader: one terminal, one file, one pipe."""
+    if one is other:
+        return True
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except (OSError, ValueError, AttributeError):
+        return False

