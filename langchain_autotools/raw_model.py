@@ -16,7 +16,8 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import model_validator
 
-from .errors import ConfigurationError
+from .errors import AutoToolsError, ConfigurationError
+from .overrides import heard, in_thread
 from .past_core import PAST_CORE, is_watched, opened, opening
 from .settings import RUN_KEYWORDS
 from .turn import Turn, generation, own_name
@@ -33,6 +34,11 @@ class RawChatModel(BaseChatModel):
 
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        heard(cls, RawChatModel, streams=cls.raw_stream is not RawChatModel.raw_stream)
 
     @model_validator(mode="before")
     @classmethod
@@ -79,14 +85,9 @@ class RawChatModel(BaseChatModel):
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `raw_stream`, asynchronously. By default `raw_stream` in a thread."""
-        chunks = iter(self.raw_stream(messages, stop, **kwargs))
-        end = object()
-        try:
-            while (chunk := await run_in_executor(None, next, chunks, end)) is not end:
-                yield chunk  # type: ignore[misc]
-        finally:
-            with suppress(ValueError):  # its thread still reads: it closes when that read returns
-                getattr(chunks, "close", lambda: None)()
+        async with aclosing(in_thread(iter(self.raw_stream(messages, stop, **kwargs)))) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply. By default `raw_stream` is used instead."""
@@ -116,6 +117,7 @@ class RawChatModel(BaseChatModel):
             for chunk in chunks:
                 parts = opened(chunk)
                 if parts is None:
+                    self._check_opening(past_core)
                     yield chunk
                     continue
                 with closing(parts):
@@ -136,6 +138,7 @@ class RawChatModel(BaseChatModel):
             async for chunk in chunks:
                 parts = opened(chunk)
                 if parts is None:
+                    self._check_opening(past_core)
                     yield chunk
                     continue
                 async with aclosing(parts):
@@ -148,8 +151,14 @@ class RawChatModel(BaseChatModel):
 
     def _past_core(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> dict[str, Any]:
         """The keyword for a stream that nobody watches. (Of v1 blocks core does more than to tell of them.)"""
-        watched = self.output_version == "v1" or is_watched(self, config)
+        own = type(self)
+        overridden = own._astream is not RawChatModel._astream if async_api else own._stream is not RawChatModel._stream
+        watched = overridden or self.output_version == "v1" or is_watched(self, config)
         return {} if watched or not self._should_stream(async_api=async_api, **{**kwargs, "stream": True}) else {PAST_CORE: True}
+
+    def _check_opening(self, past_core: dict[str, Any]) -> None:
+        if past_core:
+            raise AutoToolsError(f"`_stream` of this {type(self).__name__} was replaced on the instance: override it in a subclass")
 
     # ------------------------------------------------------------------------------------------ one turn, for core
 

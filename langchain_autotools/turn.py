@@ -18,7 +18,7 @@ from .messages import call_ids, calls_of, copier
 from .outward import sum_chunks
 from .streaming.accumulator import TurnAccumulator, canonical_message
 
-__all__ = ["Turn", "as_chunk", "generation", "own_name", "tool_name"]
+__all__ = ["Turn", "as_chunk", "generation", "own_name", "result_of", "tool_name"]
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
 _of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
@@ -56,8 +56,7 @@ class Turn:
     def result(self, chunks: Iterable[AIMessage]) -> ChatResult:
         """The turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
-        message = canonical_message(sum_chunks([*left, self.finish()]))
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        return result_of([*left, self.finish()])
 
     def _new_id(self, position: int) -> str:
         """An id for the turn's call at `position`, derived from the history so that a replay gives the same."""
@@ -70,6 +69,11 @@ def generation(message: AIMessageChunk) -> ChatGenerationChunk:
     if text is not None and not message.response_metadata:
         return _of_text({"message": message, "text": text})
     return ChatGenerationChunk(message=message)
+
+
+def result_of(chunks: Iterable[Any]) -> ChatResult:
+    """A turn as one generation, from the chunks that left it."""
+    return ChatResult(generations=[ChatGeneration(message=canonical_message(sum_chunks(chunks)))])
 
 
 def as_chunk(message: AIMessage) -> AIMessageChunk:

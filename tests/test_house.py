@@ -23,7 +23,7 @@ RANKS = {
     "loop": 2, "executor": 2, "history": 2, "streaming": 2, "retry": 2, "events": 2, "content": 2, "past_core": 2,
     "outward": 3,
     "run": 4, "turn": 4, "tracing": 4,
-    "settings": 5,
+    "settings": 5, "overrides": 5,
     "raw_model": 6, "event_stream": 6,
     "mixin": 7,
     "agent": 8, "providers": 8, "testing": 8,

@@ -1,0 +1,172 @@
+"""A subclass overrides one of LangChain's own methods: what it gives is heard on every way, whoever listens."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import reduce
+from operator import add
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+
+from langchain_autotools import ChatOpenAI, ToolsAndMessagesMixin, new_messages
+from langchain_autotools.errors import AutoToolsError
+from langchain_autotools.testing import ScriptedChatModel
+from tests.laws.ways import LISTENERS
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Call, Turn
+
+Model = type[Any]
+WAYS = ("invoke", "stream", "ainvoke", "astream")
+
+
+def shout(text: str) -> str:
+    """Say it louder."""
+    return text.upper()
+
+
+def _said(way: str, model: Any, listeners: str = "nobody") -> tuple[str, list[str]]:
+    """The text of an answer, and the kinds of its new messages."""
+    config = {"callbacks": LISTENERS[listeners]()}
+
+    async def waited() -> list[Any]:
+        return [await model.ainvoke("hi", config)] if way == "ainvoke" else [chunk async for chunk in model.astream("hi", config)]
+
+    if way.startswith("a"):
+        parts = asyncio.run(waited())
+    else:
+        parts = [model.invoke("hi", config)] if way == "invoke" else list(model.stream("hi", config))
+    kinds = [message.type for part in parts for message in new_messages(part)]
+    return reduce(add, parts).text, kinds
+
+
+def _louder(chunk: ChatGenerationChunk) -> ChatGenerationChunk:
+    message = chunk.message
+    return ChatGenerationChunk(message=message.model_copy(update={"content": message.text.upper()})) if message.content else chunk
+
+
+class Filters(ChatOpenAI):
+    """Changes what the inherited stream gives."""
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        return map(_louder, super()._stream(*args, **kwargs))
+
+
+class FiltersBoth(Filters):
+    """Changes the asynchronous stream by itself, once more below an override."""
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        async for chunk in super()._astream(*args, **kwargs):
+            yield _louder(chunk)
+
+
+class _Plain:
+    """No model: what stands before a model's class."""
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        return map(_louder, super()._stream(*args, **kwargs))  # type: ignore[misc]
+
+
+class MixesIn(_Plain, ChatOpenAI):
+    """Gets its override from a class that is no model."""
+
+
+@pytest.mark.parametrize("listeners", ["nobody", "a tap", "an event tap"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tools", [[], [shout]], ids=["no tools", "tools"])
+def test_a_stream_that_is_changed(way: str, tools: list[Any], listeners: str) -> None:
+    """Every turn passes the override once, tools run, and every way and listener gets the same."""
+    script = [Turn("look", calls=[Call("shout", {"text": "x"})]), Turn("done")] if tools else [Turn("done")]
+    for cls in (Filters, FiltersBoth, MixesIn):
+        with OpenAIServer(script) as server:
+            said = _said(way, cls(model="any", base_url=server.url, api_key="key", tools=tools), listeners)
+            assert len(server.exchanges) == len(script)
+        assert said == (("LOOK\nDONE", ["ai", "tool", "ai"]) if tools else ("DONE", ["ai"]))
+
+
+def _fragment(**fields: Any) -> AIMessageChunk:
+    return AIMessageChunk(content="", tool_call_chunks=[{"name": None, "args": "", "id": None, "index": 0, **fields}])  # type: ignore[list-item]
+
+
+class Streams(ToolsAndMessagesMixin):
+    """Its own `_stream` and nothing else, as a model that was written for LangChain has it."""
+
+    cut: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "streams"
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        if kwargs.get("tools") and isinstance(messages[-1], HumanMessage):
+            fragments = [_fragment(name="shout", id="a"), _fragment(args='{"text":'), _fragment(args=' "x"}')]
+            chunks = [AIMessageChunk(content="look"), *(fragments[:2] if self.cut else fragments)]
+        else:
+            chunks = [AIMessageChunk(content="done "), AIMessageChunk(content=messages[-1].text)]
+        yield from (ChatGenerationChunk(message=chunk) for chunk in chunks)
+
+
+class Generates(ToolsAndMessagesMixin):
+    """Its own `_generate` and nothing else."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "generates"
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        (last,) = messages[-1:]
+        calls = [{"name": "shout", "args": {"text": "x"}, "id": "a"}]
+        asks = kwargs.get("tools") and isinstance(last, HumanMessage)
+        message = AIMessage("look", tool_calls=calls) if asks else AIMessage(f"done {last.text}")
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@pytest.mark.parametrize("listeners", ["nobody", "a tap"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("cls", [Streams, Generates])
+def test_a_method_that_gives_everything_itself(cls: Model, way: str, listeners: str) -> None:
+    """A model written for LangChain's own base class runs its tools; the method that is missing is made of the one that is there."""
+    assert _said(way, cls(), listeners) == ("done hi", ["ai"])
+    assert _said(way, cls(tools=[shout]), listeners) == ("look\ndone X", ["ai", "tool", "ai"])
+
+
+@pytest.mark.parametrize("listeners", ["nobody", "a tap"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_that_an_override_cuts_short_does_not_run(way: str, listeners: str) -> None:
+    """What an override streams is decided as a model's own fragments are: half a call is answered with an error."""
+    ran: list[str] = []
+
+    def shout(text: str = "") -> str:
+        """Say it louder."""
+        ran.append(text)
+        return text
+
+    text, kinds = _said(way, Streams(tools=[shout], cut=True), listeners)
+    assert kinds == ["ai", "tool", "ai"] and "error" in text and not ran
+
+
+def test_a_reply_that_is_not_streamed() -> None:
+    """`_generate` alone changes what `invoke` and `ainvoke` give; `stream` goes on streaming, as in LangChain."""
+
+    class Counts(ScriptedChatModel):
+        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+            result = super()._generate(*args, **kwargs)
+            result.generations[0].message.content += "!"  # type: ignore[operator]
+            return result
+
+    assert [_said(way, Counts(replies=["so be it"]))[0] for way in WAYS] == ["so be it!", "so be it", "so be it!", "so be it"]
+    assert len(list(Counts(replies=["so be it"]).stream("hi"))) > 2
+
+
+def test_a_method_replaced_on_an_instance_is_not_skipped_in_silence() -> None:
+    """What cannot be heard raises."""
+    model = ScriptedChatModel(replies=["done"])
+    replaced: Callable[..., Any] = lambda *args, **kwargs: iter([ChatGenerationChunk(message=AIMessageChunk(content="else"))])  # noqa: E731
+    object.__setattr__(model, "_stream", replaced)
+    with pytest.raises(AutoToolsError, match="override it in a subclass"):
+        list(model.stream("hi"))
+    assert next(model.stream("hi", {"callbacks": [BaseCallbackHandler()]})).text == "else"
