@@ -227,8 +227,8 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         return await anext(chunks), chunks
 
     def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
-        with self._reply(exchange) as response, closing(response.iter_bytes()) as pieces:
-            reader = self._reader(exchange, response)
+        with self._reply(exchange) as (answered, response), closing(response.iter_bytes()) as pieces:
+            reader = self._reader(answered, response)
             for piece in pieces:
                 yield from reader.feed(piece)
                 if reader.done:
@@ -237,8 +237,8 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             yield from reader.finish()
 
     async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
-        async with self._areply(exchange) as response, aclosing(response.aiter_bytes()) as pieces:
-            reader = self._reader(exchange, response)
+        async with self._areply(exchange) as (answered, response), aclosing(response.aiter_bytes()) as pieces:
+            reader = self._reader(answered, response)
             async for piece in pieces:
                 for chunk in reader.feed(piece):
                     yield chunk
@@ -249,29 +249,35 @@ class ProviderChatModel(ToolsAndMessagesMixin):
                 yield chunk
 
     @contextmanager
-    def _reply(self, exchange: Exchange) -> Generator[Response, None, None]:
-        """The reply to a request, closed at the end; what the SDK and the HTTP library raise meanwhile is translated."""
-        with map_errors(self._error_table(exchange)), closing(self._sent(exchange)) as response:
-            yield response
+    def _reply(self, exchange: Exchange) -> Generator[tuple[Exchange, Response], None, None]:
+        """The reply to a request, closed at the end, and the form of the request that it answers.
+
+        What the SDK and the HTTP library raise meanwhile is translated.
+        """
+        with map_errors(self._error_table(exchange)):
+            answered, response = self._sent(exchange)
+            with closing(response):
+                yield answered, response
 
     @asynccontextmanager
-    async def _areply(self, exchange: Exchange) -> AsyncGenerator[Response, None]:
+    async def _areply(self, exchange: Exchange) -> AsyncGenerator[tuple[Exchange, Response], None]:
         with map_errors(self._error_table(exchange)):
-            async with aclosing(await self._asent(exchange)) as response:
-                yield response
+            answered, response = await self._asent(exchange)
+            async with aclosing(response):
+                yield answered, response
 
-    def _sent(self, exchange: Exchange) -> Response:
+    def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
         try:
-            return self._open(exchange)
+            return exchange, self._open(exchange)
         except Exception as error:
             other = exchange.again(error)
             if other is None:
                 raise
         return self._sent(other)
 
-    async def _asent(self, exchange: Exchange) -> Response:
+    async def _asent(self, exchange: Exchange) -> tuple[Exchange, Response]:
         try:
-            return await self._aopen(exchange)
+            return exchange, await self._aopen(exchange)
         except Exception as error:
             other = exchange.again(error)
             if other is None:
@@ -295,12 +301,12 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         return await self._retry_policy().acall(lambda: arescue(lambda: self._awhole(exchange), exchange.instead))
 
     def _whole(self, exchange: Exchange) -> AIMessageChunk:
-        with self._reply(exchange) as response:
-            return self._decoded(exchange, response, response.read())
+        with self._reply(exchange) as (answered, response):
+            return self._decoded(answered, response, response.read())
 
     async def _awhole(self, exchange: Exchange) -> AIMessageChunk:
-        async with self._areply(exchange) as response:
-            return self._decoded(exchange, response, await response.aread())
+        async with self._areply(exchange) as (answered, response):
+            return self._decoded(answered, response, await response.aread())
 
     def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
         value = read_body(body, response.headers)

@@ -180,9 +180,24 @@ class AzureChatOpenAI(ChatOpenAI):
 
     @property
     def _wire_model(self) -> str:
+        return self.model_name or self._deployment
+
+    @property
+    def _responses_model(self) -> str:
+        return self._deployment or self.model_name
+
+    @property
+    def _known_name(self) -> str:
+        return self.model_name or self.deployment_name or ""
+
+    @property
+    def _deployment(self) -> str:
         in_url = (self.openai_api_base or "").rpartition("/deployments/")
-        own, deployment = self.model_name, self.deployment_name or (in_url[2].strip("/") if in_url[1] else "")
-        return (deployment or own) if self.use_responses_api else (own or deployment)
+        return self.deployment_name or (in_url[2].strip("/") if in_url[1] else "")
+
+    @property
+    def _is_vendors(self) -> bool:
+        return True
 
     @property
     def _endpoint(self) -> str | None:

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
-from pydantic import PrivateAttr, SecretStr
+from pydantic import PrivateAttr, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
@@ -20,10 +21,12 @@ from .client import ApiKey, Clients, ClientSettings, apost, post
 from .dialect import OPENAI, Dialect
 from .errors import error_table
 from .forms import FormKey, RequestForms, origin_of, public_url
-from .parameters import OpenAIParameters
+from .parameters import CHAT_ONLY, OpenAIParameters
 from .profiles import profile_of
 from .request import default_params, read_timeout, request_options, request_params
 from .responses.exchange import responses_exchange
+from .responses.params import check_sendable
+from .routing import LearnedRoutes, route_of
 from .structured import response_format
 from .tools import format_tool, format_tool_choice, tool_name
 
@@ -53,6 +56,14 @@ class ChatOpenAI(OpenAIParameters):
     _clients: Clients = PrivateAttr(default_factory=Clients)
     _forms: RequestForms = PrivateAttr(default_factory=RequestForms)
     _mappers: Clients = PrivateAttr(default_factory=Clients)
+    _routes: LearnedRoutes = PrivateAttr(default_factory=LearnedRoutes)
+
+    @model_validator(mode="after")
+    def _check_route(self) -> Self:
+        route = route_of(self, {"tools": self._own_tools().declarations})
+        if route.why:
+            check_sendable({name: getattr(self, name) for name in CHAT_ONLY}, route.why)
+        return self
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -61,8 +72,27 @@ class ChatOpenAI(OpenAIParameters):
         return request_params(self, stop, kwargs, stream=stream)
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        if self.use_responses_api:
-            return responses_exchange(self, self._mappers, messages, stop, kwargs, stream=stream, secrets=tuple(self._secrets()))
+        route = route_of(self, kwargs)
+        why = self._routes.why(route)
+        make = partial(self._to_responses, why=why) if why else self._to_chat_completions
+        exchange = make(messages, stop, kwargs, stream=stream)
+
+        def again(error: Exception) -> Exchange | None:
+            if self._routes.obeys(route, why, error):
+                return self._exchange(messages, stop, kwargs, stream=stream)
+            return exchange.again(error)
+
+        return exchange if route.firm else replace(exchange, again=again)
+
+    def _to_responses(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool, why: str
+    ) -> Exchange:
+        secrets = tuple(self._secrets())
+        return responses_exchange(self, self._mappers, messages, stop, kwargs, stream=stream, secrets=secrets, why=why)
+
+    def _to_chat_completions(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool
+    ) -> Exchange:
         params = self._request_params(stop, kwargs, stream=stream)
         key = FormKey(origin_of(self._endpoint, str(params["model"])), self.null_content, tuple(self.part_keys), self._dialect)
         form = self._forms.get(key)

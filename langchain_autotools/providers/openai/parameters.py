@@ -6,6 +6,7 @@ Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
 
@@ -26,7 +27,7 @@ from .._checks import (
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import ApiKey
 
-__all__ = ["RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters", "asks_for"]
+__all__ = ["CHAT_ONLY", "RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters", "asks_for"]
 
 RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
 """Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
@@ -73,7 +74,8 @@ class Environment:
 _OPENAI = Environment(
     ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
 )
-_CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
+_HOST = "api.openai.com"
+CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 
 
 def asks_for(name: str, value: Any) -> bool:
@@ -137,7 +139,8 @@ class OpenAIParameters(ProviderChatModel):
     """How the vendor's prompt cache is used."""
 
     use_responses_api: bool | None = None
-    """Whether requests go to the Responses API. None: where an argument is set that only this API has."""
+    """Whether requests go to the Responses API. None: those that need it do (an argument or tool that only it has; at OpenAI's own
+    address and Azure's also a model that it alone serves); and those that a server refuses and sends there."""
     use_previous_response_id: bool = False
     """Whether to send only what is new since the last reply, which the server stored, and refer to that by its id."""
     reasoning: dict[str, Any] | None = None
@@ -231,16 +234,11 @@ class OpenAIParameters(ProviderChatModel):
 
     @model_validator(mode="after")
     def _choose_api(self) -> Self:
-        asked = [name for name in (*RESPONSES_NAMES, "use_previous_response_id") if getattr(self, name)]
-        if self.use_responses_api is None:
-            self.use_responses_api = bool(asked)
-        if asked and not self.use_responses_api:
+        asked = [name for name in (*RESPONSES_NAMES, "use_previous_response_id") if getattr(self, name) not in (None, False)]
+        if asked and self.use_responses_api is False:
             raise ValueError(f"{asked[0]} belongs to the Responses API, which use_responses_api=False rules out")
-        if not self.use_responses_api:
-            return self
-        unknown = [name for name in _CHAT_ONLY if asks_for(name, getattr(self, name))]
-        if unknown:
-            raise ValueError(f"{unknown[0]} cannot be sent: the Responses API has no such parameter (use_responses_api=False has)")
+        if asked:
+            self.use_responses_api = True
         if self.use_previous_response_id and self.store is False:
             raise ValueError("use_previous_response_id refers to replies that the server stored, so store cannot be False")
         return self
@@ -256,6 +254,22 @@ class OpenAIParameters(ProviderChatModel):
         return self.model_name
 
     @property
+    def _responses_model(self) -> str:
+        """What requests to the Responses API call the model."""
+        return self._wire_model
+
+    @property
+    def _known_name(self) -> str:
+        """The name by which it is known what the model can do."""
+        return self.model_name
+
+    @property
     def _endpoint(self) -> str | None:
         """Where requests go, as far as it decides whose state a history holds; None: OpenAI itself."""
         return self.openai_api_base
+
+    @property
+    def _is_vendors(self) -> bool:
+        """Whether requests go to the vendor itself, of whose models more is known than of another's with the same name."""
+        host = urlsplit(self.openai_api_base or "").hostname
+        return not self.openai_api_base or host == _HOST or (host or "").endswith(f".{_HOST}")

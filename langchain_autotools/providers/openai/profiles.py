@@ -10,7 +10,7 @@ from typing import Any
 
 from .._profiles import by_name, profile
 
-__all__ = ["profile_of"]
+__all__ = ["profile_of", "refuses_chat_completions", "refuses_tools_on_chat_completions"]
 
 _LOW_TO_HIGH = ("low", "medium", "high")
 _FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
@@ -53,6 +53,10 @@ _TABLE: dict[str, _Row] = {
 }
 _ROWS = by_name(_TABLE)
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
+_RESPONSES_ONLY = re.compile(r"(gpt-\d(\.\d+)?|o\d)-pro\b|gpt-5\.6-sol\b|computer-use\b|.*(codex|-deep-research)\b")
+_VERSION = re.compile(r"gpt-(\d)(?:\.(\d+))?(?![\d.])")  # gpt-35-turbo is Azure's name of a 3.5
+_FIRST_TO_REFUSE_TOOLS = (5, 4)
+_FIRST_TO_REASON_ALWAYS = (6, 0)
 
 
 def profile_of(model: str) -> dict[str, Any]:
@@ -71,3 +75,25 @@ def profile_of(model: str) -> dict[str, Any]:
         structured=structured,
         temperature=temperature,
     )
+
+
+def refuses_chat_completions(model: str) -> bool:
+    """Whether OpenAI serves a model by the Responses API alone, or wants it used there."""
+    return _RESPONSES_ONLY.match(_base(model)) is not None
+
+
+def refuses_tools_on_chat_completions(model: str, effort: str) -> bool:
+    """Whether OpenAI's chat completions refuse a model function tools.
+
+    Args:
+        model: The model's name.
+        effort: The reasoning effort that is asked for; "" leaves it to the vendor, who does not take `none`.
+    """
+    found = _VERSION.match(_base(model))
+    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    return version >= (_FIRST_TO_REASON_ALWAYS if effort == "none" else _FIRST_TO_REFUSE_TOOLS)
+
+
+def _base(model: str) -> str:
+    """The model that a fine-tuned one was made of; any other is itself."""
+    return model.lower().removeprefix("ft:").partition(":")[0]

@@ -366,4 +366,4 @@ def test_what_this_api_does_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match="store cannot be False"):
         ChatOpenAI(model="any", use_previous_response_id=True, store=False)
     assert ChatOpenAI(model="any", reasoning={"effort": "low"}).use_responses_api is True
-    assert ChatOpenAI(model="any").use_responses_api is False
+    assert ChatOpenAI(model="any").use_responses_api is None  # each request decides

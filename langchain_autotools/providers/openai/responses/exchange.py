@@ -30,6 +30,7 @@ def responses_exchange(
     *,
     stream: bool,
     secrets: tuple[str, ...] = (),
+    why: str = "",
 ) -> Exchange:
     """One request to the Responses API.
 
@@ -44,11 +45,12 @@ def responses_exchange(
         kwargs: The call's keywords.
         stream: Whether a stream is asked for.
         secrets: Texts that must not stand in an error.
+        why: What sends the request to this API.
 
     Raises:
         ConfigurationError: A parameter has no meaning in this API.
     """
-    params = responses_params(model, stop, kwargs, stream=stream)
+    params = responses_params(model, stop, kwargs, stream=stream, why=why)
     origin = origin_of(f"{model._endpoint or ''}{_PATH}", str(params["model"]))
     mapper = _mapper(mappers, origin, model.part_keys)
     known, previous = _known_to_server(messages, origin) if model.use_previous_response_id else (0, None)

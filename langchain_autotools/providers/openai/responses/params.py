@@ -13,9 +13,9 @@ from ..parameters import OpenAIParameters, asks_for
 from ..profiles import profile_of
 from ..request import request_params
 
-__all__ = ["responses_params", "wire_choice", "wire_tool"]
+__all__ = ["check_sendable", "responses_params", "wire_choice", "wire_tool"]
 
-_HERE = "the Responses API has no such parameter"
+_HERE = "the Responses API has no such parameter (use_responses_api=False has)"
 _REFUSED = {
     "stop": "the Responses API has no stop sequences: cut the text yourself, or use_responses_api=False",
     "seed": _HERE,
@@ -30,8 +30,17 @@ _LOG_PROBABILITIES = "message.output_text.logprobs"
 _STREAM_OPTIONS = frozenset({"include_obfuscation"})
 
 
-def responses_params(model: OpenAIParameters, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+def responses_params(
+    model: OpenAIParameters, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool, why: str = ""
+) -> dict[str, Any]:
     """Every parameter of one request; arguments as of `request.request_params`.
+
+    Args:
+        model: The model, for what its constructor set.
+        stop: The call's stop sequences.
+        kwargs: The call's keywords.
+        stream: Whether a stream is asked for.
+        why: What sends the request to this API.
 
     Raises:
         ConfigurationError: A parameter has no meaning in this API.
@@ -39,9 +48,7 @@ def responses_params(model: OpenAIParameters, stop: list[str] | None, kwargs: Ma
     params = request_params(model, stop, kwargs, stream=stream)
     if params.pop("n", 1) != 1:
         raise ConfigurationError("n must be 1: a run has one reply")
-    for name, why in _REFUSED.items():
-        if asks_for(name, params.pop(name, None)):
-            raise ConfigurationError(f"{name} cannot be sent: {why}")
+    check_sendable({name: params.pop(name, None) for name in _REFUSED}, why)
     if params.get("background") and not stream:
         raise ConfigurationError("background=True gives no reply to a request that is not streamed: stream, or leave it out")
     limit = params.pop("max_completion_tokens", None)
@@ -52,12 +59,29 @@ def responses_params(model: OpenAIParameters, stop: list[str] | None, kwargs: Ma
         params["reasoning"] = {**(params.get("reasoning") or {}), "effort": effort}
     _put(params, "text", _text(params))
     _put(params, "include", _included(model, params))
+    if not {"model", "model_name"} & kwargs.keys():
+        params["model"] = model._responses_model
     _put(params, "stream_options", {key: value for key, value in (params.get("stream_options") or {}).items() if key in _STREAM_OPTIONS})
     if "tools" in params:
         params["tools"] = [wire_tool(tool) for tool in params["tools"]]
     if "tool_choice" in params:
         params["tool_choice"] = wire_choice(params["tool_choice"])
     return params
+
+
+def check_sendable(asked: Mapping[str, Any], why: str) -> None:
+    """Refuse what this API does not have.
+
+    Args:
+        asked: Parameters of chat completions.
+        why: What sends the request to this API.
+
+    Raises:
+        ConfigurationError: One of them asks for something.
+    """
+    for name, advice in _REFUSED.items():
+        if asks_for(name, asked.get(name)):
+            raise ConfigurationError(f"{name} cannot be sent: {advice}{f'; the request goes there because of {why}' if why else ''}")
 
 
 def _put(params: dict[str, Any], name: str, value: Any) -> None:
