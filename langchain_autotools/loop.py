@@ -48,6 +48,17 @@ class ToolResult(Protocol):
     def return_direct(self) -> bool:
         """Whether the result is the run's answer."""
 
+    @property
+    def inner(self) -> Sequence["ToolResult"]:
+        """The results of the calls that the call bundles."""
+
+
+class CallReader(Protocol):
+    """Reads what the calls of a model mean."""
+
+    def __call__(self, calls: Sequence[ToolCallRecord], *, callers: Collection[str]) -> list[ToolCallRecord]:
+        """The calls as they are meant, where the tools named `callers` are the caller's."""
+
 
 @dataclass(frozen=True)
 class CallModel:
@@ -55,7 +66,8 @@ class CallModel:
 
     Attributes:
         messages: The history to send: the run's own list, not to be changed or kept.
-        choice: `asked` sends the caller's tool choice, `free` drops a forced one, `none` forbids calls (tools stay declared).
+        choice: `asked` sends the caller's tool choice, `free` what of it stays after the first turn, `none` forbids calls (tools stay
+            declared).
     """
 
     messages: Sequence[BaseMessage]
@@ -105,6 +117,8 @@ class RunPlan:
     Attributes:
         limits: What ends it.
         callers: Names of tools that were only declared: their calls are left to the caller.
+        meant: Reads calls: each under its tool's own name and with the calls that it bundles; those that a restriction forbids have
+            no `args`.
         ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
             example): until then the tool choice stays as asked.
         decisions: What to do with calls that the input ends in, by call id; True for all of them. None: they are answered
@@ -113,6 +127,7 @@ class RunPlan:
 
     limits: Limits
     callers: Collection[str] = ()
+    meant: "CallReader" = lambda calls, *, callers: list(calls)
     ends: Collection[str] = ()
     decisions: Mapping[str, Decision] | Literal[True] | None = None
 
@@ -195,7 +210,7 @@ class _Run:
         message, calls, blocked = yield CallModel(self._history, choice)
         self._progress.count_turn(message.usage_metadata)
         self._history.append(message)
-        return message, calls, blocked
+        return message, self._plan.meant(calls, callers=self._plan.callers), blocked
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
         """The ends that do not depend on tool results."""
@@ -219,18 +234,18 @@ class _Run:
 
     def _admitted(self, answered: list[tuple[int, ToolCallRecord]]) -> list[tuple[int, ToolCallRecord]]:
         """The same calls; those that a limit forbids will be answered with that."""
-        wanted = [call for _, call in answered if call.args is not None]
+        wanted = [one for _, call in answered for one in call.inner or (call,) if one.args is not None]
         overdue = self._progress.overdue(self._clock())
         allowed = 0 if overdue else self._progress.admit(len(wanted))
-        stopped = {call.id for call in wanted[allowed:]}
+        stopped = {one.id for one in wanted[allowed:]}
         why = _OVERDUE if overdue else _NO_CALLS_LEFT
-        return [(number, replace(call, args=None, why=why) if call.id in stopped else call) for number, call in answered]
+        return [(number, _without(call, stopped, why)) for number, call in answered]
 
     def _run_tools(self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]]) -> Generator[Action, Any, list[ToolResult]]:
         positions = [number for number, _ in answered]
         results: list[ToolResult] = yield RunTools(message, [call for _, call in answered], positions, self._history)
         self._history.extend(result.message for result in results)
-        self._progress.count_results([_signature(result) for result in results])
+        self._progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
         return results
 
     def _at_limit(self, reason: StopReason) -> Generator[Action, Any, RunOutcome]:
@@ -240,7 +255,7 @@ class _Run:
         if on_limit == "answer":
             message, calls, _ = yield from self._turn("none")
             if calls:  # forbidden, yet some servers let the model call: answered, never executed
-                refused = [(number, replace(call, args=None, why=_NO_CALLS_LEFT)) for number, call in enumerate(calls)]
+                refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in enumerate(calls)]
                 yield from self._run_tools(message, refused)
         return self._outcome(reason)
 
@@ -278,6 +293,13 @@ def _open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, set[str
         else:
             return (message if isinstance(message, AIMessage) else None), results
     return None, results
+
+
+def _without(call: ToolCallRecord, stopped: Collection[str], why: str) -> ToolCallRecord:
+    """The call, not to be executed where its id is among `stopped`; so each of the calls that it bundles."""
+    if call.inner:
+        return replace(call, inner=[_without(one, stopped, why) for one in call.inner])
+    return replace(call, args=None, why=why) if call.id in stopped else call
 
 
 def _signature(result: ToolResult) -> tuple[str, str, str]:

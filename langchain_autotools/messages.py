@@ -61,12 +61,14 @@ class ToolCallRecord:
 
     Attributes:
         id: The call's id; its result carries the same one.
-        name: The tool's name as the model wrote it.
+        name: The tool's name: as the model wrote it, or, once its tool was looked for and found, the tool's own.
         arguments: The raw JSON text of the arguments, as the model wrote it.
         args: The parsed arguments, or None where the call must not be executed.
         why: Why `args` is None, in words for the model.
         wire_id: The id that the server sent, where `id` had to replace it.
         extra: Unknown keys that the server sent with the call, to be sent back to it.
+        written_name: The name as the model wrote it, once its tool was looked for; None before.
+        inner: The calls that this one bundles (`multi_tool_use.parallel`), once that was looked for.
     """
 
     id: str
@@ -76,6 +78,13 @@ class ToolCallRecord:
     why: str | None = None
     wire_id: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    written_name: str | None = field(default=None, compare=False)
+    inner: Sequence["ToolCallRecord"] = ()
+
+    @property
+    def spelling(self) -> str:
+        """The name as the model wrote it: the one that stands in the history."""
+        return self.name if self.written_name is None else self.written_name
 
 
 def text_of(message: BaseMessage) -> str:

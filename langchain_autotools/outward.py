@@ -284,4 +284,4 @@ def _is_call(block: Any) -> bool:
 
 def _call_chunk(call: ToolCallRecord, index: int) -> ToolCallChunk:
     arguments = call.arguments or json.dumps(call.args)
-    return ToolCallChunk(name=call.name, args=arguments, id=call.id, index=index, type="tool_call_chunk")
+    return ToolCallChunk(name=call.spelling, args=arguments, id=call.id, index=index, type="tool_call_chunk")

@@ -16,6 +16,7 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import model_validator
 
+from .choices import ToolChoice, read_choice
 from .errors import AutoToolsError, ConfigurationError
 from .overrides import heard, in_thread
 from .past_core import PAST_CORE, is_watched, opened, opening
@@ -104,6 +105,16 @@ class RawChatModel(BaseChatModel):
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice in the wire's form; by default as it is."""
         return choice
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a tool choice that `format_tool_choice` made means for a run: which of it stays after the first turn, and which tools
+        it allows. By default `auto`, `none`, and OpenAI's `allowed_tools` are known; all else asks for a call in the first turn."""
+        return read_choice(choice)
+
+    def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
+        """The tool choice of one call, taken out of its keywords; else that of the constructor's `model_kwargs`."""
+        choice = keywords.pop("tool_choice", None)
+        return (getattr(self, "model_kwargs", None) or {}).get("tool_choice") if choice is None else choice
 
     # ------------------------------------------------------------------------------------------ streams, for users
 

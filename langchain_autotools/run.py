@@ -14,6 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
+from .choices import ToolChoice
 from .content import with_output_version
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from .history import repair
@@ -22,11 +23,9 @@ from .messages import remember
 from .outward import ChunkSum, RunOutput, sum_chunks
 from .streaming.accumulator import canonical_message
 
-__all__ = ["Run", "RunSettings", "failing", "is_forced", "stored_message"]
+__all__ = ["Run", "RunSettings", "failing", "stored_message"]
 
 _logger = logging.getLogger("langchain_autotools")
-
-_FREE_CHOICES = (None, "auto", "none")
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class RunSettings:
         plan: Limits, and whose calls are whose.
         executor: Executes the calls.
         tools: All declared tools in the wire's form, constructor tools first.
-        tool_choice: What the caller asked for; None for nothing.
+        tool_choice: What the caller asked for, and which tools it allows.
         every_turn_choice: What to ask for on every turn, where a call left to the caller must end the run.
         no_choice: The wire's word that forbids calls.
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
@@ -52,7 +51,7 @@ class RunSettings:
     plan: RunPlan
     executor: ToolExecutor
     tools: Sequence[Mapping[str, Any]]
-    tool_choice: Any = None
+    tool_choice: ToolChoice
     every_turn_choice: Any = None
     no_choice: Any = "none"
     last_text_only: bool = False
@@ -109,11 +108,9 @@ class Run:
             choice = settings.no_choice
         elif settings.every_turn_choice is not None:
             choice = settings.every_turn_choice
-        elif action.choice == "free" and is_forced(settings.tool_choice):
-            choice = None
         else:
-            choice = settings.tool_choice
-        return keywords if choice is None else {**keywords, "tool_choice": choice}
+            choice = settings.tool_choice.lasting if action.choice == "free" else settings.tool_choice.asked
+        return keywords if choice is None and settings.tool_choice.asked is None else {**keywords, "tool_choice": choice}
 
     def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
         """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
@@ -154,7 +151,8 @@ class Run:
 
     def _options(self, action: RunTools) -> dict[str, Any]:
         settings = self.settings
-        return {"messages": list(action.messages), "on_executing": settings.on_executing, "on_executed": settings.on_executed}
+        listeners = {"on_executing": settings.on_executing, "on_executed": settings.on_executed}
+        return {"messages": list(action.messages), "allowed": settings.tool_choice.allowed, **listeners}
 
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""
@@ -205,13 +203,6 @@ def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
     except BaseException as error:
         run.failed(error, streamed=streamed)
         raise
-
-
-def is_forced(choice: Any) -> bool:
-    """Whether a tool choice makes the model call a tool, so that keeping it would never let a run end."""
-    if isinstance(choice, Mapping):
-        choice = choice.get("type")
-    return not (isinstance(choice, str | None) and choice in _FREE_CHOICES)
 
 
 def stored_message(message: AIMessage, output_version: str | None) -> AIMessage:

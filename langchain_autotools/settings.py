@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
+from .choices import ToolChoice
 from .errors import ConfigurationError
 from .executor import ToolExecutor, checked_listener, from_references, to_references
 from .limits import Limits
 from .loop import RunPlan
-from .run import RunSettings, is_forced
+from .run import RunSettings
 from .turn import tool_name
 
 __all__ = ["RUN_KEYWORDS", "Toolbox", "chosen", "declared", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
@@ -28,6 +30,12 @@ class Formatter(Protocol):
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice in the wire's form."""
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a tool choice in the wire's form means for a run."""
+
+    def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
+        """The tool choice of one call, out of its keywords."""
 
 
 class Configured(Formatter, Protocol):
@@ -114,12 +122,13 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     bound = declared(model, keywords.pop("tools", None))
     callers = {tool_name(tool) for tool in bound}
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in callers] + bound
-    choice = chosen(model, keywords.pop("tool_choice", None), tools)
-    any_tool = model.format_tool_choice("any", tools) if callers and is_forced(choice) else None
-    until_called = any_tool is not None and (choice == any_tool or "ls_structured_output_format" in keywords)
+    choice = model.read_tool_choice(chosen(model, model.take_tool_choice(keywords), tools))
+    any_tool = model.format_tool_choice("any", tools) if callers and choice.forced else None
+    until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
     ends = callers if until_called else ()
+    meant = partial(toolbox.executor.meant, allowed=choice.allowed)
     return RunSettings(
-        plan=RunPlan(limits, callers=callers, ends=ends, decisions=keywords.pop("resume", None)),
+        plan=RunPlan(limits, callers, meant, ends, keywords.pop("resume", None)),
         executor=toolbox.executor,
         tools=tools,
         tool_choice=choice,
@@ -148,8 +157,8 @@ def declared(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str,
 
 
 def chosen(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-    """The `tool_choice` of one call in the wire's form; a dict is taken to have it."""
-    return model.format_tool_choice(choice, tools) if isinstance(choice, str | bool) else choice
+    """The `tool_choice` of one call in the wire's form."""
+    return None if choice is None else model.format_tool_choice(choice, tools)
 
 
 def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:

@@ -19,7 +19,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 # A module imports from ranks below its own and from its own package, nothing else. Names of one rank never import each other.
 RANKS = {
     "errors": 0, "_version": 0,
-    "messages": 1, "limits": 1,
+    "messages": 1, "limits": 1, "choices": 1,
     "loop": 2, "executor": 2, "history": 2, "streaming": 2, "retry": 2, "events": 2, "content": 2, "past_core": 2,
     "outward": 3,
     "run": 4, "turn": 4, "tracing": 4,
@@ -30,7 +30,7 @@ RANKS = {
     "cli": 9,
     "__main__": 10,
 }  # fmt: skip
-PURE = ("loop", "history", "streaming", "messages", "limits", "events")
+PURE = ("loop", "choices", "history", "streaming", "messages", "limits", "events")
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 SDKS = {"openai", "anthropic", "google", "ollama", "xllamacpp", "huggingface_hub", "httpx", "httpx2", "cohere", "mistralai", "groq"}

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextvars import copy_context
 from functools import partial
 from types import TracebackType
@@ -67,29 +67,33 @@ class _TaskBatch(Batch):
         """Run the calls and yield their results."""
         try:
             slots = asyncio.Semaphore(self._limit)
-            for index in range(len(self.calls)):
-                if not index or self._limit == 1:  # one after another: each when it is asked for
-                    last = index + 1 if self._limit == 1 else len(self.calls)
-                    self._tasks += [asyncio.create_task(self._execute(number, slots)) for number in range(index, last)]
-                await asyncio.wait([self._tasks[index]])
-                if index not in self._ready:
+            for number, places in enumerate(self._places):
+                if not number or self._limit == 1:  # one after another: each when it is asked for
+                    last = number + 1 if self._limit == 1 else len(self._places)
+                    self._tasks += [asyncio.create_task(self._execute_all(those, slots)) for those in self._places[number:last]]
+                await asyncio.wait([self._tasks[number]])
+                if not self._ready.issuperset(places):
                     await asyncio.wait(self._tasks)  # the calls that are running end first
                     raise self._first_failure()
-                yield self._results[index]
+                yield self._answered(number)
         finally:
             await self._stop()
 
     # ------------------------------------------------------------------------------------------ one call
 
-    async def _execute(self, index: int, slots: asyncio.Semaphore) -> None:
+    async def _execute_all(self, places: Sequence[int], slots: asyncio.Semaphore) -> None:
+        async with slots:
+            for index in places:
+                await self._execute(index)
+
+    async def _execute(self, index: int) -> None:
         """Answer one call. Whatever happens is noted, nothing but the batch's own cancellation is raised."""
         try:
-            async with slots:
-                result = await self._result(index)
-                if result is None or not self._keep(index, result):
-                    return
-                await self._tell(self._on_executed, result)
-                self._ready.add(index)
+            result = await self._result(index)
+            if result is None or not self._keep(index, result):
+                return
+            await self._tell(self._on_executed, result)
+            self._ready.add(index)
         except asyncio.CancelledError as error:
             if self._closed:
                 raise
@@ -99,12 +103,12 @@ class _TaskBatch(Batch):
 
     async def _result(self, index: int) -> ToolCallResult | None:
         work = self._works[index]
-        if work.refused is not None:
+        if work.run is None:
             return work.refused
         if not self._begin(index):
             return None
         await self._tell(self._on_executing, work.call)
-        return work.outcome([await self._run(run) for run in work.runs])
+        return await self._run(work.run)
 
     async def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
         for listener in listeners:

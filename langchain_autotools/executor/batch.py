@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from ..messages import ToolCallRecord
 from .call import ToolRun
 from .results import ToolCallResult, cancelled_result
-from .work import Work
+from .work import Answer, Work
 
 __all__ = ["GRACE_SECONDS", "Batch", "given_up"]
 
@@ -21,7 +22,7 @@ class Batch:
     """The state of some calls that run together.
 
     Args:
-        works: What answers each call, in call order.
+        answers: What answers each call, in call order.
         limit: How many may run at the same time; None for all of them.
         on_executing: Called with each call just before its tool runs.
         on_executed: Called with each result as soon as there is one.
@@ -29,14 +30,17 @@ class Batch:
 
     def __init__(
         self,
-        works: Sequence[Work],
+        answers: Sequence[Answer],
         limit: int | None,
         on_executing: Sequence[Callable[..., Any]],
         on_executed: Sequence[Callable[..., Any]],
     ) -> None:
-        self.calls: tuple[ToolCallRecord, ...] = tuple(work.call for work in works)
-        self._works = works
-        self._limit = min(limit or len(works), len(works))
+        self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
+        self._answers = answers
+        self._works: list[Work] = [work for answer in answers for work in answer.works]
+        ends = accumulate(len(answer.works) for answer in answers)
+        self._places = [range(end - len(answer.works), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's works
+        self._limit = min(limit or len(answers), len(answers))
         self._on_executing = on_executing
         self._on_executed = on_executed
         self._begun: set[int] = set()
@@ -47,7 +51,13 @@ class Batch:
 
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order; calls that have not ended are reported as cancelled."""
-        return [self._results.get(index) or cancelled_result(call) for index, call in enumerate(self.calls)]
+        return [self._answered(number) for number in range(len(self._answers))]
+
+    def _answered(self, number: int) -> ToolCallResult:
+        """The result of a call, from what became of its works so far."""
+        places = self._places[number]
+        results = [self._results.get(index) or cancelled_result(self._works[index].call) for index in places]
+        return self._answers[number].result(results, ended=not self._ready.isdisjoint(places))
 
     def _first_failure(self) -> BaseException:
         return self._failures[min(self._failures)]
@@ -74,9 +84,9 @@ class Batch:
         for index in unfinished:
             error = self._failures.get(index)
             self._results[index] = self._works[index].unfinished(error)
-            for run in self._works[index].runs:
-                if error is None and run.executed and not run.ended and self._uses_thread(run):
-                    given_up(run)
+            run = self._works[index].run
+            if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
+                given_up(run)
         return [self._results[index] for index in unfinished]
 
     def _uses_thread(self, run: ToolRun) -> bool:

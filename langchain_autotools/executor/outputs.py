@@ -47,7 +47,7 @@ def answered(call: ToolCallRecord, output: Any) -> tuple[ToolMessage, tuple[Any,
         return _fitted(call, output), ()
     parts = list(output) if isinstance(output, list | tuple) else [output]
     if not parts or not all(isinstance(part, ToolOutputMixin) for part in parts):
-        message = ToolMessage(content=output_content(output), tool_call_id=call.id, name=call.name)
+        message = ToolMessage(content=output_content(output), tool_call_id=call.id, name=call.spelling)
         return _fitted(call, message), ()
     commands = tuple(part for part in parts if not isinstance(part, ToolMessage))
     messages = [message for part in parts for message in _messages_in(part)]
@@ -91,9 +91,9 @@ def does_more(command: Any) -> bool:
 def _fitted(call: ToolCallRecord, message: ToolMessage) -> ToolMessage:
     """The message with the call's id and name, and content that can be sent."""
     content = _sendable(message.content)
-    if message.tool_call_id == call.id and message.name == call.name and message.content is content:
+    if message.tool_call_id == call.id and message.name == call.spelling and message.content is content:
         return message
-    return message.model_copy(update={"tool_call_id": call.id, "name": call.name, "content": content})
+    return message.model_copy(update={"tool_call_id": call.id, "name": call.spelling, "content": content})
 
 
 def _sendable(content: Any) -> Any:

@@ -33,6 +33,7 @@ class ToolCallResult:
         return_direct: Whether the answer goes to the user instead of back to the model. Never for an error.
         executed: Whether the tool's own code began to run.
         commands: The graph commands that the tool returned. A model cannot apply them; a graph around it can.
+        inner: The results of the calls that the call bundles.
     """
 
     call: ToolCallRecord
@@ -42,6 +43,7 @@ class ToolCallResult:
     return_direct: bool = False
     executed: bool = True
     commands: tuple[Any, ...] = ()
+    inner: tuple["ToolCallResult", ...] = ()
 
 
 def failed(
@@ -49,7 +51,7 @@ def failed(
 ) -> ToolCallResult:
     """The result of a call that did not succeed: `{"error": text}`, for the model to act on."""
     content = json.dumps({"error": well_formed(text)}, ensure_ascii=False)
-    message = ToolMessage(content=content, tool_call_id=call.id, name=call.name, status="error")
+    message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
     return ToolCallResult(call, message, error, duration, executed=executed)
 
 

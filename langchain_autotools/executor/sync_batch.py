@@ -77,10 +77,12 @@ class _ThreadBatch(Batch):
         try:
             if not alone:
                 self._start_workers()
-            for index in range(len(self.calls)):
+            for number, places in enumerate(self._places):
                 if alone:
-                    self._run_alone(index)
-                yield self._wait_for(index)
+                    self._run_alone(places)
+                for index in places:
+                    self._wait_for(index)
+                yield self._answered(number)
         finally:
             self._stop()
 
@@ -92,13 +94,13 @@ class _ThreadBatch(Batch):
 
     def _work(self, contexts: Sequence[Context]) -> None:
         """What a worker thread does: one call after another, until none is left."""
-        while (index := self._take()) is not None:
-            contexts[index].run(self._execute, index)
+        while (number := self._take()) is not None:
+            contexts[number].run(self._execute_all, self._places[number])
         self._rest()
 
     def _take(self) -> int | None:
         with self._changed:
-            if self._closed or self._failures or self._next == len(self.calls):
+            if self._closed or self._failures or self._next == len(self._answers):
                 return None
             self._next += 1
             return self._next - 1
@@ -108,29 +110,32 @@ class _ThreadBatch(Batch):
             self._active -= 1
             self._changed.notify_all()
 
-    def _run_alone(self, index: int) -> None:
+    def _run_alone(self, places: Sequence[int]) -> None:
         """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect."""
         context = copy_context()
         if not _inside_event_loop():
-            context.run(self._execute, index)
+            context.run(self._execute_all, places)
             return
 
         def work() -> None:
-            context.run(self._execute, index)
+            context.run(self._execute_all, places)
             self._rest()
 
         self._active = 1
         run_in_thread(work)
 
-    def _wait_for(self, index: int) -> ToolCallResult:
-        """The result of a call. After a failure the calls that are running end first."""
+    def _wait_for(self, index: int) -> None:
+        """Wait for a result. After a failure the calls that are running end first."""
         with self._changed:
             self._changed.wait_for(lambda: index in self._ready or (self._failures and not self._active))
             if index not in self._ready:
                 raise self._first_failure()
-            return self._results[index]
 
     # ------------------------------------------------------------------------------------------ one call
+
+    def _execute_all(self, places: Sequence[int]) -> None:
+        for index in places:
+            self._execute(index)
 
     def _execute(self, index: int) -> None:
         """Answer one call. Whatever happens is noted, nothing is raised."""
@@ -150,18 +155,13 @@ class _ThreadBatch(Batch):
 
     def _result(self, index: int) -> ToolCallResult | None:
         work = self._works[index]
-        if work.refused is not None:
+        if work.run is None:
             return work.refused
         with self._changed:
             if not self._begin(index):
                 return None
         self._tell(self._on_executing, work.call)
-        results: list[ToolCallResult] = []
-        for run in work.runs:
-            if self._closed:
-                return None
-            results.append(self._run(run))
-        return work.outcome(results)
+        return None if self._closed else self._run(work.run)
 
     def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
         """Call the caller's functions, never two at a time."""

@@ -1,7 +1,7 @@
 """`ToolExecutor`: the tools a model may call, and how its calls are executed."""
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -14,11 +14,12 @@ from ..messages import ToolCallRecord
 from .async_batch import AsyncToolCallBatch
 from .call import ToolFacts, ToolRun
 from .inputs import is_resumed
+from .meaning import Meaning
 from .names import find_name
 from .results import ToolCallResult, cancelled_result, interrupted_result
 from .sync_batch import ToolCallBatch
 from .tool_list import collected, from_references, to_references, tools_by_name
-from .work import Calls, Work, bundled_calls, read_calls, unknown_tool, unreadable
+from .work import Answer, Calls, Work, read_calls, unknown_tool, unreadable
 
 __all__ = ["OnExecuted", "OnExecuting", "ToolExecutor", "checked_listener"]
 
@@ -98,6 +99,19 @@ class ToolExecutor:
         key = find_name(name, self.tools)
         return None if key is None else self.tools[key]
 
+    def meant(
+        self, calls: Iterable[ToolCallRecord], *, callers: Collection[str] = (), allowed: Collection[str] | None = None
+    ) -> list[ToolCallRecord]:
+        """The calls as they are meant: each under its tool's own name, with the calls that it bundles.
+
+        Args:
+            calls: The calls as the model wrote them.
+            callers: Names of tools that this executor leaves to the caller, also where it has one of that name.
+            allowed: As of `stream`. A call of another tool has no `args`, and says why.
+        """
+        meaning = Meaning(self.tools, callers, _names("allowed", allowed))
+        return [call if call.args is None else meaning.of(call) for call in calls]
+
     # ------------------------------------------------------------------------------------------ executing
 
     def execute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
@@ -120,6 +134,7 @@ class ToolExecutor:
         config: RunnableConfig | None = None,
         *,
         messages: Sequence[BaseMessage] | None = None,
+        allowed: Collection[str] | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
     ) -> ToolCallBatch:
@@ -129,6 +144,8 @@ class ToolExecutor:
             calls: An AI message, or its calls.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
             messages: The conversation so far, for tools that ask for it; by default the AI message alone.
+            allowed: Names of the tools that may be called; None for all. A call of another tool, however the model writes its name
+                and inside a bundle too, does not run: it is answered with an error that names the tools that may be called.
             on_executing: Called after the executor's own.
             on_executed: Called after the executor's own.
 
@@ -136,7 +153,7 @@ class ToolExecutor:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
             errors of `on_executing`, `on_executed` and of callback handlers that are to raise.
         """
-        return self._batch(ToolCallBatch, calls, config, messages, on_executing, on_executed)
+        return self._batch(ToolCallBatch, calls, config, messages, allowed, on_executing, on_executed)
 
     def astream(
         self,
@@ -144,11 +161,12 @@ class ToolExecutor:
         config: RunnableConfig | None = None,
         *,
         messages: Sequence[BaseMessage] | None = None,
+        allowed: Collection[str] | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
     ) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads."""
-        return self._batch(AsyncToolCallBatch, calls, config, messages, on_executing, on_executed)
+        return self._batch(AsyncToolCallBatch, calls, config, messages, allowed, on_executing, on_executed)
 
     @staticmethod
     def cancelled_result(call: ToolCallRecord) -> ToolCallResult:
@@ -168,6 +186,7 @@ class ToolExecutor:
         calls: Calls,
         config: RunnableConfig | None,
         messages: Sequence[BaseMessage] | None,
+        allowed: Collection[str] | None,
         on_executing: OnExecuting | None,
         on_executed: OnExecuted | None,
     ) -> _B:
@@ -176,27 +195,27 @@ class ToolExecutor:
         own = ensure_config(config)
         own.pop("run_id", None)  # these two name one run, not each of many
         own.pop("run_name", None)
-        works = [self._work(call, own, messages) for call in read_calls(calls)]
+        answers = [self._answer(call, own, messages) for call in self.meant(read_calls(calls), allowed=allowed)]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limits = [limit for limit in (self._limit, own.get("max_concurrency"), in_order) if limit]
         executing = (self._on_executing, checked_listener("on_executing", on_executing))
         executed = (self._on_executed, checked_listener("on_executed", on_executed))
         listeners = ([one for one in both if one is not None] for both in (executing, executed))
-        return kind(works, min(limits, default=None), *listeners)
+        return kind(answers, min(limits, default=None), *listeners)
+
+    def _answer(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Answer:
+        inner = () if call.args is None else call.inner
+        return Answer(call, [self._work(one, config, messages) for one in inner or (call,)])
 
     def _work(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Work:
         if call.args is None:
             return Work(call, unreadable(call))
-        key = find_name(call.name, self.tools)
-        if key is not None:
-            return Work(call, runs=[self._run(call, key, config, messages)])
-        inner = bundled_calls(call, self.find)
-        if inner is None:
+        if call.name not in self.tools:
             return Work(call, unknown_tool(call, self.tools))
-        keys = [find_name(one.name, self.tools) or "" for one in inner]
-        return Work(call, runs=[self._run(one, key, config, messages) for one, key in zip(inner, keys, strict=True)], bundled=True)
+        return Work(call, run=self._run(call, config, messages))
 
-    def _run(self, call: ToolCallRecord, key: str, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
+    def _run(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
+        key = call.name
         tool, facts = self.tools[key], self._facts.get(key)
         if facts is None or facts.tool is not tool:
             facts = self._facts[key] = ToolFacts(tool)
@@ -215,6 +234,12 @@ def _seconds(name: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
     return float(value)
+
+
+def _names(option: str, names: Any) -> Collection[str] | None:
+    if names is not None and (isinstance(names, str) or not isinstance(names, Collection)):
+        raise ConfigurationError(f"{option} must be a list of tools' names, or None for all, not {names!r}")
+    return names
 
 
 def checked_listener(name: str, listener: Any) -> Any:

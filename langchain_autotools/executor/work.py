@@ -1,7 +1,7 @@
-"""From the calls of a model to the work that answers them: read the calls, find their tools, refuse what cannot run."""
+"""From the calls of a model to the work that answers them: read the calls, refuse what cannot run, join what was bundled."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,42 +11,51 @@ from ..messages import ToolCallRecord, calls_of
 from .call import ToolRun
 from .results import ToolCallResult, cancelled_result, failed, interrupted_result
 
-__all__ = ["Calls", "Work", "bundled_calls", "read_calls", "unknown_tool", "unreadable"]
+__all__ = ["Answer", "Calls", "Work", "read_calls", "unknown_tool", "unreadable"]
 
 Calls = AIMessage | Iterable[ToolCallRecord | ToolCall | Mapping[str, Any]]
 """What an executor executes: an AI message, or calls."""
 
-# A model's way to make several calls in one (quirks.md N-05).
-_BUNDLES = frozenset({"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"})
-
 
 @dataclass(frozen=True)
 class Work:
-    """What answers one call.
+    """One tool to run, or a refusal.
 
     Attributes:
         call: The call.
         refused: Its answer, where nothing is to run.
-        runs: The tool to run; several where the call bundles others.
-        bundled: Whether it does.
+        run: The tool to run.
     """
 
     call: ToolCallRecord
     refused: ToolCallResult | None = None
-    runs: Sequence[ToolRun] = ()
-    bundled: bool = False
-
-    def outcome(self, results: Sequence[ToolCallResult]) -> ToolCallResult:
-        """The call's result, from those of its runs."""
-        return _combined(self.call, results) if self.bundled else results[0]
+    run: ToolRun | None = None
 
     def unfinished(self, error: BaseException | None) -> ToolCallResult:
         """The result of a call that began and did not end, with what it raised if it ended the run."""
-        executed = any(run.executed for run in self.runs)
-        duration = self.runs[0].duration()
+        executed, duration = (self.run.executed, self.run.duration()) if self.run is not None else (False, 0.0)
         if error is not None:
             return interrupted_result(self.call, error, executed=executed, duration=duration)
         return cancelled_result(self.call, executed=executed, duration=duration)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What answers one call of the model: one piece of work, or one for each call that it bundles, done one after another.
+
+    Attributes:
+        call: The call.
+        works: What is to be done.
+    """
+
+    call: ToolCallRecord
+    works: Sequence[Work]
+
+    def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
+        """The call's result, from those of its works; `ended`: whether one of them came to its end by itself."""
+        if self.works[0].call is self.call:
+            return results[0]
+        return _combined(self.call, results) if ended else _stopped(self.call, results)
 
 
 def read_calls(calls: Calls) -> list[ToolCallRecord]:
@@ -82,32 +91,26 @@ def unreadable(call: ToolCallRecord) -> ToolCallResult:
 # ---------------------------------------------------------------------------------------------- bundles of calls
 
 
-def bundled_calls(call: ToolCallRecord, find: Callable[[str], Any]) -> list[ToolCallRecord] | None:
-    """The calls inside a bundling call; None if it is none, or if one of the tools it names is unknown."""
-    uses = (call.args or {}).get("tool_uses")
-    if call.name.strip() not in _BUNDLES or not isinstance(uses, list) or not uses:
-        return None
-    calls: list[ToolCallRecord] = []
-    for position, use in enumerate(uses):
-        name, args = (use.get("recipient_name"), use.get("parameters", {})) if isinstance(use, dict) else (None, None)
-        if not isinstance(name, str) or not isinstance(args, dict) or find(name) is None:
-            return None
-        calls.append(ToolCallRecord(f"{call.id}_{position}", name, json.dumps(args, ensure_ascii=False), args))
-    return calls
-
-
 def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
     """One result for the bundling call, with the results of all calls inside."""
-    parts = [{"tool": result.call.name, "status": result.message.status, "result": result.message.content} for result in results]
+    parts = [{"tool": result.call.spelling, "status": result.message.status, "result": result.message.content} for result in results]
     failures = [result.error for result in results if result.message.status == "error"]
     message = ToolMessage(
         content=json.dumps(parts, ensure_ascii=False),
         tool_call_id=call.id,
-        name=call.name,
+        name=call.spelling,
         artifact=[result.message.artifact for result in results],
         status="error" if len(failures) == len(results) else "success",
     )
     duration = sum(result.duration for result in results)
     executed = any(result.executed for result in results)
     commands = tuple(command for result in results for command in result.commands)
-    return ToolCallResult(call, message, next(iter(failures), None), duration, executed=executed, commands=commands)
+    error = next(iter(failures), None)
+    return ToolCallResult(call, message, error, duration, executed=executed, commands=commands, inner=tuple(results))
+
+
+def _stopped(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
+    """One result for a bundling call of which nothing has ended: what became of the first call inside."""
+    first = results[0]
+    message = first.message.model_copy(update={"tool_call_id": call.id, "name": call.spelling})
+    return ToolCallResult(call, message, first.error, first.duration, executed=first.executed, inner=tuple(results))

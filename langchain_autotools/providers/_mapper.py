@@ -11,6 +11,8 @@ from typing import Any, Protocol
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from ..choices import ToolChoice
+
 __all__ = ["Mapper", "StreamDecoder"]
 
 
@@ -62,6 +64,10 @@ class Mapper(Protocol):
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice as this wire says it; None: say nothing."""
+        ...
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a choice that `format_tool_choice` gave means for a run."""
         ...
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from ..choices import read_choice
 from ._profiles import by_name, profile
 from .openai.dialect import OPAQUE_KEYS, Dialect
 from .openai.parameters import Environment
@@ -22,13 +23,14 @@ _UNKNOWN = "Cohere's compatibility endpoint does not know it"
 
 
 def _request(params: dict[str, Any]) -> dict[str, Any]:
-    """Tools without `strict`. A named choice becomes the choice of that tool alone, an automatic one the default."""
+    """Tools without `strict`. A choice that names tools becomes the choice of these alone, an automatic one the default."""
     tools, choice = params.get("tools"), params.get("tool_choice")
     if not tools:
         return params
     if isinstance(choice, Mapping):
-        name = tool_name(choice)
-        tools, choice = [tool for tool in tools if tool_name(tool) == name], "required"
+        read = read_choice(choice)
+        names = [tool_name(choice)] if read.allowed is None else read.allowed
+        tools, choice = [tool for tool in tools if tool_name(tool) in names], "required" if read.forced else None
     kept = {key: value for key, value in params.items() if key != "tool_choice"}
     chosen = {"tool_choice": choice} if choice and choice != "auto" else {}
     return {**kept, "tools": [_without_strict(tool) for tool in tools], **chosen}

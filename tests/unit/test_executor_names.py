@@ -88,7 +88,7 @@ def test_a_bundle_of_calls_is_executed_and_answered_as_one() -> None:
     assert first == {"tool": "functions.add", "status": "success", "result": "2"}
     assert second["status"] == "error"
     assert third["result"] == "3"
-    assert heard == ["outer"] * 4
+    assert heard == ["outer_0", "outer_0", "outer_1", "outer_1", "outer_2", "outer_2"] * 2
     (message,) = executor.execute_all([uses(("add", {"a": "x"}))])
     assert message.status == "error"
 

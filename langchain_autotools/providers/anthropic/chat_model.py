@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr, SecretStr
 
+from ...choices import ToolChoice
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._origin import origin_of, public_url
@@ -35,7 +36,7 @@ from .request import (
     with_container,
 )
 from .structured import output_format
-from .tools import choice_with_parallel, format_tool, format_tool_choice
+from .tools import choice_with_parallel, format_tool, format_tool_choice, read_choice
 
 __all__ = ["ChatAnthropic"]
 
@@ -131,6 +132,10 @@ class ChatAnthropic(AnthropicParameters):
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form."""
         return format_tool_choice(choice, tools)
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a choice that `format_tool_choice` gave means for a run: that calls may not stand side by side stays."""
+        return read_choice(choice)
 
     def bind_tools(
         self,

@@ -8,6 +8,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from ...choices import ToolChoice
 from ...errors import UnsupportedFeatureError
 from .._json import dumps, dumps_params, to_bytes
 from .._memo import MessageMemo
@@ -15,7 +16,7 @@ from .blocks import text_part
 from .calls import CallId
 from .decode import MessagesDecoder, decode_body
 from .encode import Encoded, MessageEncoder
-from .tools import format_tool, format_tool_choice
+from .tools import format_tool, format_tool_choice, read_choice
 from .usage import usage_metadata
 
 __all__ = ["MessagesMapper"]
@@ -166,6 +167,10 @@ class MessagesMapper:
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice as this wire says it, see `tools.format_tool_choice`."""
         return format_tool_choice(choice, tools)
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a choice that `format_tool_choice` gave means for a run."""
+        return read_choice(choice)
 
 
 def _placed(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:

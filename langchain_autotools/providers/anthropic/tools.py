@@ -10,16 +10,18 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
+from ...choices import ToolChoice
 from ...errors import ConfigurationError
 from .._functions import declaring, function_of, unknown_choice
 from .calls import LEGAL_NAME
 from .structured import strict_schema
 
-__all__ = ["choice_with_parallel", "format_tool", "format_tool_choice", "is_builtin"]
+__all__ = ["choice_with_parallel", "format_tool", "format_tool_choice", "is_builtin", "read_choice"]
 
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
 _DEFINITION = "provider_tool_definition"
 _COMBINED = ("anyOf", "oneOf", "allOf")
+_DEMANDS = ("any", "tool")
 _MODES = {"any": "any", "required": "any", "auto": "auto", "none": "none"}
 
 
@@ -104,6 +106,17 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
     if isinstance(choice, Mapping):
         return _from_mapping(choice, tools)
     raise ConfigurationError(f"tool_choice must be a string, a bool or a dict, not {choice!r}")
+
+
+def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
+    """What a choice that `format_tool_choice` gave means for a run. That calls may not stand side by side is no demand: it stays."""
+    kind = (choice or {}).get("type")
+    if kind == "none":
+        return ToolChoice(choice, choice, ())
+    if kind not in _DEMANDS:
+        return ToolChoice(choice, choice)
+    single = (choice or {}).get("disable_parallel_tool_use")
+    return ToolChoice(choice, None if single is None else {"type": "auto", "disable_parallel_tool_use": single}, forced=True)
 
 
 def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:

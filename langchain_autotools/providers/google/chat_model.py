@@ -10,6 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr, SecretStr
 
+from ...choices import ToolChoice
+from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._http import ClientArguments, HttpClients, library
@@ -26,9 +28,9 @@ from .errors import error_table
 from .mapper import GenerateContentMapper
 from .parameters import GoogleParameters
 from .profiles import answers_in_blocks, is_older, plain_name, profile_of
-from .request import default_params, may_hold_blocks, request_options, request_params
+from .request import default_params, may_hold_blocks, request_options, request_params, taken_choice
 from .structured import reply_schema, told_schema
-from .tools import flat_tools, format_tool, format_tool_choice
+from .tools import flat_tools, format_tool, format_tool_choice, read_choice
 
 __all__ = ["ChatGoogleGenerativeAI"]
 
@@ -120,6 +122,21 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice, made plain: from `auto`, `none`, `any`, True, names of tools, or the vendor's own form."""
         return format_tool_choice(choice, tools)
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a plain choice means for a run: the names to which it is restricted stay, without the demand."""
+        return read_choice(choice)
+
+    def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
+        """The tool choice of one call, out of its keywords; it may also stand in `tool_config`.
+
+        Raises:
+            ConfigurationError: It stands in both.
+        """
+        choice, held = super().take_tool_choice(keywords), taken_choice(keywords)
+        if choice is not None and held is not None:
+            raise ConfigurationError("tool_choice and tool_config both say which tools may be called: say it in one place")
+        return held if choice is None else choice
 
     def bind_tools(
         self,

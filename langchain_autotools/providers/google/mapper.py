@@ -7,13 +7,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from ...choices import ToolChoice
 from .._json import dumps, dumps_params, to_bytes
 from .._memo import MessageMemo
 from .calls import CallId
 from .decode import GenerateContentDecoder, decode_body
 from .encode import Encoded, Home, MessageEncoder
 from .parts import text_part
-from .tools import format_tool, format_tool_choice
+from .tools import format_tool, format_tool_choice, read_choice
 from .usage import usage_metadata
 
 __all__ = ["GenerateContentMapper"]
@@ -133,6 +134,10 @@ class GenerateContentMapper:
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice, made plain, see `tools.format_tool_choice`."""
         return format_tool_choice(choice, tools)
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a choice that `format_tool_choice` gave means for a run."""
+        return read_choice(choice)
 
 
 def _content(role: str, parts: Iterable[bytes]) -> bytes:

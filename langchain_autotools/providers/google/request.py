@@ -14,7 +14,7 @@ from .profiles import is_older, plain_name, profile_of
 from .structured import reply_schema, response_format_config
 from .tools import format_tool_choice, wire_choice, wire_tools
 
-__all__ = ["default_params", "may_hold_blocks", "request_options", "request_params"]
+__all__ = ["default_params", "may_hold_blocks", "request_options", "request_params", "taken_choice"]
 
 _TIMEOUT = (5.0, DEFAULT_READ_TIMEOUT)
 _CLIENT_KEYWORDS = frozenset(
@@ -160,6 +160,18 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
     if chosen:
         config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **chosen}
     return config
+
+
+def taken_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
+    """The choice that a call's `tool_config` holds, taken out of it; the rest stays in the keywords."""
+    name = next((name for name in ("tool_config", "toolConfig") if keywords.get(name)), None)
+    config = _camel_keys(_as_mapping(keywords[name])) if name else {}
+    calling = _camel_keys(_as_mapping(config.pop("functionCallingConfig", None)))
+    if name is None or not calling.get("mode"):
+        return None
+    choice = {"mode": _word(calling.pop("mode")), "allowedFunctionNames": calling.pop("allowedFunctionNames", None)}
+    keywords[name] = {**config, "functionCallingConfig": calling} if calling else config
+    return choice
 
 
 def _mixes(tools: Sequence[Mapping[str, Any]]) -> bool:

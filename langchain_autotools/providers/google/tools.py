@@ -15,12 +15,13 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
+from ...choices import ToolChoice
 from ...errors import ConfigurationError
 from .._functions import declaring, function_of, unknown_choice
 from .metadata import snake
 from .schemas import dialect
 
-__all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "plain_tool", "wire_choice", "wire_tools"]
+__all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "plain_tool", "read_choice", "wire_choice", "wire_tools"]
 
 LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
@@ -145,7 +146,8 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
         tools: The declared tools, as `format_tool` made them.
 
     Returns:
-        `{"type": mode}` with `names` where only some may be called; None: say nothing.
+        `{"type": mode}`, with `names` where only some may be called; None: say nothing. `only`: whether it was said that no other
+        tool may be called, also later; else a tool was named that is to be called now.
 
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
@@ -157,7 +159,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
     if isinstance(choice, str):
         return _named([choice], tools)
     if isinstance(choice, list | tuple):
-        return _named([str(name) for name in choice], tools)
+        return _only([str(name) for name in choice], "any", tools)
     if isinstance(choice, Mapping):
         return _from_mapping(choice, tools)
     raise ConfigurationError(f"tool_choice must be a string, a list of names, a bool or a dict, not {choice!r}")
@@ -178,13 +180,45 @@ def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]])
     inner = next((choice[key] for key in (*_CONFIGS, "function", "custom") if isinstance(choice.get(key), Mapping)), None)
     if inner is not None:
         return _from_mapping(inner, tools)
+    if choice.get("type") == "allowed_tools":
+        return _allowed(choice, tools)
     kind = str(choice.get("mode") or choice.get("type") or "").lower()
     names = next((choice[key] for key in _NAMES if choice.get(key)), None)
+    if kind in _MODES and names:
+        asks = "type" in choice and not choice.get("only")  # a plain choice of this package that names what to call now
+        return _named(names, tools) if asks and _MODES[kind] == "any" else _only(names, _MODES[kind], tools)
     if kind in _MODES:
-        return {"type": _MODES[kind], **({"names": _named(names, tools)["names"]} if names else {})}
+        return {"type": _MODES[kind]}
     if isinstance(choice.get("name"), str):
         return _named([choice["name"]], tools)
     raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool")
+
+
+def _only(names: Sequence[str], mode: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The choice of these tools and no others. With names "auto" is called "validated": the vendor takes them for that and "any" only."""
+    plain = {"type": "validated" if mode == "auto" else mode, "names": _named(names, tools).get("names") or list(names)}
+    return {**plain, "only": True} if mode == "any" else plain
+
+
+def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The choice of allowed tools in the form of chat completions or Responses."""
+    nested = choice.get("allowed_tools")
+    body = nested if isinstance(nested, Mapping) else choice
+    pointed = [tool if isinstance(tool, Mapping) else {"name": tool} for tool in body.get("tools") or ()]
+    names = [str((tool.get("function") or tool).get("name")) for tool in pointed]
+    return _only(names, _MODES.get(str(body.get("mode")), "auto"), tools) if names else {"type": "none"}
+
+
+def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
+    """What a plain choice means for a run. Names to which it is restricted stay; the vendor takes them without a demand as VALIDATED."""
+    kind, names = (choice or {}).get("type"), (choice or {}).get("names")
+    if kind == "none":
+        return ToolChoice(choice, choice, ())
+    if kind != "any":
+        return ToolChoice(choice, choice, names)
+    if not (choice or {}).get("only"):
+        return ToolChoice(choice, forced=True)
+    return ToolChoice(choice, {"type": "validated", "names": names}, names, forced=True)
 
 
 def wire_choice(choice: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from ...choices import ToolChoice, read_choice
 from .._json import dumps_params, to_bytes
 from .._memo import MessageMemo
 from .calls import CallId
@@ -100,6 +101,10 @@ class OllamaMapper:
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice, see `tools.format_tool_choice`."""
         return format_tool_choice(choice, tools)
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a choice that `format_tool_choice` gave means for a run."""
+        return read_choice(choice)
 
 
 def _without(identifier: str, calls: tuple[CallId, ...]) -> tuple[CallId, ...]:

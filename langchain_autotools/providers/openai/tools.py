@@ -21,6 +21,7 @@ __all__ = ["format_tool", "format_tool_choice", "tool_name"]
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EXTRAS = ("defer_loading", "async")
 _CUSTOM_KEYS = ("name", "description", "format")
+_POINTERS = ("function", "custom", "tool", None)
 _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}
 
 
@@ -142,7 +143,7 @@ def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]])
     inner = choice.get("function") or choice.get("custom")
     if isinstance(inner, Mapping):
         return {"type": "custom" if "custom" in choice else "function", **choice}
-    if isinstance(choice.get("name"), str):  # flat: Responses, Anthropic's {"type": "tool"}, or a bare name
+    if isinstance(choice.get("name"), str) and kind in _POINTERS:  # flat: Responses, Anthropic's {"type": "tool"}, or a bare name
         declared = next((tool for tool in tools if tool_name(tool) == choice["name"]), {"type": kind})
         return _pointer(declared, choice["name"])
     if kind in _MODES and choice.keys() <= {"type", "disable_parallel_tool_use"}:
@@ -156,5 +157,12 @@ def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> d
     """The tools that may be called; a flat form (Responses) and bare names are accepted too."""
     inner = choice.get("allowed_tools")
     body = inner if isinstance(inner, Mapping) else choice
-    allowed = [_named(tool, tools) if isinstance(tool, str) else _from_mapping(tool, tools) for tool in body.get("tools") or ()]
+    allowed = [_pointed(tool, tools) for tool in body.get("tools") or ()]
     return {"type": "allowed_tools", "allowed_tools": {"mode": body.get("mode") or "auto", "tools": allowed}}
+
+
+def _pointed(tool: Any, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    """One of the allowed tools: a name, a mapping that points at it, or the tool itself."""
+    if isinstance(tool, Mapping):
+        return _from_mapping(tool, tools)
+    return _named(tool if isinstance(tool, str) else str(getattr(tool, "name", None) or getattr(tool, "__name__", tool)), tools)

@@ -203,6 +203,8 @@ def test_what_cannot_be_declared_is_told_at_once(bad: Any) -> None:
 
 
 NAMED = {"type": "any", "names": ["f"]}
+ONLY = {**NAMED, "only": True}
+VALIDATED = {"type": "validated", "names": ["f"]}
 CHOICES = [
     *[(None, None), (False, None), ("auto", {"type": "auto"}), ("any", {"type": "any"}), ("required", {"type": "any"})],
     *[
@@ -210,12 +212,17 @@ CHOICES = [
         ("validated", {"type": "validated"}),
         (True, {"type": "any"}),
         ("f", NAMED),
-        (["f"], NAMED),
+        (["f"], ONLY),
         (NAMED, NAMED),
+        (ONLY, ONLY),
+        (VALIDATED, VALIDATED),
     ],
     ({"type": "function", "function": {"name": "f"}}, NAMED),
     ({"type": "tool", "name": "f"}, NAMED),
-    ({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}, NAMED),
+    ({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}, ONLY),
+    ({"functionCallingConfig": {"mode": "AUTO", "allowedFunctionNames": ["f"]}}, VALIDATED),
+    ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}, VALIDATED),
+    ({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "f"}}]}}, ONLY),
     ({"function_calling_config": {"mode": "AUTO"}}, {"type": "auto"}),
     ({"mode": "NONE"}, {"type": "none"}),
 ]

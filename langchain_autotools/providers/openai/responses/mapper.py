@@ -6,6 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from ....choices import ToolChoice, read_choice
 from ..._json import dumps_params, to_bytes
 from ..._memo import MessageMemo
 from ..tools import format_tool, format_tool_choice
@@ -151,6 +152,10 @@ class ResponsesMapper:
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice as this wire says it, of tools that `format_tool` gave."""
         return wire_choice(format_tool_choice(choice, tools))
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a choice that `format_tool_choice` gave means for a run."""
+        return read_choice(choice)
 
 
 def _user(media: Sequence[bytes]) -> bytes:

@@ -1,0 +1,62 @@
+"""A tool choice as a run has to know it: what is asked of the first turn, what stays, and which tools may be called at all.
+
+A choice either *asks* (call some tool, call this one), which holds for the first turn only: kept, it would never let a run end.
+Or it *restricts* (no tool, these tools only, no calls side by side), which holds on every turn. Only a wire knows its own words
+for it; the words here are those that a model uses which does not say otherwise.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ToolChoice", "read_choice"]
+
+_FREE = (None, "auto")
+
+
+@dataclass(frozen=True)
+class ToolChoice:
+    """A tool choice in a wire's form, and what it means for a run.
+
+    Attributes:
+        asked: What the first request says; None: nothing.
+        lasting: What every later request says; None: nothing.
+        allowed: Names of the tools that may be called, on every turn; None for all.
+        forced: Whether the first turn must call a tool.
+    """
+
+    asked: Any = None
+    lasting: Any = None
+    allowed: Collection[str] | None = None
+    forced: bool = False
+
+
+def read_choice(choice: Any) -> ToolChoice:
+    """Read a choice: a word, a mapping that points at one tool, or one of `type` "allowed_tools" (flat, or nested under that key)."""
+    word = choice.get("type") if isinstance(choice, Mapping) else choice
+    if isinstance(word, str | None) and word in _FREE:
+        return ToolChoice(choice, choice)
+    if word == "none":
+        return ToolChoice(choice, choice, ())
+    if word == "allowed_tools" and isinstance(choice, Mapping):
+        return _allowed(choice)
+    return ToolChoice(choice, forced=True)
+
+
+def _allowed(choice: Mapping[str, Any]) -> ToolChoice:
+    nested = choice.get("allowed_tools")
+    body = nested if isinstance(nested, Mapping) else choice
+    tools: Sequence[Any] = body.get("tools") or ()
+    free = {**body, "mode": "auto"}
+    lasting = {**choice, "allowed_tools": free} if body is nested else free
+    return ToolChoice(choice, lasting, [_name(tool) for tool in tools], forced=body.get("mode") in ("required", "any"))
+
+
+def _name(tool: Any) -> str:
+    """The name of a tool that is pointed at; of one that its vendor knows by its type, the type."""
+    if not isinstance(tool, Mapping):
+        return str(tool)
+    kind = str(tool.get("type") or "function")
+    inner = tool.get(kind)
+    name = inner.get("name") if isinstance(inner, Mapping) else tool.get("name")
+    return str(name or kind)
