@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "tools.md"
 def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """The blocks of the page, one after another, are one program."""
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     exec(compile("\n".join(blocks), str(PAGE), "exec"), {"__name__": "page"})
     printed = capsys.readouterr().out
     assert "running get_wind {'city': 'Rome'}" in printed
