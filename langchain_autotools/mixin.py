@@ -5,28 +5,31 @@ the interface, with tools that run. The methods here carry chunks between core, 
 once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn`, `settings`).
 """
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
 from .errors import ConfigurationError
-from .keywords import call_settings
 from .limits import OnLimit
 from .loop import CallModel, Decision
 from .messages import remember
 from .outward import ChunkSum
 from .raw_model import RawChatModel
 from .run import Run, failing, stored_message
-from .settings import Toolbox, chosen, declared, portable_tools, run_settings, toolbox_of, usable_tools
+from .settings import RUN_KEYWORDS, Toolbox, chosen, declared, portable_tools, run_settings, toolbox_of, usable_tools
 from .tracing import astart_trace, start_trace
 from .turn import Turn
 
 __all__ = ["ToolsAndMessagesMixin"]
+
+_logger = logging.getLogger("langchain_autotools")
 
 _Turn = Callable[[CallModel], Iterator[AIMessage]]
 _AsyncTurn = Callable[[CallModel], AsyncGenerator[AIMessage, None]]
@@ -42,12 +45,11 @@ class ToolsAndMessagesMixin(RawChatModel):
     """
 
     tools: Any = Field(default=(), exclude=True, repr=False)
-    """The tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, or a
-    `ToolExecutor`. Builtin tools of the vendor (dicts) are declared only."""
+    """The tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, a `ToolExecutor`, or
+    None for none. Builtin tools of the vendor (dicts) are declared only."""
 
     max_turns: int | None = 25
-    """How many model turns of one run may ask for tools; None for any number. With `on_limit="answer"` one request more is made,
-    for the answer: at most 26 requests. A request that a server's error made necessary again counts as none."""
+    """How many model turns of one run may ask for tools."""
     max_tool_calls: int | None = None
     """How many tool calls one run may execute."""
     token_budget: int | None = None
@@ -69,7 +71,7 @@ class ToolsAndMessagesMixin(RawChatModel):
     max_concurrency: int | None = None
     """How many calls of one turn run at the same time."""
     tool_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """How many seconds one tool call may take. Like the two fields above it says what a `ToolExecutor` given as `tools` leaves open."""
+    """How many seconds one tool call may take."""
 
     message_separator: str = "\n"
     """What stands in the run's text between the texts of two turns, where the first does not end in white space."""
@@ -95,23 +97,11 @@ class ToolsAndMessagesMixin(RawChatModel):
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
         """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
-        call_settings(self, kwargs)
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
         return super()._turn(messages, kwargs)
-
-    if not TYPE_CHECKING:
-
-        def bind(self, **kwargs: Any) -> Any:
-            """The model with these keywords in every request, run settings among them.
-
-            Raises:
-                ConfigurationError: A run setting cannot work, or a tool is declared twice in two ways.
-            """
-            call_settings(self, dict(kwargs))
-            return super().bind(**kwargs)
 
     # ------------------------------------------------------------------------------------------ a run, for users
 
@@ -120,7 +110,8 @@ class ToolsAndMessagesMixin(RawChatModel):
         if not self.tools:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
-            call_settings(self, kwargs)
+            for key in RUN_KEYWORDS & kwargs.keys():
+                del kwargs[key]
             if kwargs.get("tools"):
                 kwargs["tools"] = declared(self, kwargs["tools"])
             return None
@@ -272,6 +263,22 @@ class ToolsAndMessagesMixin(RawChatModel):
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
         return await self.ainvoke(history, config, resume=decisions, **kwargs)
+
+    def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
+        """One turn for each list of messages, as core's. Tools are declared and never run: their calls come back."""
+        return self._noticed(super().generate(messages, *args, **kwargs), kwargs)
+
+    async def agenerate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
+        """Like `generate`, asynchronously."""
+        return self._noticed(await super().agenerate(messages, *args, **kwargs), kwargs)
+
+    def _noticed(self, result: LLMResult, kwargs: Mapping[str, Any]) -> LLMResult:
+        """Say of a turn that no run has asked for that its calls do not run: whoever reads its text alone gets none."""
+        turns = [one for several in result.generations for one in several if isinstance(one, ChatGeneration) and not one.text]
+        silent = any(isinstance(one.message, AIMessage) and one.message.tool_calls for one in turns)
+        if self.tools and "tools" not in kwargs and silent:
+            _logger.warning("generate made one turn, which ends in calls and has no text: use invoke, which runs the model's tools")
+        return result
 
     def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """The events of an answer; version "v3" of a model with tools tells the whole conversation as one message."""

@@ -17,10 +17,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import model_validator
 
 from .choices import ToolChoice, read_choice
-from .constructor import argument_names, unknown_argument
 from .errors import AutoToolsError, ConfigurationError
 from .overrides import heard, in_thread
 from .past_core import PAST_CORE, is_watched, opened, opening
+from .settings import RUN_KEYWORDS, formatted
 from .turn import Turn, generation, own_name
 
 __all__ = ["RawChatModel"]
@@ -33,26 +33,12 @@ class _LookedUpProfile(dict[str, Any]):
 class RawChatModel(BaseChatModel):
     """A chat model made of `raw_stream`: one request at a time, tools declared and never executed."""
 
+    skip_invalid_tools: bool = False
+    """Whether a tool that the vendor cannot take, such as one with `oneOf` at the root of its schema, is left out and logged. Else it is
+    refused with a `ConfigurationError`."""
+
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
-
-    _not_per_call: ClassVar[frozenset[str]] = frozenset()
-    """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        unknown = kwargs.keys() - self._argument_names()
-        if unknown and self.model_config.get("extra") != "allow":
-            raise ConfigurationError(self._unknown(min(unknown)))
-        super().__init__(*args, **kwargs)
-
-    @classmethod
-    def _argument_names(cls) -> set[str]:
-        return argument_names(cls)
-
-    @classmethod
-    def _unknown(cls, name: str) -> str:
-        """Why there is no constructor argument of this name, and what there is instead."""
-        return unknown_argument(cls, name, cls._argument_names())
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -88,13 +74,12 @@ class RawChatModel(BaseChatModel):
             copy.__dict__["profile"] = copy._looked_up_profile()
         return copy
 
-    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessage]:
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Make one request and yield its reply, chunk by chunk as it is on the wire: ids, fragments and all.
 
         Text is `content`; fragments of tool calls are `tool_call_chunks`, or the wire's own dicts in
         `additional_kwargs["tool_calls"]`; `usage_metadata` and `response_metadata` may come on any chunk. A stream that
-        broke off before its end ends in a chunk with `response_metadata={"finish_reason": "incomplete"}`, or raises. A whole
-        `AIMessage` may stand for a chunk: each of its calls is one, also where two are equal.
+        broke off before its end ends in a chunk with `response_metadata={"finish_reason": "incomplete"}`, or raises.
 
         Args:
             messages: The messages to send, valid for any vendor.
@@ -103,7 +88,7 @@ class RawChatModel(BaseChatModel):
         """
         raise NotImplementedError(f"{type(self).__name__} must implement raw_stream")
 
-    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `raw_stream`, asynchronously. By default `raw_stream` in a thread."""
         async with aclosing(in_thread(iter(self.raw_stream(messages, stop, **kwargs)))) as chunks:
             async for chunk in chunks:
@@ -193,6 +178,8 @@ class RawChatModel(BaseChatModel):
     # ------------------------------------------------------------------------------------------ one turn, for core
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
+        for key in RUN_KEYWORDS & kwargs.keys():
+            del kwargs[key]
         return Turn(messages, kwargs, blocks=self.output_version == "v1")
 
     def _stream(
@@ -240,7 +227,7 @@ class RawChatModel(BaseChatModel):
                 yield chunk
 
     async def _aparts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> AsyncGenerator[AIMessageChunk, None]:
-        async with aclosing(cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
+        async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
             async for raw in stream:
                 part = turn.feed(raw)
                 if part is not None:
@@ -288,21 +275,34 @@ class RawChatModel(BaseChatModel):
             return super().bind(**kwargs)
 
     def bind_tools(
-        self, tools: Sequence[Any], *, tool_choice: Any = None, strict: bool | None = None, **kwargs: Any
+        self,
+        tools: Sequence[Any],
+        *,
+        tool_choice: Any = None,
+        parallel_tool_calls: bool | None = None,
+        strict: bool | None = None,
+        **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Declare tools without executing them: their calls are left to the caller.
 
         Args:
             tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, or dicts in the wire's form.
             tool_choice: `auto`, `any`, `none`, a tool's name, True (the only tool), or the wire's own form.
+            parallel_tool_calls: Whether one turn may hold several calls; None leaves that to the vendor. False is logged where the
+                wire cannot say it.
             strict: Whether the vendor must hold to the schema.
             **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: A tool cannot be declared, or the choice names none.
         """
-        formatted = [self.format_tool(tool, strict=strict) for tool in tools]
+        declared = formatted(self, tools, strict=strict)
         if tool_choice is not None:
-            choice = self.format_tool_choice(tool_choice, formatted)
+            choice = self.format_tool_choice(tool_choice, declared)
             kwargs |= {} if choice is None else {"tool_choice": choice}
-        return self.bind(tools=formatted, **kwargs)
+        if parallel_tool_calls is not None:
+            kwargs["parallel_tool_calls"] = parallel_tool_calls
+        return self.bind(tools=declared, **kwargs)
 
 
 def _distinct(tools: Iterable[Any]) -> list[Any]:

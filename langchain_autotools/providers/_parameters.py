@@ -1,14 +1,17 @@
 """What users give to a model, and traces tell of it, where that is the same for all vendors."""
 
+import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from langchain_core.language_models.base import LangSmithParams
 
 from ..errors import ConfigurationError
 
-__all__ = ["OWN_CLIENTS", "check_output_version", "check_structured", "first_of", "langsmith_params"]
+__all__ = ["OWN_CLIENTS", "check_output_version", "check_structured", "first_of", "langsmith_params", "log_parallel"]
+
+_logger = logging.getLogger("langchain_autotools")
 
 OWN_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
 """Why a constructor refuses a vendor SDK's client."""
@@ -52,6 +55,12 @@ def check_structured(schema: Any, method: str, tools: Any, *, schemaless: Collec
         raise ConfigurationError(f"method={method!r} needs a schema")
     if tools and method not in beside_tools:
         raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+
+
+def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:
+    """Say of a request that several calls in one turn cannot be ruled out, where that was asked for and the wire has no word for it."""
+    if keywords.get("parallel_tool_calls") is False and keywords.get("tools"):
+        _logger.warning("%s has no parallel_tool_calls: a turn may hold several calls although that is ruled out", wire)
 
 
 def langsmith_params(provider: str, model: str, temperature: Any, max_tokens: Any, stop: Any) -> LangSmithParams:

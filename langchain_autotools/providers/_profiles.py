@@ -22,6 +22,7 @@ def profile(
     sound_and_video: bool = False,
     reasoning: bool = False,
     efforts: Sequence[str] | None = None,
+    default_effort: str | None = None,
     structured: bool = True,
     temperature: bool = True,
     streams_calls: bool = True,
@@ -33,6 +34,7 @@ def profile(
         "text_inputs": True,
         "image_inputs": images,
         "image_url_inputs": images,
+        "attachment": images,
         "pdf_inputs": pdfs,
         "audio_inputs": sound_and_video,
         "video_inputs": sound_and_video,
@@ -49,4 +51,5 @@ def profile(
         "structured_output": structured,
         "temperature": temperature,
         **({"reasoning_effort_levels": list(efforts)} if efforts else {}),
+        **({"reasoning_effort_default": default_effort} if default_effort else {}),
     }

@@ -6,6 +6,7 @@ and JSON is read as it stands, not completed.
 
 import json
 import re
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -14,11 +15,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import BaseGenerationOutputParser, JsonOutputParser, PydanticOutputParser
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
 from langchain_core.outputs import ChatGeneration, Generation
-from langchain_core.runnables import Runnable, RunnableLambda, RunnableMap, RunnablePassthrough
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableMap, RunnablePassthrough
 from langchain_core.utils.pydantic import is_basemodel_subclass
+from pydantic import BaseModel, RootModel
 
 from ..limits import REFUSALS
 from ..messages import calls_of, final_message, text_of
+from ._functions import json_schema_of
 from ._refusal import ModelRefusalError
 
 __all__ = ["call_parser", "is_pydantic", "json_parser", "structured"]
@@ -47,14 +50,14 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
 
 def json_parser(schema: Any) -> Runnable[Any, Any]:
     """Reads the text of the last AI message as JSON: an object of a pydantic class, else plain data (partial while it streams)."""
-    return _PydanticText(pydantic_class=schema) if is_pydantic(schema) else _JsonText()
+    return _PydanticText(pydantic_class=schema, describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
     """Reads the call of the tool `name` that stands for the schema; None where the model did not call it."""
     if is_pydantic(schema):
-        return _PydanticCall(tools=[schema], first_tool_only=True, expected=name)
-    return _JsonCall(key_name=name, first_tool_only=True)
+        return _PydanticCall(tools=[schema], first_tool_only=True, expected=name, describes=schema)
+    return _JsonCall(key_name=name, first_tool_only=True, describes=schema)
 
 
 def is_pydantic(schema: Any) -> bool:
@@ -109,8 +112,37 @@ def _strict_json(message: BaseMessage) -> Any:
 # ---------------------------------------------------------------------------------------------- parsers
 
 
-class _JsonText(JsonOutputParser):
+class _Described:
+    """A parser that says what comes out of it."""
+
+    describes: Any
+
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """The schema as a pydantic class: itself where it is one."""
+        schema = self.describes
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            return schema
+        if schema is None:
+            return super().get_output_schema(config)  # type: ignore[misc,no-any-return]
+        return _class_of(json_schema_of(schema))
+
+
+def _class_of(described: Mapping[str, Any]) -> type[BaseModel]:
+    """A class of plain data that has this JSON schema."""
+
+    class Described(RootModel[Any]):
+        @classmethod
+        def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            return dict(described)
+
+    Described.__name__ = Described.__qualname__ = str(described.get("title") or "Output")
+    return Described
+
+
+class _JsonText(_Described, JsonOutputParser):
     """Plain data out of the message's text."""
+
+    describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if not _is_whole(result, partial):
@@ -120,10 +152,11 @@ class _JsonText(JsonOutputParser):
         return _strict_json(message)
 
 
-class _PydanticText(BaseGenerationOutputParser[Any]):
+class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
     """An object of a pydantic class out of the message's text. Never partial: half an object may look like a whole one."""
 
     pydantic_class: Any
+    describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         message = _last_message(result)
@@ -150,8 +183,10 @@ def _message_of(result: list[Any]) -> BaseMessage:
     return message
 
 
-class _JsonCall(JsonOutputKeyToolsParser):
+class _JsonCall(_Described, JsonOutputKeyToolsParser):
     """The arguments of the schema's call as plain data."""
+
+    describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if _is_whole(result, partial):
@@ -159,10 +194,11 @@ class _JsonCall(JsonOutputKeyToolsParser):
         return super().parse_result(result, partial=partial)
 
 
-class _PydanticCall(PydanticToolsParser):
+class _PydanticCall(_Described, PydanticToolsParser):
     """The schema's call as an object of its class."""
 
     expected: str
+    describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if _is_whole(result, partial):

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..errors import ConfigurationError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+    from .configurable import ConfigurableChatModel, Fields
 
 __all__ = ["PROVIDERS", "Provider", "init_chat_model", "model_named", "provider_named"]
 
@@ -89,24 +91,73 @@ PROVIDERS: Mapping[str, Provider] = {
 
 _NAMES = {name: main for main, provider in PROVIDERS.items() for name in (main, *provider.also)}
 _EXAMPLE = "anthropic:claude-sonnet-5"
-_CONFIGURABLE = "make a model for each configuration, or use the model's own configurable_fields() and configurable_alternatives()"
 
 
-def init_chat_model(model: str, *, model_provider: str | None = None, **kwargs: Any) -> "BaseChatModel":
+@overload
+def init_chat_model(
+    model: str, *, model_provider: str | None = None, configurable_fields: None = None, config_prefix: str | None = None, **kwargs: Any
+) -> "BaseChatModel": ...
+
+
+@overload
+def init_chat_model(
+    model: None = None,
+    *,
+    model_provider: str | None = None,
+    configurable_fields: "Fields | None" = None,
+    config_prefix: str | None = None,
+    **kwargs: Any,
+) -> "ConfigurableChatModel": ...
+
+
+@overload
+def init_chat_model(
+    model: str, *, model_provider: str | None = None, configurable_fields: "Fields", config_prefix: str | None = None, **kwargs: Any
+) -> "ConfigurableChatModel": ...
+
+
+def init_chat_model(
+    model: str | None = None,
+    *,
+    model_provider: str | None = None,
+    configurable_fields: "Fields | None" = None,
+    config_prefix: str | None = None,
+    **kwargs: Any,
+) -> "BaseChatModel | ConfigurableChatModel":
     """A chat model by its name, as LangChain's `init_chat_model` makes it; `tools=[...]` makes it run its tools.
 
     Args:
         model: `provider:model`, or the model alone where its name tells the provider (`claude...`, `gpt-...`, `grok...`).
-            For the local model `local`, or `local:` and a GGUF file.
+            For the local model `local`, or `local:` and a GGUF file. None: each call's configuration names it.
         model_provider: The provider, in place of the part before the colon.
+        configurable_fields: Arguments that a call may set in `config={"configurable": {...}}`: their names, or "any" (also addresses
+            and keys: only where configurations can be trusted). None: `model` and `model_provider` where no model is named here.
+        config_prefix: What their names begin with there: `{config_prefix}_temperature`.
         **kwargs: The class's constructor arguments.
+
+    Returns:
+        The model; with configurable arguments a runnable that makes it for each call.
 
     Raises:
         ConfigurationError: The provider is unknown or cannot be told; the text names the nearest. Or an argument cannot work.
     """
-    for name in ("configurable_fields", "config_prefix"):
-        if kwargs.pop(name, None):
-            raise ConfigurationError(f"init_chat_model has no {name}: {_CONFIGURABLE}")
+    if not model and not configurable_fields:
+        configurable_fields = ("model", "model_provider")
+    if not configurable_fields:
+        if config_prefix:
+            raise ConfigurationError(f"config_prefix={config_prefix!r} has no effect: say which arguments with configurable_fields")
+        return _made(model, model_provider=model_provider, **kwargs)
+    if isinstance(configurable_fields, str) and configurable_fields != "any":
+        raise ConfigurationError(f"configurable_fields must be a list of arguments' names or 'any', not {configurable_fields!r}")
+    from .configurable import ConfigurableChatModel  # here, because the command line has no use for it
+
+    given = {"model": model, "model_provider": model_provider}
+    defaults = {**{name: value for name, value in given.items() if value}, **kwargs}
+    return ConfigurableChatModel(_made, defaults, configurable_fields, config_prefix or "")
+
+
+def _made(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> "BaseChatModel":
+    """The model of this name."""
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be a name such as {_EXAMPLE!r}, not {type(model).__name__}")
     _, provider, rest = model_named(model, model_provider)

@@ -29,7 +29,7 @@ _PROFILES: Mapping[str, Mapping[str, Any]] = by_name(
 
 def _request(params: dict[str, Any]) -> dict[str, Any]:
     """Without stop sequences where the model is known to refuse them."""
-    model = str(params["model"])
+    model = str(params["model"]).lower()
     known = _PROFILES.get(model)
     thinks = known["reasoning_output"] if known else model.startswith(_THINKERS)
     return {name: value for name, value in params.items() if name != "stop"} if thinks else params

@@ -66,8 +66,9 @@ def test_the_local_model_by_its_name() -> None:
         ({"model": "x", "model_provider": "gorq"}, "did you mean 'groq'"),
         ({"model": "qqq"}, "the provider of 'qqq' cannot be told: write provider:model"),
         ({"model": "openai:"}, "names no model"),
-        ({"model": None}, "not NoneType"),
-        ({"model": "gpt-5", "configurable_fields": "any"}, "no configurable_fields: make a model"),
+        ({"model": 5}, "not int"),
+        ({"model": "gpt-5", "config_prefix": "first"}, "config_prefix='first' has no effect"),
+        ({"model": "gpt-5", "configurable_fields": "temperature"}, "a list of arguments' names or 'any'"),
         ({"model": "gpt-5", "temprature": 1}, "did you mean 'temperature'"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr, SecretStr
 
@@ -26,6 +26,7 @@ from .mapper import MessagesMapper
 from .parameters import AnthropicParameters
 from .profiles import profile_of
 from .request import (
+    HEADERS,
     cache_mark,
     default_params,
     is_thinking,
@@ -36,7 +37,7 @@ from .request import (
     with_container,
 )
 from .structured import output_format
-from .tools import choice_with_parallel, format_tool, format_tool_choice, read_choice
+from .tools import format_tool, format_tool_choice, read_choice
 
 __all__ = ["ChatAnthropic"]
 
@@ -74,7 +75,7 @@ class ChatAnthropic(AnthropicParameters):
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
             last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
             params |= {"container": with_container(params.get("container"), last)} if last else {}
-        said = {name: value for name, value in params.items() if name != "user_profile_id"}  # which a header says
+        said = {name: value for name, value in params.items() if name not in HEADERS}
         body = mapper.encode_request(messages, said)
         mark = cache_mark(self, params, kwargs)
         if mark and _MARK not in body:
@@ -136,32 +137,6 @@ class ChatAnthropic(AnthropicParameters):
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """What a choice that `format_tool_choice` gave means for a run: that calls may not stand side by side stays."""
         return read_choice(choice)
-
-    def bind_tools(
-        self,
-        tools: Sequence[Any],
-        *,
-        tool_choice: Any = None,
-        parallel_tool_calls: bool | None = None,
-        strict: bool | None = None,
-        **kwargs: Any,
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Declare tools without executing them: their calls are left to the caller.
-
-        Args:
-            tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, or dicts in the vendor's or OpenAI's form.
-            tool_choice: `auto`, `any`, `none`, a tool's name, True (the only tool), or the wire's own form.
-            parallel_tool_calls: Whether one turn may hold several calls; None leaves that to the vendor.
-            strict: Whether the vendor must hold to the schema.
-            **kwargs: Bound to every request.
-
-        Raises:
-            ConfigurationError: A tool cannot be declared, or the choice names none.
-        """
-        formatted = [self.format_tool(tool, strict=strict) for tool in tools]
-        choice = self.format_tool_choice(tool_choice, formatted)
-        choice = choice_with_parallel(choice, parallel_tool_calls)
-        return self.bind(tools=formatted, **({"tool_choice": choice} if choice else {}), **kwargs)
 
     def with_structured_output(
         self,

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
+from .._checks import check_async_client, check_client
 from .._clients import http_library, shared_async_client, shared_client
 
 if TYPE_CHECKING:
     import anthropic
 
-__all__ = ["ClientSettings", "apost", "post"]
+__all__ = ["ClientSettings", "apost", "check_own_async_client", "check_own_client", "post"]
 
 _PATH = "/v1/messages"
 
@@ -60,6 +61,29 @@ class ClientSettings:
     def _common(self) -> dict[str, Any]:
         key = self.api_key.get_secret_value() if self.api_key is not None else None
         return {"api_key": key, "base_url": self.base_url, "default_headers": dict(self.headers), "max_retries": 0}
+
+
+def check_own_client(name: str, value: Any) -> None:
+    """Refuse what is no HTTP client, or is one of another library than the installed SDK's, which the SDK takes no other than."""
+    check_client(name, value)
+    _check_library(name, value, "Client")
+
+
+def check_own_async_client(name: str, value: Any) -> None:
+    """The same for an asynchronous one."""
+    check_async_client(name, value)
+    _check_library(name, value, "AsyncClient")
+
+
+def _check_library(name: str, value: Any, kind: str) -> None:
+    if value is None:
+        return
+    import anthropic
+
+    library = http_library(anthropic)
+    if not isinstance(value, getattr(library, kind)):
+        own = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+        raise ConfigurationError(f"{name} is an {own}, but the installed anthropic SDK takes an {library.__name__}.{kind} only")
 
 
 def post(client: "anthropic.Anthropic", body: bytes, options: Mapping[str, Any]) -> Any:

@@ -14,8 +14,6 @@ from .._chat_model import ProviderChatModel
 from .._checks import (
     Check,
     check_address,
-    check_async_client,
-    check_client,
     check_headers,
     check_key,
     check_model,
@@ -24,6 +22,7 @@ from .._checks import (
     check_timeout,
 )
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
+from .client import check_own_async_client, check_own_client
 from .profiles import profile_of
 
 __all__ = ["WIRE_NAMES", "AnthropicParameters"]
@@ -136,8 +135,8 @@ class AnthropicParameters(ProviderChatModel):
         "default_request_timeout": check_timeout,
         "stream_chunk_timeout": check_seconds,
         "default_headers": check_headers,
-        "http_client": check_client,
-        "http_async_client": check_async_client,
+        "http_client": check_own_client,
+        "http_async_client": check_own_async_client,
     }
 
     @model_validator(mode="after")

@@ -27,16 +27,28 @@ _TABLE: dict[str, _Row] = {
     "claude-haiku-5-5": (1_000_000, 128_000, False, False, True, True, None),
 }
 _ROWS = by_name(_TABLE)
+_WITHOUT_TOOL_CHANGES = "claude-sonnet-5"
 _DATE = re.compile(r"-\d{8}\Z|-latest\Z")
 
 
 def profile_of(model: str) -> dict[str, Any]:
     """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
-    row = _ROWS.get(model) or _ROWS.get(_DATE.sub("", model))
+    name = model.lower()
+    row = _ROWS.get(name) or _ROWS.get(_DATE.sub("", name))
     if row is None:
         return {}
     input_tokens, output_tokens, structured, temperature, system_anywhere, forced, efforts = row
     known = profile(
-        input_tokens, output_tokens, images=True, pdfs=True, reasoning=True, efforts=efforts, structured=structured, temperature=temperature
+        input_tokens,
+        output_tokens,
+        images=True,
+        pdfs=True,
+        reasoning=True,
+        efforts=efforts,
+        default_effort=("medium" if name.startswith("claude-opus-5-5") else "high") if efforts else None,
+        structured=structured,
+        temperature=temperature,
     )
-    return {**known, "tool_choice": forced, **({"mid_conversation_system_messages": True} if system_anywhere else {})}
+    changes = _DATE.sub("", name) != _WITHOUT_TOOL_CHANGES
+    anywhere = {"mid_conversation_system_messages": True, "mid_conversation_tools": changes} if system_anywhere else {}
+    return {**known, "tool_choice": forced, **anywhere}

@@ -13,6 +13,7 @@ from .structured import output_format
 from .tools import choice_with_parallel, format_tool_choice, is_builtin
 
 __all__ = [
+    "HEADERS",
     "cache_mark",
     "default_params",
     "is_thinking",
@@ -60,7 +61,8 @@ _BETA_OF_BUDGET = "task-budgets-2026-03-13"
 _BETA_OF_UPDATES = "thinking-display-updates-2026-08-18"
 _BETA_OF_TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
 _BETA_OF_INLINE_TOOLS = "inline-tools-2026-09-15"
-_PROFILE_HEADER = "anthropic-user-profile-id"
+HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anthropic-workspace-id"}
+"""Parameters that a header says, not the body."""
 _IMPLIED = {"type": "adaptive", "display": "summarized"}
 
 
@@ -206,7 +208,7 @@ def request_options(
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
     timeout = kwargs.get("timeout") or model.default_request_timeout
     betas = _betas(params, [*(model.betas or ()), *(kwargs.get("betas") or ()), *_betas_of_messages(body)])
-    said = {"anthropic-beta": ",".join(betas), _PROFILE_HEADER: params.get("user_profile_id")}
+    said = {"anthropic-beta": ",".join(betas), **{header: params.get(name) for name, header in HEADERS.items()}}
     headers = {**{name: value for name, value in said.items() if value}, **extra_headers(kwargs)}
     options = {
         "headers": {"accept": "text/event-stream" if stream else "application/json", **headers},

@@ -22,6 +22,7 @@ _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_str
 _DEFINITION = "provider_tool_definition"
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _DEMANDS = ("any", "tool")
+_MCP = "mcp_toolset"
 _MODES = {"any": "any", "required": "any", "auto": "auto", "none": "none"}
 
 
@@ -138,6 +139,8 @@ def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     by_type = next((tool for tool in tools if tool.get("type") == choice and "name" in tool), None)
     if by_type is not None:
         return {"type": "tool", "name": by_type["name"]}
+    if any(tool.get("type") == _MCP for tool in tools):  # its server knows its tools' names
+        return {"type": "tool", "name": choice}
     raise unknown_choice(choice, names, _MODES)
 
 

@@ -16,7 +16,7 @@ from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._http import ClientArguments, HttpClients, library
 from .._origin import origin_of, public_url
-from .._parameters import check_structured, langsmith_params
+from .._parameters import check_structured, langsmith_params, log_parallel
 from .._secrets import header_variables, public_headers, secret_values
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
@@ -64,6 +64,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = request_params(self, stop, kwargs)
+        log_parallel(kwargs, "Google")
         name = str(params.pop("model"))
         mapper = self._mapper(name)
         blocks = may_hold_blocks(params) or answers_in_blocks(name)
@@ -144,6 +145,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         tool_config: Any = None,
         *,
         tool_choice: Any = None,
+        parallel_tool_calls: bool | None = None,
         strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
@@ -154,16 +156,17 @@ class ChatGoogleGenerativeAI(GoogleParameters):
                 the vendor's own (`{"google_search": {}}`, or google-genai's `Tool`).
             tool_config: The wire's `toolConfig`, for what the choice does not say.
             tool_choice: `auto`, `any`, `none`, a tool's name or several, True (some tool), or the wire's own form.
+            parallel_tool_calls: The wire cannot say it; False is logged at each request.
             strict: Accepted for LangChain's sake; the vendor has no such switch for one tool.
             **kwargs: Bound to every request.
 
         Raises:
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
-        formatted = [self.format_tool(tool, strict=strict) for tool in flat_tools(tools)]
-        choice = self.format_tool_choice(tool_choice, formatted)
-        said = {"tool_choice": choice, "tool_config": tool_config}
-        return self.bind(tools=formatted, **{name: value for name, value in said.items() if value}, **kwargs)
+        said = {**({"tool_config": tool_config} if tool_config else {}), **kwargs}
+        return super().bind_tools(
+            flat_tools(tools), tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **said
+        )
 
     def with_structured_output(
         self,

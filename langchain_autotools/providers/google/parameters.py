@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
+from ...errors import ConfigurationError
 from .._chat_model import ProviderChatModel
 from .._checks import (
     Check,
@@ -24,12 +25,22 @@ from .._checks import (
     check_timeout,
 )
 from .._parameters import OWN_CLIENTS, check_output_version, first_of
+from .metadata import snake
 from .tools import plain_tool
 
-__all__ = ["GoogleParameters"]
+__all__ = ["GoogleParameters", "check_sdk_names"]
 
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+_ADDRESSES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
+
+OF_THE_SDK = {
+    "http_options": "it is google-genai's own; give base_url, timeout, max_retries, additional_headers, client_args",
+    "should_return_http_response": "it is google-genai's own; include_response_headers=True tells the headers",
+    "automatic_function_calling": "it is google-genai's own; tools=[...] of the constructor run, those of bind_tools never do",
+    "automatic_continuation": "it is google-genai's own: its client asks for the rest of a reply",
+}
+"""Names of google-genai's configuration that mean something to that package alone, with what there is instead."""
 
 
 class GoogleParameters(ProviderChatModel):
@@ -49,7 +60,8 @@ class GoogleParameters(ProviderChatModel):
     location: str | None = None
     """The region, for Vertex AI. Environment: `GOOGLE_CLOUD_LOCATION`; else `global`."""
     base_url: str | None = Field(default=None, validation_alias="client_options")
-    """Where requests go, with or without an API version at its end. None: Google itself."""
+    """Where requests go, with or without an API version at its end. Environment: `GOOGLE_GEMINI_BASE_URL`, of Vertex AI
+    `GOOGLE_VERTEX_BASE_URL`. None: Google itself."""
     api_version: str | None = None
     """The API's version. Environment: `GOOGLE_GENAI_API_VERSION`. None: `v1beta`, on Vertex AI `v1beta1`."""
     additional_headers: dict[str, str] | None = Field(default=None, repr=False)
@@ -126,6 +138,7 @@ class GoogleParameters(ProviderChatModel):
         "default_metadata_input": "say it in additional_headers={...}",
         "convert_system_message_to_human": "system messages are sent as the request's systemInstruction, which every model takes now",
         "transport": "requests are made over HTTP",
+        **OF_THE_SDK,
     }
 
     _checks: ClassVar[Mapping[str, Check]] = {
@@ -170,12 +183,13 @@ class GoogleParameters(ProviderChatModel):
     def _tools_of_the_sdk(cls, value: Any) -> Any:
         """google-genai's own objects are taken as the dicts that they stand for."""
         plain = [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else []
-        return value if all(one is tool for one, tool in zip(plain, value, strict=False)) else plain
+        return value if all(one is tool for one, tool in zip(plain, value or (), strict=False)) else plain
 
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:
         self.api_version = self.api_version or _version(os.environ.get("GOOGLE_GENAI_API_VERSION"))
         self.vertexai = self._chooses_vertexai()
+        self.base_url = self.base_url or first_of(_ADDRESSES[self.vertexai])
         key = first_of(*_KEYS)
         if not self.vertexai:
             if self.project or self.location:
@@ -206,6 +220,7 @@ class GoogleParameters(ProviderChatModel):
         if self.client_args and (self.http_client or self.http_async_client):
             raise ValueError("client_args cannot reach a client that you made: give them to that client, and no client_args")
         check_output_version(self.output_version, "the wire's own blocks")
+        check_sdk_names(self.model_kwargs)
         return self
 
     @property
@@ -217,6 +232,18 @@ class GoogleParameters(ProviderChatModel):
     def thinking_level(self) -> str | None:
         """How much the model thinks."""
         return self.reasoning_effort
+
+
+def check_sdk_names(keywords: Mapping[str, Any]) -> None:
+    """Refuse names that the server does not know, because google-genai keeps them to itself.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    for name, value in keywords.items():
+        why = OF_THE_SDK.get(snake(name))
+        if why and value is not None:
+            raise ConfigurationError(f"{name} cannot be sent: {why}")
 
 
 def _version(said: str | None) -> str | None:

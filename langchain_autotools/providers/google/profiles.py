@@ -29,6 +29,13 @@ _TABLE: dict[str, _Row] = {
     "gemma-4-26b-a4b-it gemma-4-31b-it": (262_144, 32_768, False, True, True, None),
 }
 _ROWS = by_name(_TABLE)
+_DEFAULT_EFFORTS = by_name(
+    {
+        "gemini-3-flash-preview gemini-3-pro-preview gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools": "high",
+        "gemini-3.1-flash-lite gemini-3.5-flash-lite": "minimal",
+        "gemini-3.5-flash gemini-3.6-flash gemini-4-argon": "medium",
+    }
+)
 _VERSION = re.compile(r"-\d{3}\Z")
 _MAJOR = re.compile(r"gemini-(\d+)")
 
@@ -40,20 +47,20 @@ def plain_name(model: str) -> str:
 
 def is_older(model: str) -> bool:
     """Whether a model is of a generation before Gemini 3: those ask for no signatures, and take no media in tools' responses."""
-    major = _MAJOR.search(model)
-    return (major is not None and int(major[1]) < 3) or plain_name(model).startswith("gemma")
+    major = _MAJOR.search(model.lower())
+    return (major is not None and int(major[1]) < 3) or plain_name(model).lower().startswith("gemma")
 
 
 def answers_in_blocks(model: str) -> bool:
     """Whether a model is known for replies of more than text, whatever it is asked: from Gemini 3 on they may be signed, and makers of
     pictures make them unasked."""
-    major = _MAJOR.search(model)
-    return (major is not None and int(major[1]) >= 3) or "-image" in plain_name(model)
+    major = _MAJOR.search(model.lower())
+    return (major is not None and int(major[1]) >= 3) or "-image" in plain_name(model).lower()
 
 
 def profile_of(model: str) -> dict[str, Any]:
     """What is known of a model; empty if nothing is. A numbered version is taken for its name without the number."""
-    name = plain_name(model)
+    name = plain_name(model).lower()
     row = _ROWS.get(name) or _ROWS.get(_VERSION.sub("", name))
     if row is None:
         return {}
@@ -66,6 +73,7 @@ def profile_of(model: str) -> dict[str, Any]:
         sound_and_video=moving,
         reasoning=True,
         efforts=efforts,
+        default_effort=_DEFAULT_EFFORTS.get(_VERSION.sub("", name)),
         structured=structured,
         temperature=temperature,
         streams_calls=False,

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from .._checks import extra_headers
 from .._timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
-from .parameters import GoogleParameters
+from .parameters import GoogleParameters, check_sdk_names
 from .profiles import is_older, plain_name, profile_of
 from .structured import reply_schema, response_format_config
 from .tools import format_tool_choice, wire_choice, wire_tools
@@ -64,6 +64,7 @@ def request_params(model: GoogleParameters, stop: list[str] | None, kwargs: Mapp
         stop: The call's stop sequences.
         kwargs: The call's keywords, `tools` and `tool_choice` among them; names that are not known go to the wire as they are.
     """
+    check_sdk_names(kwargs)
     called = _renamed({name: value for name, value in kwargs.items() if name not in _CLIENT_KEYWORDS})
     defaults = default_params(model)
     if "temperature" in defaults and not _takes_temperature(model, str(called.get("model") or model.model)):

@@ -14,12 +14,13 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr, SecretStr, model_validator
 
+from ...settings import formatted as declarable
 from ...streaming.wire import NDJSONDecoder
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._http import HttpClients, apost, post
 from .._origin import origin_of
-from .._parameters import check_structured, langsmith_params
+from .._parameters import check_structured, langsmith_params, log_parallel
 from .client import refusal
 from .errors import error_table
 from .format_last import formatted, is_settled, with_usage_of
@@ -71,6 +72,7 @@ class ChatOllama(OllamaParameters):
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = request_params(self, stop, kwargs, stream=stream)
+        log_parallel(kwargs, "Ollama")
         mapper = self._mapper(str(params["model"]))
         return Exchange(
             body=mapper.encode_request(messages, params),
@@ -158,7 +160,13 @@ class ChatOllama(OllamaParameters):
         return format_tool_choice(choice, tools)
 
     def bind_tools(
-        self, tools: Sequence[Any], *, tool_choice: Any = None, strict: bool | None = None, **kwargs: Any
+        self,
+        tools: Sequence[Any],
+        *,
+        tool_choice: Any = None,
+        parallel_tool_calls: bool | None = None,
+        strict: bool | None = None,
+        **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Declare tools without executing them: their calls are left to the caller.
 
@@ -166,17 +174,19 @@ class ChatOllama(OllamaParameters):
             tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, or dicts in OpenAI's or Anthropic's form.
             tool_choice: `auto`, `none` (no tools are declared), or `any`, a tool's name, True: accepted, but the protocol cannot force
                 a call, which is logged.
+            parallel_tool_calls: The protocol cannot say it; False is logged at each request.
             strict: Means nothing here.
             **kwargs: Bound to every request.
 
         Raises:
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
-        formatted_tools = [self.format_tool(tool) for tool in tools]
-        choice = self.format_tool_choice(tool_choice, formatted_tools)
+        declared = declarable(self, tools)
+        choice = self.format_tool_choice(tool_choice, declared)
         if is_forced(choice):
             _logger.warning("Ollama has no tool_choice: the model is told of the tools and decides itself whether to call one")
-        return self.bind(tools=formatted_tools, **({"tool_choice": choice} if choice else {}), **kwargs)
+        said = {"tool_choice": choice or None, "parallel_tool_calls": parallel_tool_calls}
+        return self.bind(tools=declared, **{name: value for name, value in said.items() if value is not None}, **kwargs)
 
     def with_structured_output(
         self,

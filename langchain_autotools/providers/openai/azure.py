@@ -60,15 +60,16 @@ class AzureSettings(ClientSettings):
         """A client for threads.
 
         Raises:
-            ConfigurationError: The token comes from an asynchronous function only.
+            ConfigurationError: The token comes from an asynchronous function only, and there is no key.
             openai.OpenAIError: There is neither key nor token.
         """
         import openai
 
-        if self.aget_token and not (self.get_token or self.token):
+        has_token = bool(self.get_token or self.token)
+        if self.aget_token and not (has_token or self.api_key):
             raise ConfigurationError("azure_ad_async_token_provider serves ainvoke and astream only: give azure_ad_token_provider too")
         http_client = self.http_client or shared_client(openai, self.proxy)
-        return openai.AzureOpenAI(**self._azure(), azure_ad_token_provider=self.get_token, http_client=http_client)
+        return openai.AzureOpenAI(**self._azure(has_token), azure_ad_token_provider=self.get_token, http_client=http_client)
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
         """A client for this event loop.
@@ -80,14 +81,16 @@ class AzureSettings(ClientSettings):
 
         http_client = self.http_async_client or shared_async_client(openai, self.proxy, loop)
         get_token = self.aget_token or (in_thread(self.get_token) if self.get_token else None)
-        return openai.AsyncAzureOpenAI(**self._azure(), azure_ad_token_provider=get_token, http_client=http_client)
+        azure = self._azure(bool(get_token or self.token))
+        return openai.AsyncAzureOpenAI(**azure, azure_ad_token_provider=get_token, http_client=http_client)
 
-    def _azure(self) -> dict[str, Any]:
+    def _azure(self, has_token: bool) -> dict[str, Any]:
+        """What both clients are given; of a key and a token the token counts, as in the SDK."""
         place = {"azure_endpoint": self.azure_endpoint, "azure_deployment": self.azure_deployment} if self.azure_endpoint else {}
         common = self._common()
         if self.azure_endpoint:
             common.pop("base_url")
-        key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+        key = None if has_token else self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
         token = self.token.get_secret_value() if self.token else None
         return {**common, **place, "api_version": self.api_version, "api_key": key, "azure_ad_token": token}
 
@@ -114,7 +117,7 @@ class AzureChatOpenAI(ChatOpenAI):
     openai_api_version: str | None = Field(default_factory=from_env("OPENAI_API_VERSION", default=None), alias="api_version")
     """The version of Azure's API. Environment: `OPENAI_API_VERSION`."""
     azure_ad_token: SecretStr | None = Field(default=None, repr=False)
-    """A token of Microsoft Entra, in place of a key. Environment: `AZURE_OPENAI_AD_TOKEN`."""
+    """A token of Microsoft Entra, in place of a key and, where both are given, before it. Environment: `AZURE_OPENAI_AD_TOKEN`."""
     azure_ad_token_provider: Callable[[], str] | None = Field(default=None, exclude=True, repr=False)
     """A function that returns one before each request; of an asynchronous one too, in a thread, unless there is the next."""
     azure_ad_async_token_provider: Callable[[], Awaitable[str]] | None = Field(default=None, exclude=True, repr=False)
@@ -154,7 +157,7 @@ class AzureChatOpenAI(ChatOpenAI):
             self.openai_proxy = self._environment.read("proxy")
         if self.stream_usage is None:
             self.stream_usage = True
-        if self.disabled_params is None and self.model_name != "gpt-4o":
+        if self.disabled_params is None and self.model_name.lower() != "gpt-4o":
             self.disabled_params = {"parallel_tool_calls": None}
         return self
 
@@ -170,8 +173,6 @@ class AzureChatOpenAI(ChatOpenAI):
             raise ConfigurationError("where to? Give azure_endpoint, or set AZURE_OPENAI_ENDPOINT")
         if not self.openai_api_version:
             raise ConfigurationError("which version of the API? Give api_version, or set OPENAI_API_VERSION")
-        if self.openai_api_key and (self.azure_ad_token or self.azure_ad_token_provider or self.azure_ad_async_token_provider):
-            raise ConfigurationError("a key and a token were given: give one of them")
         if not (self.model_name or self.deployment_name or "/deployments/" in (self.openai_api_base or "")):
             raise ConfigurationError("which deployment? Give azure_deployment, or model where the deployment is named like it")
         return self

@@ -15,9 +15,10 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import Field, model_validator
 
-from ...constructor import names_of
 from ...errors import ConfigurationError
 from .._chat_model import Exchange
+from .._checks import names_of
+from .._parameters import log_parallel
 from .chat_model import ChatOpenAI
 from .client import ClientSettings
 from .dialect import Dialect
@@ -25,6 +26,7 @@ from .parameters import WIRE_NAMES, Environment
 
 __all__ = ["Preset", "PresetChatModel"]
 
+_PARALLEL = "parallel_tool_calls"
 _METHODS = ("json_schema", "function_calling", "json_mode")
 _RESPONSES = "use_responses_api use_previous_response_id reasoning include truncation context_management"
 _OPENAIS = {
@@ -146,6 +148,8 @@ class PresetChatModel(ChatOpenAI):
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         preset = self.preset
+        if _PARALLEL in preset.unsent:
+            log_parallel(kwargs, type(self).__name__)
         exchange = super()._exchange(preset.history(messages) if preset.history else messages, stop, kwargs, stream=stream)
         if preset.mistake is None or not kwargs.get("tools"):
             return exchange
@@ -184,6 +188,9 @@ class PresetChatModel(ChatOpenAI):
             **kwargs,
         )
 
+    def _disabled(self, name: str, value: Any) -> bool:
+        return name in self.preset.unsent or super()._disabled(name, value)
+
     def _holds_to_schemas(self, schema: Any) -> bool:
         return "json_schema" in self.preset.methods and super()._holds_to_schemas(schema)
 
@@ -194,7 +201,8 @@ class PresetChatModel(ChatOpenAI):
         return self.preset.llm_type or f"{self._dialect.provider}-chat"
 
     def _resolve_model_profile(self) -> ModelProfile | None:
-        return cast("ModelProfile", dict(self.preset.profiles.get(self.model_name, {}))) or None
+        profiles, name = self.preset.profiles, self.model_name
+        return cast("ModelProfile", dict(profiles.get(name) or profiles.get(name.lower(), {}))) or None
 
 
 def _read(name: str, model: Any) -> Any:

@@ -52,6 +52,8 @@ _TABLE: dict[str, _Row] = {
     "gpt-6.1-sol gpt-6.1-terra": (1_050_000, 128_000, True, True, False, _LOW_TO_HIGH),
 }
 _ROWS = by_name(_TABLE)
+_DEFAULT_EFFORTS = by_name({"gpt-5.5 gpt-5.5-pro gpt-5.6 gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra gpt-6-luna gpt-6-sol": "medium"})
+_SYSTEM_ANYWHERE = re.compile(r"gpt-4\.1|gpt-5|gpt-6(?!\.1-terra)|o3")
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
 _RESPONSES_ONLY = re.compile(r"(gpt-\d(\.\d+)?|o\d)-pro\b|gpt-5\.6-sol\b|computer-use\b|.*(codex|-deep-research)\b")
 _VERSION = re.compile(r"gpt-(\d)(?:\.(\d+))?(?![\d.])")  # gpt-35-turbo is Azure's name of a 3.5
@@ -61,20 +63,23 @@ _FIRST_TO_REASON_ALWAYS = (6, 0)
 
 def profile_of(model: str) -> dict[str, Any]:
     """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
-    row = _ROWS.get(model) or _ROWS.get(_DATE.sub("", model))
+    name = model.lower()
+    row = _ROWS.get(name) or _ROWS.get(_DATE.sub("", name))
     if row is None:
         return {}
     input_tokens, output_tokens, media, structured, temperature, efforts = row
-    return profile(
+    known = profile(
         input_tokens,
         output_tokens,
         images=media,
         pdfs=media,
         reasoning=efforts is not None,
         efforts=efforts,
+        default_effort=_DEFAULT_EFFORTS.get(_DATE.sub("", name)),
         structured=structured,
         temperature=temperature,
     )
+    return {**known, **({"mid_conversation_system_messages": True} if _SYSTEM_ANYWHERE.match(name) else {})}
 
 
 def refuses_chat_completions(model: str) -> bool:

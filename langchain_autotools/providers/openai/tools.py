@@ -127,6 +127,9 @@ def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, A
         return {"type": choice}
     if not tools:
         return {"type": "function", "function": {"name": choice}}
+    servers = [tool for tool in tools if tool.get("type") == "mcp"]
+    if len(servers) == 1:  # it knows its tools' names
+        return {"type": "mcp", "server_label": servers[0].get("server_label"), "name": choice}
     names = [str(tool_name(tool) or tool.get("type")) for tool in tools]
     raise unknown_choice(choice, names, _MODES)
 

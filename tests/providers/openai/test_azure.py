@@ -120,7 +120,6 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"azure_endpoint": "http://a", "api_version": VERSION}, "which deployment"),
         ({"base_url": "http://a/v1", "api_version": VERSION, "model": "m"}, "no /openai"),
         ({"base_url": "http://a/openai", "api_version": VERSION, "azure_deployment": "m"}, "says the deployment itself"),
-        ({"azure_endpoint": "http://a", "api_version": VERSION, "model": "m", "api_key": "k", "azure_ad_token": "t"}, "a key and a token"),
         ({"azure_endpont": "http://a"}, "did you mean 'azure_endpoint'"),
     ],
 )

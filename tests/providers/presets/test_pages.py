@@ -15,9 +15,11 @@ PAGE = Path(__file__).parents[3] / "docs" / "presets.md"
 def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A user's own presets are complete as they stand there, and the names that it uses exist."""
     names: dict[str, Any] = {"__name__": "presets"}
-    with OpenAIServer([Turn(calls=[Call("get_temperature", {"city": "Paris"})]), Turn("21 °C.")]) as server:
+    with OpenAIServer([Turn(calls=[Call("get_temperature", {"city": "Paris"})]), Turn("21 °C."), Turn("I cannot know.")]) as server:
         monkeypatch.setenv("ACME_API_KEY", "key")
         monkeypatch.setenv("ACME_API_BASE", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         for block in python_blocks(PAGE.read_text(encoding="utf-8")):
             exec(compile(block, PAGE.name, "exec"), names)
         assert server.rejections == []

@@ -1,0 +1,140 @@
+"""A chat model whose arguments may come with each call, in the configuration's `configurable`: `init_chat_model(configurable_fields=...)`.
+
+Names and meanings are those of LangChain's `init_chat_model`. What is declared on it (`bind_tools`, `with_structured_output`,
+`with_config`) is kept and done again on each model that a call makes.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config
+
+from ..errors import ConfigurationError
+
+__all__ = ["ConfigurableChatModel", "Fields"]
+
+Fields = Literal["any"] | Sequence[str]
+"""Which arguments a call may set."""
+
+_Step = tuple[str, tuple[Any, ...], Mapping[str, Any]]
+# What graphs keep in `configurable` for themselves, beside names that begin with two underscores.
+_OF_GRAPHS = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
+
+
+class ConfigurableChatModel(Runnable[LanguageModelInput, Any]):
+    """A chat model that is made for each call, of its defaults and of what the call's configuration says.
+
+    Other attributes are those of the model that the defaults make.
+
+    Args:
+        make: Makes the model, of a constructor's arguments, `model` and `model_provider` among them.
+        defaults: Arguments that hold where a call says nothing.
+        fields: Which arguments a call may set: names, or "any" of them. Where configurations come from strangers, "any" lets them
+            set addresses and keys too.
+        prefix: What the names begin with in `configurable` (`{prefix}_temperature`).
+        steps: What is done to each model that is made, in order.
+    """
+
+    def __init__(
+        self, make: Callable[..., BaseChatModel], defaults: Mapping[str, Any], fields: Fields, prefix: str = "", steps: Sequence[_Step] = ()
+    ) -> None:
+        self._make = make
+        self._defaults = dict(defaults)
+        self._fields = fields if fields == "any" else tuple(fields)
+        self._prefix = f"{prefix}_" if prefix and not prefix.endswith("_") else prefix
+        self._steps = tuple(steps)
+
+    def __repr__(self) -> str:
+        return f"ConfigurableChatModel(fields={self._fields!r}, prefix={self._prefix!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "model" not in self._defaults:
+            raise AttributeError(f"{name} is known once a call's configuration has named the model")
+        return getattr(self._model(None), name)
+
+    # ------------------------------------------------------------------------------------------ the model of one call
+
+    def _asked(self, config: RunnableConfig | None) -> dict[str, Any]:
+        """The arguments that a configuration sets."""
+        said = (config or {}).get("configurable") or {}
+        named = {name.removeprefix(self._prefix): value for name, value in said.items() if name.startswith(self._prefix)}
+        if self._fields == "any":
+            return {name: value for name, value in named.items() if not (name.startswith("__") or name in _OF_GRAPHS)}
+        return {name: value for name, value in named.items() if name in self._fields}
+
+    def _model(self, config: RunnableConfig | None) -> Any:
+        """The model for a call, with everything declared.
+
+        Raises:
+            ConfigurationError: Nothing says which model, or an argument cannot work.
+        """
+        arguments = {**self._defaults, **self._asked(ensure_config(config))}
+        if not arguments.get("model"):
+            raise ConfigurationError(f"which model? Say it in config={{'configurable': {{{self._prefix + 'model'!r}: ...}}}}")
+        model: Any = self._make(**arguments)
+        for name, args, kwargs in self._steps:
+            model = getattr(model, name)(*args, **kwargs)
+        return model
+
+    def _with(self, step: _Step, defaults: Mapping[str, Any] | None = None) -> "ConfigurableChatModel":
+        return ConfigurableChatModel(self._make, defaults or self._defaults, self._fields, self._prefix, (*self._steps, step))
+
+    # ------------------------------------------------------------------------------------------ declaring
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+        """As of the model that a call makes: tools are declared and not executed."""
+        return self._with(("bind_tools", (tools,), kwargs))
+
+    def with_structured_output(self, schema: Any = None, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
+        """As of the model that a call makes."""
+        return self._with(("with_structured_output", (schema,), kwargs))
+
+    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> "ConfigurableChatModel":
+        """With this configuration; arguments that it sets become defaults."""
+        whole: Any = {**(config or {}), **kwargs}
+        asked = self._asked(whole)
+        others = {name: value for name, value in (whole.get("configurable") or {}).items() if name.removeprefix(self._prefix) not in asked}
+        rest = {**whole, "configurable": others}
+        return self._with(("with_config", (), {"config": rest}), {**self._defaults, **asked})
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As of the model that the configuration asks for."""
+        return self._model(config).invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Like `invoke`, asynchronously."""
+        return await self._model(config).ainvoke(input, config, **kwargs)
+
+    def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """As of the model that the configuration asks for."""
+        yield from self._model(config).stream(input, config, **kwargs)
+
+    async def astream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """Like `stream`, asynchronously."""
+        async for chunk in self._model(config).astream(input, config, **kwargs):
+            yield chunk
+
+    def stream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As of the model that the configuration asks for."""
+        return self._model(config).stream_events(input, config, **kwargs)
+
+    def astream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Like `stream_events`, asynchronously."""
+        return self._model(config).astream_events(input, config, **kwargs)
+
+    def resume(self, history: LanguageModelInput, decisions: Any = True, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        """As of the model that the configuration asks for."""
+        message: AIMessage = self._model(config).resume(history, decisions, config, **kwargs)
+        return message
+
+    async def aresume(
+        self, history: LanguageModelInput, decisions: Any = True, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AIMessage:
+        """Like `resume`, asynchronously."""
+        message: AIMessage = await self._model(config).aresume(history, decisions, config, **kwargs)
+        return message
