@@ -11,7 +11,7 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from .errors import ConfigurationError
 
-__all__ = ["REFUSALS", "Limits", "OnLimit", "Progress", "StopReason"]
+__all__ = ["AT_TOKEN_LIMIT", "REFUSALS", "Limits", "OnLimit", "Progress", "StopReason", "end_of"]
 
 REFUSALS = frozenset(
     {
@@ -21,6 +21,9 @@ REFUSALS = frozenset(
     }
 )
 """Finish reasons, in lower case, by which a model or its vendor refuses to go on (quirks T-04, T-05)."""
+
+AT_TOKEN_LIMIT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"})
+"""Finish reasons, in lower case, of a reply that a limit of tokens cut off (quirks T-03, C-15)."""
 
 StopReason = Literal[
     "complete",
@@ -33,11 +36,28 @@ StopReason = Literal[
     "deadline",
     "no_progress",
     "refused",
+    "length",
+    "incomplete",
 ]
-"""Why a run ended. The first three are its natural ends; `refused` is the model's or the vendor's refusal; the others are limits."""
+"""Why a run ended. The first three are its natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` say
+that the last reply was cut off, at its token limit or by anything else; the others are limits."""
 
 OnLimit = Literal["answer", "return", "raise"]
 """What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
+
+
+def end_of(blocked: str | None) -> StopReason:
+    """Why a run ends with a reply without calls.
+
+    Args:
+        blocked: The reply's finish reason, where it says that the reply did not end normally.
+    """
+    reason = (blocked or "").lower()
+    if not reason:
+        return "complete"
+    if reason in REFUSALS:
+        return "refused"
+    return "length" if reason in AT_TOKEN_LIMIT else "incomplete"
 
 
 @dataclass(frozen=True)
@@ -50,7 +70,8 @@ class Limits:
         token_budget: How many tokens all turns together may use.
         context_window: How many tokens the context may hold: the last turn's input and output.
         deadline: How many seconds the run may take before it starts no further work.
-        no_progress: How many times in a row the same calls may give the same results.
+        no_progress: How many times in a row the same calls may give the same results, and turns that a server only interrupts may
+            bring the same or nothing.
         polling_tools: Names of tools whose repeated calls are no sign of standing still.
         on_limit: What a reached limit leads to.
     """
@@ -110,8 +131,14 @@ class Progress:
 
     def count_results(self, results: Sequence[tuple[str, str, str]]) -> None:
         """Note what the calls of one turn gave, as (name, arguments, result), to see whether the next turn does the same again."""
-        signature = [result for result in results if result[0] not in self.limits.polling_tools]
-        if not signature:
+        self._note([result for result in results if result[0] not in self.limits.polling_tools] or None)
+
+    def count_pause(self, said: str) -> None:
+        """Note what a turn brought that the server has only interrupted, to see whether the next one brings more."""
+        self._note(("pause", said))
+
+    def _note(self, signature: object) -> None:
+        if signature is None:
             self._last, self._repeats = None, 0
         elif signature == self._last:
             self._repeats += 1

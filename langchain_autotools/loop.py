@@ -15,10 +15,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .errors import ConfigurationError, LimitReachedError
-from .limits import REFUSALS, Limits, Progress, StopReason
+from .limits import Limits, Progress, StopReason, end_of
 from .messages import KEY, ToolCallRecord, calls_of
+from .pauses import brought, is_paused
 
-__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "is_paused", "tool_loop", "turn_calls"]
+__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "tool_loop", "turn_calls"]
 
 Decision = bool | str | Mapping[str, Any]
 """What to do with a call found in the input: True executes it, a mapping executes it with these arguments instead, False
@@ -29,8 +30,6 @@ _REFUSED_CALL = "This call was denied and did not run."
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."
-
-_PAUSES = frozenset({"pause_turn", "compaction"})
 
 
 class ToolResult(Protocol):
@@ -170,11 +169,6 @@ def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
     return [_judged(call, calls.get(call.id)) for call in calls_of(message)], own.get("blocked")
 
 
-def is_paused(message: BaseMessage) -> bool:
-    """Whether a server has only interrupted this turn (quirks C-15): its message goes back as it is, and the next turn goes on."""
-    return message.response_metadata.get("finish_reason") in _PAUSES
-
-
 def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCallRecord:
     if verdict is None:
         return replace(call, args=None, why=_ENDED)
@@ -201,6 +195,8 @@ class _Run:
             outcome = (yield from self._answer(message, calls)) or outcome
             if outcome is not None:
                 return outcome
+            if not calls:
+                self._progress.count_pause(brought(message))
             reason = self._progress.reached(self._clock())
             if reason is not None:
                 return (yield from self._at_limit(reason))
@@ -214,9 +210,10 @@ class _Run:
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
         """The ends that do not depend on tool results."""
-        if (blocked or "").lower() in REFUSALS or message.additional_kwargs.get("refusal"):
-            return self._outcome("refused")
-        return None if calls or is_paused(message) else self._outcome("complete")
+        end = "refused" if message.additional_kwargs.get("refusal") else end_of(blocked)
+        if end != "refused" and (calls or is_paused(message)):
+            return None
+        return self._outcome(end)
 
     def _answer(self, message: AIMessage, calls: list[ToolCallRecord]) -> Generator[Action, Any, RunOutcome | None]:
         """Answer a turn's calls, except those left to the caller."""

@@ -18,9 +18,10 @@ from .choices import ToolChoice
 from .content import with_output_version
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from .history import repair
-from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, is_paused, tool_loop, turn_calls
+from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, tool_loop, turn_calls
 from .messages import remember
 from .outward import ChunkSum, RunOutput, sum_chunks
+from .pauses import is_paused
 from .streaming.accumulator import canonical_message
 
 __all__ = ["Run", "RunSettings", "failing", "stored_message"]

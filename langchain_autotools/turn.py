@@ -5,6 +5,7 @@ This is the part of `ToolsAndMessagesMixin` that its synchronous and asynchronou
 
 import hashlib
 import json
+import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from .outward import sum_chunks
 from .streaming.accumulator import TurnAccumulator, canonical_message
 
 __all__ = ["Turn", "as_chunk", "generation", "own_name", "result_of", "tool_name"]
+
+_logger = logging.getLogger("langchain_autotools")
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
 _of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
@@ -51,6 +54,8 @@ class Turn:
     def finish(self) -> AIMessageChunk:
         """The turn's last chunk, with its calls and the verdict on them."""
         last = self._accumulator.finish()
+        if last.response_metadata.get("finish_reason") == "incomplete":
+            _logger.warning("the reply %s broke off before its end: it is kept as far as it came, and none of its calls runs", last.id)
         return last if self._writer is None else self._writer.chunk(last)
 
     def result(self, chunks: Iterable[AIMessage]) -> ChatResult:

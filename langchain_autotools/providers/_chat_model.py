@@ -24,7 +24,7 @@ from ._checks import Check, check_count, explained, names_of
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
-from ._reader import MISREAD, EventDecoder, ReplyReader, misshapen, read_body
+from ._reader import MISREAD, EndedEarly, EventDecoder, ReplyReader, leaves_at_once, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
 from ._secrets import digest, public_params, shown
 from ._tokens import estimate, messages_tokens
@@ -188,43 +188,76 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
-            first, rest = self._retry_policy().call(lambda: self._begin(exchange))
+            begun, rest = self._retry_policy().call(lambda: self._begin(exchange))
+        except EndedEarly as early:
+            yield from early.chunks
+            return
         except Exception as error:
             if not refuses_streams(error):
                 raise
             yield as_chunk(self.raw_invoke(messages, stop, **kwargs))
             return
         with closing(rest):
-            yield first
-            yield from rest
+            yield from begun
+            try:
+                yield from rest
+            except EndedEarly as early:
+                yield from early.chunks
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
-            first, rest = await self._retry_policy().acall(lambda: self._abegin(exchange))
+            begun, rest = await self._retry_policy().acall(lambda: self._abegin(exchange))
+        except EndedEarly as early:
+            for chunk in early.chunks:
+                yield chunk
+            return
         except Exception as error:
             if not refuses_streams(error):
                 raise
             yield as_chunk(await self.araw_invoke(messages, stop, **kwargs))
             return
         async with aclosing(rest):
-            yield first
-            async for chunk in rest:
+            for chunk in begun:
                 yield chunk
+            try:
+                async for chunk in rest:
+                    yield chunk
+            except EndedEarly as early:
+                for chunk in early.chunks:
+                    yield chunk
 
-    def _begin(self, exchange: Exchange) -> tuple[AIMessageChunk, Generator[AIMessageChunk, None, None]]:
-        """One attempt: up to the first chunk that brings anything. What fails before may be tried again."""
+    def _begin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]:
+        """One attempt: up to the first chunk of which the caller sees anything. What fails, or just ends, before may be tried again."""
         chunks = self._chunks(exchange)
         if exchange.instead is not None:
             chunks = rescued(chunks, exchange.instead)
-        return next(chunks), chunks
+        begun: list[AIMessageChunk] = []
+        try:
+            for chunk in chunks:
+                begun.append(chunk)
+                if leaves_at_once(chunk):
+                    break
+        except EndedEarly as early:
+            early.chunks[:0] = begun
+            raise
+        return begun, chunks
 
-    async def _abegin(self, exchange: Exchange) -> tuple[AIMessageChunk, AsyncGenerator[AIMessageChunk, None]]:
+    async def _abegin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]:
         chunks = self._achunks(exchange)
         if exchange.instead is not None:
             chunks = arescued(chunks, exchange.instead)
-        return await anext(chunks), chunks
+        begun: list[AIMessageChunk] = []
+        try:
+            async for chunk in chunks:
+                begun.append(chunk)
+                if leaves_at_once(chunk):
+                    break
+        except EndedEarly as early:
+            early.chunks[:0] = begun
+            raise
+        return begun, chunks
 
     def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
         with self._reply(exchange) as (answered, response), closing(response.iter_bytes()) as pieces:

@@ -22,9 +22,13 @@ class StreamDecoder(Protocol):
     Attributes:
         ended: Whether the wire's own end marker has come, where that is one of its events; that event brings no chunk, unless it is a
             whole body. Always false where the end is marked otherwise.
+        complete: Whether anything has come by which the wire says that the reply is at its end.
     """
 
     ended: bool
+
+    @property
+    def complete(self) -> bool: ...
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         """Take one event; returns what it brings, or None. An error in the stream is raised."""

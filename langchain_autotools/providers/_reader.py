@@ -11,13 +11,33 @@ from ..errors import StreamError
 from ..streaming.wire import Event, parse_json
 from ._mapper import StreamDecoder
 
-__all__ = ["MISREAD", "EventDecoder", "ReplyReader", "misshapen", "read_body"]
+__all__ = ["MISREAD", "EndedEarly", "EventDecoder", "ReplyReader", "leaves_at_once", "misshapen", "read_body"]
 
 _DONE = b"[DONE]"
 _SHOWN = 200
 
 MISREAD = (TypeError, AttributeError, LookupError, ValueError)
 """What a decoder raises where a field is of another type than it reads."""
+
+
+_KEPT_BACK = frozenset({"tool_calls", "function_call"})
+
+
+class EndedEarly(StreamError):
+    """A stream ended as if it were whole, before the end that its wire marks.
+
+    Attributes:
+        chunks: What of the reply has not been handed on, its last chunk included.
+    """
+
+    def __init__(self, chunks: list[AIMessageChunk]) -> None:
+        super().__init__("the reply ended before the end that its protocol marks")
+        self.chunks = chunks
+
+
+def leaves_at_once(chunk: AIMessageChunk) -> bool:
+    """Whether anything of a raw chunk reaches the caller before its turn has ended: all but fragments of calls does."""
+    return bool(chunk.content or chunk.additional_kwargs.keys() - _KEPT_BACK or chunk.response_metadata)
 
 
 class EventDecoder(Protocol):
@@ -81,7 +101,12 @@ class ReplyReader:
         return iter(())
 
     def finish(self) -> Iterator[AIMessageChunk]:
-        """The chunks that only the end of the reply completes; the last one always comes."""
+        """The chunks that only the end of the reply completes; the last one always comes.
+
+        Raises:
+            StreamError: The reply holds no event.
+            EndedEarly: Nothing has come by which the wire says that the reply is at its end.
+        """
         if not self.done:
             rest = self._events.flush()
             self._begun = self._begun or bool(rest)
@@ -94,6 +119,8 @@ class ReplyReader:
             raise misshapen("the reply", b"", error) from error
         if self._keep_headers:
             last.response_metadata["headers"] = dict(self._headers)
+        if not self._decoder.complete:
+            raise EndedEarly([last])
         yield last
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:

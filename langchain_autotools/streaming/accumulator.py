@@ -11,7 +11,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
-from ..limits import REFUSALS
+from ..limits import AT_TOKEN_LIMIT, REFUSALS
 from ..messages import KEY
 from .json_text import strict_json
 from .tool_calls import AssembledCall, ToolCallAssembler
@@ -24,7 +24,7 @@ and however often chunks are summed. ("!" alone works too, but in time that grow
 
 BLOCKING: Final = frozenset(
     {
-        *("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"),
+        *AT_TOKEN_LIMIT,
         *REFUSALS,
         *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
         *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),

@@ -85,4 +85,14 @@ class Cut:
     drop: bool = True
 
 
+@dataclass(frozen=True)
+class Early(Cut):
+    """Another reply whose stream ends with the first event that says `text` (or just before it), as if that were its end."""
+
+    after: int = 0
+    drop: bool = False
+    text: str = ""
+    before: bool = False
+
+
 Reply = Turn | Events | Raw | Failure | Cut

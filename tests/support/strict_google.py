@@ -13,7 +13,10 @@ from tests.support.strict import Rejection
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _ANY_SIGNATURE = "skip_thought_signature_validator"
-_REQUEST = {"contents", "tools", "toolConfig", "safetySettings", "systemInstruction", "generationConfig", "cachedContent", "labels"}
+_REQUEST = {
+    *("contents", "tools", "toolConfig", "safetySettings", "systemInstruction", "generationConfig", "cachedContent", "labels"),
+    "continuationToken",
+}
 _GENERATION = {
     *("temperature", "topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "presencePenalty", "frequencyPenalty"),
     *("seed", "responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities", "mediaResolution", "imageConfig"),

@@ -121,6 +121,11 @@ class MessagesDecoder:
         """Note that a whole body has been read to its end."""
         self.ended = True
 
+    @property
+    def complete(self) -> bool:
+        """Whether the end marker or a stop reason has come."""
+        return self.ended or self._said_stop
+
     def _head(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         return self._read_message(event.get("message") or {})
 
@@ -280,20 +285,19 @@ class MessagesDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of the Messages API")
-        whole = self.ended or self._said_stop
-        rest = [self._stop(block) for block in self._open.values() if block.arguments or whole if block.kind in _STREAMED]
+        rest = [self._stop(block) for block in self._open.values() if block.arguments or self.complete if block.kind in _STREAMED]
         self._open = {}
         chunk = summed(*rest) or new_chunk([] if self._in_blocks else "", {}, self._id)
-        chunk.__dict__["response_metadata"] = self._last_metadata(whole)
+        chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage and self._tell_usage:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage)
         return chunk
 
-    def _last_metadata(self, whole: bool) -> dict[str, Any]:
+    def _last_metadata(self) -> dict[str, Any]:
         known = {
             "id": self._id,
             "model_name": self._model,
-            "finish_reason": (self._stop_reason if whole else "incomplete") or None,
+            "finish_reason": (self._stop_reason if self.complete else "incomplete") or None,
             "stop_reason": self._stop_reason,
             "stop_sequence": self._stop_sequence,
             "usage": self._usage,

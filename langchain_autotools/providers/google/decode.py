@@ -81,6 +81,8 @@ class GenerateContentDecoder:
         self._opaque = False
         self._calls: list[int] = []
         self._partial: PartialCall | None = None
+        self._done = False
+        self._continuation: str | None = None
 
     # ------------------------------------------------------------------------------------------ events
 
@@ -107,6 +109,7 @@ class GenerateContentDecoder:
         if candidate.keys() - _OF_EVERY_EVENT:
             self._metadata.update(of_candidate(candidate))
             self._ended(candidate.get("finishReason"))
+            self._continuation = candidate.get("continuationToken") or self._continuation
         parts = (candidate.get("content") or {}).get("parts")
         if not parts:
             return None
@@ -120,6 +123,12 @@ class GenerateContentDecoder:
 
     def done(self) -> None:
         """Note the end marker of other wires, which some gateways add."""
+        self._done = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether a finish reason has come, or a gateway's end marker."""
+        return self._done or self._reason is not None
 
     def _note(self, event: Mapping[str, Any]) -> None:
         said = of_reply(event)
@@ -299,13 +308,16 @@ class GenerateContentDecoder:
         return new_chunk([{"type": "text", "text": "", "index": self._first_text}], {}, self._id)
 
     def _last_metadata(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"origin": self._origin} if self._origin and (self._calls or self._opaque) else {}
+        token = self._continuation if self._reason == "CONTINUATION" else None
+        own: dict[str, Any] = {"origin": self._origin} if self._origin and (self._calls or self._opaque or token) else {}
+        if token:
+            own["continuation"] = token
         if self._calls and self._calls[0] < self._contents:
             own["before_calls"] = self._calls
         known = {
             "model_provider": PROVIDER,
             "model_name": self._model,
-            "finish_reason": self._reason or "incomplete",
+            "finish_reason": self._reason if self.complete else "incomplete",
             **self._metadata,
             "service_tier": self._usage.get("serviceTier"),
             "traffic_type": self._usage.get("trafficType"),

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Syst
 from langchain_core.messages.ai import UsageMetadata
 
 from ...choices import ToolChoice
+from ...messages import KEY
 from .._json import dumps, dumps_params, to_bytes
 from .._memo import MessageMemo
 from .calls import CallId
@@ -51,6 +52,9 @@ class GenerateContentMapper:
             ConfigurationError: A parameter is no JSON value.
             UnsupportedFeatureError: A message has content that the wire cannot carry.
         """
+        messages, token = _continued(messages, self.home.origin)
+        if token:
+            params = {**params, "continuationToken": token}
         first = next((place for place, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
         system = [part for message in messages[:first] for part in self._remembered(message, ()).parts]
         head = {key: value for key, value in params.items() if key != "contents" and not (key == "systemInstruction" and system)}
@@ -138,6 +142,24 @@ class GenerateContentMapper:
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """What a choice that `format_tool_choice` gave means for a run."""
         return read_choice(choice)
+
+
+def _continued(messages: Sequence[BaseMessage], origin: str) -> tuple[Sequence[BaseMessage], str | None]:
+    """The messages without the parts of an unfinished reply that they end in, and the token by which the server goes on with it.
+
+    The request that it was asked with is made again, with the token of the last part (google-genai, "automatic continuation").
+    """
+    token = _continuation(messages[-1], origin) if messages else None
+    end = len(messages)
+    while token and end and _continuation(messages[end - 1], origin):
+        end -= 1
+    return messages[:end], token
+
+
+def _continuation(message: BaseMessage, origin: str) -> str | None:
+    own = message.response_metadata.get(KEY) if isinstance(message, AIMessage) else None
+    token = own.get("continuation") if isinstance(own, Mapping) and own.get("origin") == origin else None
+    return token if isinstance(token, str) else None
 
 
 def _content(role: str, parts: Iterable[bytes]) -> bytes:

@@ -89,6 +89,11 @@ class OllamaDecoder:
         """Note that the wire's own end marker has come."""
         self.ended = True
 
+    @property
+    def complete(self) -> bool:
+        """Whether the end marker has come, or the server has given up."""
+        return self.ended or self.mistaken
+
     def _read(self, event: Mapping[str, Any], message: Any) -> AIMessageChunk | None:
         failed = _error_of(event)
         if failed is not None:
@@ -157,7 +162,7 @@ class OllamaDecoder:
         if self._model:
             metadata |= {"model": self._model, "model_name": self._model}
         metadata |= {key: self._last[key] for key in _SAID_ONCE if self._last.get(key) is not None}
-        if not self.ended and not self.mistaken:
+        if not self.complete:
             metadata["finish_reason"] = "incomplete"
         elif self._last.get("done_reason"):
             metadata["finish_reason"] = str(self._last["done_reason"])

@@ -304,6 +304,11 @@ class _Versioned:
     def ended(self, ended: bool) -> None:
         self._decoder.ended = ended
 
+    @property
+    def complete(self) -> bool:
+        """Whether anything has come by which the wire says that the reply is at its end."""
+        return self._decoder.complete
+
     def finish(self) -> AIMessageChunk:
         """The last chunk."""
         return _told(self._decoder.finish(), self._version)

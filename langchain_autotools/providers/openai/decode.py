@@ -111,6 +111,11 @@ class ChatCompletionsDecoder:
         """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
         self._done = True
 
+    @property
+    def complete(self) -> bool:
+        """Whether a finish reason or the end marker has come."""
+        return self._done or self._finish_reason is not None
+
     # ------------------------------------------------------------------------------------------ events
 
     def _read(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
@@ -269,8 +274,6 @@ class ChatCompletionsDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of chat completions")
-        if self._finish_reason is None and not self._done:
-            self._finish_reason = "incomplete"
         chunk = new_chunk("", self._last_extra(), self._message_id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
@@ -293,7 +296,7 @@ class ChatCompletionsDecoder:
         known = {
             "id": self._id,
             "model_name": self._model,
-            "finish_reason": self._finish_reason,
+            "finish_reason": self._finish_reason if self.complete else "incomplete",
             "token_usage": self._usage,
             "logprobs": self._log_probabilities.merged,
         }

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_autotools import ChatAnthropic, LimitReachedError, run_usage
 from tests.contract.talk import WAYS, run_in
 from tests.support.anthropic_server import AnthropicServer
+from tests.support.http_server import Exchange
 from tests.support.script import Events, Turn
 from tests.support.weather import Weather, get_temperature
 
@@ -123,12 +124,40 @@ async def test_a_paused_turn_beside_calls() -> None:
 async def test_pauses_count_as_turns() -> None:
     """A vendor that pauses for ever is asked `max_turns` times, and once more for an answer."""
     with AnthropicServer(lambda exchange: reply(exchange.number, asked(exchange.number), found(exchange.number))) as server:
-        ran = await run_in("stream", model(server, max_turns=3), QUESTION)
+        ran = await run_in("stream", model(server, max_turns=3, no_progress=None), QUESTION)
         assert (len(server.exchanges), ran.message.response_metadata["autotools"]["stop_reason"]) == (4, "max_turns")
         assert server.requests[-1]["tool_choice"] == {"type": "none"}
         with pytest.raises(LimitReachedError):
             model(server, max_turns=1, on_limit="raise").invoke(QUESTION)
         assert server.rejections == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("version", [None, "v1"])
+async def test_pauses_that_bring_nothing_end_the_run(way: str, version: str | None) -> None:
+    """Compactions alone, each with other words, are no progress: after three the model is asked once more, not 25 times."""
+
+    def compacted(exchange: Exchange) -> Events:
+        return reply(exchange.number, {"type": "compaction", "content": f"Summary {exchange.number}."}, reason="compaction")
+
+    asking = {"compaction": {"trigger": {"type": "input_tokens", "value": 50_000}}}
+    with AnthropicServer(compacted, strict=False) as server:
+        ran = await run_in(way, model(server, output_version=version), QUESTION, **asking)
+        assert (len(server.exchanges), ran.message.response_metadata["autotools"]["stop_reason"]) == (4, "no_progress")
+        with pytest.raises(LimitReachedError, match="no_progress"):
+            await run_in(way, model(server, output_version=version, on_limit="raise"), QUESTION, **asking)
+
+
+async def test_pauses_that_bring_something_go_on() -> None:
+    """Each pause with other blocks is progress; the same search again and again is none, whatever its ids."""
+
+    def searched(exchange: Exchange) -> Events:
+        query = {"query": f"x{exchange.number}" if exchange.number < 6 else "x"}
+        return reply(exchange.number, {**asked(exchange.number), "input": query}, found(exchange.number))
+
+    with AnthropicServer(searched, strict=False) as server:
+        ran = await run_in("stream", model(server), QUESTION)
+        assert (len(server.exchanges), ran.message.response_metadata["autotools"]["stop_reason"]) == (10, "no_progress")
 
 
 def test_a_forced_choice_holds_for_the_first_request() -> None:

@@ -80,7 +80,8 @@ class ResponsesDecoder:
         self._id: str | None = None
         self._response: Mapping[str, Any] = {}
         self._slots = Slots()
-        self._finish_reason: str | None = "incomplete"
+        self._finish_reason: str | None = None
+        self._done = False
         self._rest: list[dict[str, Any]] = []
         self._unknown: dict[str, Any] | None = None
 
@@ -112,7 +113,13 @@ class ResponsesDecoder:
         return None
 
     def done(self) -> None:
-        """Note that a server has closed its stream with `[DONE]`; what counts here is the event before it."""
+        """Note that a server has closed its stream with `[DONE]`: an end too, where the event before it was none."""
+        self._done = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether an event has come that says how the reply ended, or a gateway's end marker."""
+        return self.ended or self._done
 
     # ------------------------------------------------------------------------------------------ what leaves at once
 
@@ -274,6 +281,9 @@ class ResponsesDecoder:
             _raise(self._unknown)
         if not self._known:
             raise StreamError("the reply held no events of the Responses API")
+        if self._finish_reason is None:  # nothing but [DONE], or not even that
+            whole = self._done and all(slot.done for slot in self._slots.ordered())
+            self._finish_reason = self._reason(None, "") if whole else "incomplete"
         items = [slot.as_item() for slot in self._slots.ordered()]
         content, extra = self._content(self._rest)
         chunk = self._made(content, {**extra, **self._extra(items)})

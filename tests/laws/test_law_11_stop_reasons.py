@@ -1,0 +1,189 @@
+"""Law 11, what it says is true: a stop reason names how the run really ended, on every wire, streamed or whole."""
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk, ToolMessage
+
+from langchain_autotools import ToolsAndMessagesMixin
+from tests.contract.wires import PRESETS, WIRES, Wire
+from tests.laws.ways import QUESTION, WAYS, Ran, run
+from tests.support.http_server import Exchange
+from tests.support.script import Call, Early, Raw, Reply, Turn
+from tests.support.weather import get_temperature
+
+FIVE = [wire for wire in WIRES if not wire.name.startswith("azure")]
+BY_NAME = {wire.name: wire for wire in (*WIRES, *PRESETS)}
+CALL = Call("get_temperature", {"city": "Paris"})
+STREAMED = ("stream", "astream")
+AT_ONCE = {"wait_scale": 0.0}
+
+each_wire = pytest.mark.parametrize("wire", FIVE, ids=lambda wire: wire.name)
+
+
+def asked(wire: Wire, script: Any, way: str, **fields: Any) -> tuple[Ran, int]:
+    """A run over these replies, without an error, and how many requests it made."""
+    with wire.serve(script) as server:
+        ran = run(way, wire.model(server, **{"tools": [get_temperature], **fields}), [QUESTION])
+        assert ran.error is None, ran.error
+        assert server.rejections == []
+        return ran, len(server.exchanges)
+
+
+def reason(ran: Ran) -> Any:
+    """The stop reason of a run."""
+    assert ran.message is not None
+    return ran.message.response_metadata["autotools"]["stop_reason"]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the package's logger warned of."""
+    return [record.getMessage() for record in caplog.records if record.name == "langchain_autotools" and record.levelno == logging.WARNING]
+
+
+# ---------------------------------------------------------------------------------------------- the token limit
+
+
+@each_wire
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+def test_law_11_a_reply_cut_at_its_token_limit_is_length(wire: Wire, way: str) -> None:
+    """The answer is kept as far as it goes, and the run says that its limit cut it; in the first turn and after tools."""
+    for before in ([], [Turn("Look.", [CALL])]):
+        ran, requests = asked(wire, [*before, Turn("Paris has 21", finish="length")], way)
+        assert (reason(ran), ran.new[-1].text, requests) == ("length", "Paris has 21", len(before) + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("openai-chat", "max_tokens"),
+        ("mistralai", "model_length"),
+        ("cohere", "MAX_TOKENS"),
+        ("anthropic", "model_context_window_exceeded"),
+        ("google", "MAX_TOKENS"),
+    ],
+)
+def test_law_11_every_vendors_word_for_the_limit_is_length(name: str, word: str) -> None:
+    """Whatever a vendor or a gateway calls the limit."""
+    ran, _ = asked(BY_NAME[name], [Turn("Paris has 21", finish=word)], "stream")
+    assert reason(ran) == "length"
+
+
+@each_wire
+def test_law_11_the_last_reply_says_how_the_run_ended(wire: Wire) -> None:
+    """A call that the limit cut is told to the model, which answers: that run is complete."""
+    ran, _ = asked(wire, [Turn("Look.", [CALL], finish="length"), Turn("I cannot.")], "stream")
+    assert reason(ran) == "complete"
+    [result] = [message for message in ran.new if isinstance(message, ToolMessage)]
+    assert result.status == "error"
+
+
+@pytest.mark.parametrize("word", ["insufficient_system_resource", "abort", "malformed_response"])
+def test_law_11_a_reply_that_something_else_cut_is_incomplete(word: str) -> None:
+    """A finish reason by which a server gave up is no complete answer."""
+    ran, _ = asked(BY_NAME["openai-chat"], [Turn("Paris has 21", finish=word)], "stream")
+    assert reason(ran) == "incomplete"
+
+
+# ---------------------------------------------------------------------------------------------- streams that end too early
+
+
+@each_wire
+@pytest.mark.parametrize("way", STREAMED)
+def test_law_11_a_stream_that_ends_too_early_is_incomplete(wire: Wire, way: str, caplog: pytest.LogCaptureFixture) -> None:
+    """After text has left, the reply is not asked for again: it is kept, the run is no error and says `incomplete`, and a log warns."""
+    ran, requests = asked(wire, [Early(Turn("Hello, world, once more."), text="Hello")], way, max_retries=2)
+    assert (reason(ran), requests) == ("incomplete", 1)
+    assert ran.message is not None and ran.message.text == ran.new[-1].text and "Hello" in ran.message.text
+    assert any("broke off" in text for text in warnings(caplog))
+
+
+@each_wire
+@pytest.mark.parametrize("way", STREAMED)
+def test_law_11_an_opening_that_brings_nothing_is_tried_again(wire: Wire, way: str, caplog: pytest.LogCaptureFixture) -> None:
+    """An end before the first text (also after an event that only says the role) is a failed request, as long as there are retries."""
+    hello = Turn("Hello.")
+    ran, requests = asked(wire, [begun(wire, hello), begun(wire, hello), hello], way, max_retries=2, retry=AT_ONCE)
+    assert (reason(ran), ran.new[-1].text, requests) == ("complete", "Hello.", 3)
+    assert warnings(caplog) == []
+
+
+@each_wire
+def test_law_11_an_opening_is_never_an_error(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+    """Where it comes to nothing each time, the run ends with an empty reply that says so."""
+    ran, requests = asked(wire, [begun(wire, Turn("Hello."))] * 2, "stream", max_retries=1, retry=AT_ONCE)
+    assert (reason(ran), ran.new[-1].text, requests) == ("incomplete", "", 2)
+    assert any("broke off" in text for text in warnings(caplog))
+
+
+def begun(wire: Wire, turn: Turn) -> Reply:
+    """The reply up to its first text; of a wire that says text in its first event, an event that says the role alone."""
+    if wire.name == "ollama":
+        event = {"model": "any", "created_at": "2026-11-22T00:00:00Z", "message": {"role": "assistant", "content": ""}, "done": False}
+        return Raw([json.dumps(event).encode() + b"\n"], content_type="application/x-ndjson")
+    return Early(turn, text=turn.text, before=True)
+
+
+@pytest.mark.parametrize("way", STREAMED)
+@pytest.mark.parametrize("name", ["openai-chat", "anthropic"])
+def test_law_11_half_a_call_is_tried_again(name: str, way: str) -> None:
+    """Of a call nothing leaves before the end of its turn, so a stream that ends inside one has delivered nothing."""
+    calling = Turn("", [CALL])
+    ran, requests = asked(
+        BY_NAME[name], [Early(calling, text="get_temperature"), calling, Turn("Fine.")], way, max_retries=1, retry=AT_ONCE
+    )
+    assert (reason(ran), requests) == ("complete", 3)
+    assert [message.type for message in ran.new] == ["ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "deepseek", "openrouter", "openai-responses", "google"])
+def test_law_11_done_is_an_end(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A stream that closes with [DONE] is complete without a finish reason, from vendors and gateways alike."""
+
+    def reply(exchange: Exchange) -> Raw:
+        said = {"type": "output_text", "text": "Hello.", "annotations": []}
+        item = {"type": "message", "id": "msg_1", "role": "assistant", "content": [said]}
+        events: dict[str, Any] = {
+            "openai-responses": {"type": "response.output_item.done", "output_index": 0, "item": item},
+            "google": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hello."}]}}]},
+        }
+        chat = {"id": "c1", "object": "chat.completion.chunk", "model": "any", "choices": [{"index": 0, "delta": {"content": "Hello."}}]}
+        event = json.dumps(events.get(name, chat)).encode()
+        return Raw([b"data: " + event + b"\n\n", b"data: [DONE]\n\n"])
+
+    ran, requests = asked(BY_NAME[name], reply, "stream")
+    assert (reason(ran), ran.new[-1].text, requests, warnings(caplog)) == ("complete", "Hello.", 1, [])
+
+
+def test_law_11_without_tools_the_message_says_it(caplog: pytest.LogCaptureFixture) -> None:
+    """A model that runs nothing has no stop reason: its message has the finish reason, and the log warns as well."""
+    for way in STREAMED:
+        caplog.clear()
+        with BY_NAME["openai-chat"].serve([Early(Turn("Hello, world."), text="Hello")]) as server:
+            ran = run(way, BY_NAME["openai-chat"].model(server), [QUESTION])
+        assert ran.message is not None and ran.message.response_metadata["finish_reason"] == "incomplete"
+        assert len(warnings(caplog)) == 1
+
+
+class ChatHalf(ToolsAndMessagesMixin, BaseChatModel):
+    """A model of a user's own whose stream breaks off."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "half"
+
+    def raw_stream(self, messages: Any, stop: Any = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Half a reply."""
+        yield AIMessageChunk("Hel")
+        yield AIMessageChunk("", response_metadata={"finish_reason": "incomplete"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_law_11_of_a_model_of_ones_own_too(way: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What `raw_stream` says of its end is the stop reason."""
+    ran = run(way, ChatHalf(tools=[get_temperature]), [QUESTION])
+    assert (reason(ran), ran.new[-1].text, len(warnings(caplog))) == ("incomplete", "Hel", 1)
