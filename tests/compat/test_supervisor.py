@@ -24,7 +24,7 @@ def get_temperature(city: str) -> str:
 
 
 def test_a_supervisor_hands_over_and_answers() -> None:
-    """The supervisor calls the agent, the agent its tool once, and the supervisor answers with what came back."""
+    """The supervisor calls the agent, the agent its tool once, and the supervisor, one call a turn, answers."""
     ran.clear()
     replies = [
         Turn(calls=[Call("transfer_to_weather")]),
@@ -40,4 +40,5 @@ def test_a_supervisor_hands_over_and_answers() -> None:
     assert ran == ["Rome"]
     assert state["messages"][-1].text == "It is 21 °C in Rome."
     declared = [[one["function"]["name"] for one in request.get("tools", [])] for request in server.requests]
+    assert [request.get("parallel_tool_calls") for request in server.requests] == [False, None, None, False]
     assert declared == [["transfer_to_weather"], ["get_temperature"], ["get_temperature"], ["transfer_to_weather"]]
