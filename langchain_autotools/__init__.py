@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .limits import StopReason
     from .messages import calls_of, final_message, new_messages, run_usage, text_of
     from .mixin import ToolsAndMessagesMixin
+    from .providers._errors import ProviderError
     from .providers._refusal import ModelRefusalError
     from .providers.anthropic import ChatAnthropic
     from .providers.cohere import ChatCohere
@@ -71,6 +72,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ConfigurationError",
     "LimitReachedError",
     "ModelRefusalError",
+    "ProviderError",
     "StreamError",
     "UnsupportedFeatureError",
     # The version of this package
@@ -84,6 +86,7 @@ _HOMES = {
     "limits": ("StopReason",),
     "messages": ("calls_of", "final_message", "new_messages", "run_usage", "text_of"),
     "mixin": ("ToolsAndMessagesMixin",),
+    "providers._errors": ("ProviderError",),
     "providers._refusal": ("ModelRefusalError",),
     "providers.anthropic": ("ChatAnthropic",),
     "providers.cohere": ("ChatCohere",),

@@ -18,11 +18,16 @@ from ._secrets import hide_illegal_values, hide_secrets, is_secret_header
 __all__ = ["Family", "ProviderError", "labels_of"]
 
 
-class ProviderError:
-    """What the errors of all vendors say besides what the SDK's and LangChain's do."""
+class ProviderError(ModelError):
+    """A vendor's server refused or failed, or the connection to it did: above the classes of all vendors.
 
+    Attributes:
+        is_retryable: Whether the same request may succeed later.
+        retry_after: The seconds that the server asked to wait; None if it did not.
+    """
+
+    is_retryable: bool
     retry_after: float | None = None
-    """The seconds that the server asked to wait; None if it did not."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

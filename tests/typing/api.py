@@ -17,6 +17,7 @@ from langchain_autotools import (
     ChatOllama,
     ChatOpenAI,
     LimitReachedError,
+    ProviderError,
     ToolCallResult,
     ToolExecutor,
     ToolsAndMessagesMixin,
@@ -142,3 +143,12 @@ class OwnModel(ToolsAndMessagesMixin, BaseChatModel):
     ) -> AsyncIterator[AIMessageChunk]:
         """One request, asynchronously."""
         yield AIMessageChunk(content=messages[-1].text)
+
+
+def errors(model: ChatOpenAI) -> None:
+    """What an error of any vendor says is known."""
+    try:
+        model.invoke("Hi")
+    except ProviderError as error:
+        assert_type(error.retry_after, float | None)
+        assert_type(error.is_retryable, bool)

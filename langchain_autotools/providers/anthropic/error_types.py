@@ -67,7 +67,7 @@ class AnthropicAPIError(anthropic.InternalServerError, exceptions.ModelAPIError,
     """The server failed (5xx)."""
 
 
-class AnthropicStatusError(anthropic.APIStatusError, exceptions.ModelError, _Answered):
+class AnthropicStatusError(anthropic.APIStatusError, _Answered):
     """Any other status that says no."""
 
 

@@ -49,7 +49,7 @@ class OpenAIAPIError(openai.InternalServerError, exceptions.ModelAPIError, Provi
     """The server failed (5xx)."""
 
 
-class OpenAIStatusError(openai.APIStatusError, exceptions.ModelError, ProviderError):
+class OpenAIStatusError(openai.APIStatusError, ProviderError):
     """Any other status that says no."""
 
 
