@@ -74,12 +74,13 @@ class RawChatModel(BaseChatModel):
             copy.__dict__["profile"] = copy._looked_up_profile()
         return copy
 
-    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessage]:
         """Make one request and yield its reply, chunk by chunk as it is on the wire: ids, fragments and all.
 
         Text is `content`; fragments of tool calls are `tool_call_chunks`, or the wire's own dicts in
         `additional_kwargs["tool_calls"]`; `usage_metadata` and `response_metadata` may come on any chunk. A stream that
-        broke off before its end ends in a chunk with `response_metadata={"finish_reason": "incomplete"}`, or raises.
+        broke off before its end ends in a chunk with `response_metadata={"finish_reason": "incomplete"}`, or raises. A whole
+        `AIMessage` may stand for a chunk: each of its calls is one, also where two are equal.
 
         Args:
             messages: The messages to send, valid for any vendor.
@@ -88,7 +89,7 @@ class RawChatModel(BaseChatModel):
         """
         raise NotImplementedError(f"{type(self).__name__} must implement raw_stream")
 
-    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
         """Like `raw_stream`, asynchronously. By default `raw_stream` in a thread."""
         async with aclosing(in_thread(iter(self.raw_stream(messages, stop, **kwargs)))) as chunks:
             async for chunk in chunks:
@@ -227,7 +228,7 @@ class RawChatModel(BaseChatModel):
                 yield chunk
 
     async def _aparts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> AsyncGenerator[AIMessageChunk, None]:
-        async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
+        async with aclosing(cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
             async for raw in stream:
                 part = turn.feed(raw)
                 if part is not None:

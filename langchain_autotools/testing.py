@@ -18,7 +18,7 @@ from pydantic import Field, PrivateAttr, field_validator
 from .errors import AutoToolsError, ConfigurationError
 from .messages import text_of
 from .mixin import ToolsAndMessagesMixin
-from .turn import as_chunk, tool_name
+from .turn import tool_name
 
 __all__ = ["Piece", "Reply", "Request", "ScriptError", "ScriptedChatModel"]
 
@@ -138,11 +138,11 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
             self._script = replies, digest
         return {"script": digest}
 
-    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessage]:
         """Record the request and play the next reply."""
         return _chunks(self._next_reply(messages, stop, kwargs))
 
-    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
         """Like `raw_stream`; other tasks get their turn before each chunk."""
         for chunk in _chunks(self._next_reply(messages, stop, kwargs)):
             await asyncio.sleep(0)
@@ -186,7 +186,7 @@ def _is_error(reply: Any) -> bool:
     return isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException))
 
 
-def _chunks(reply: Any) -> Iterator[AIMessageChunk]:
+def _chunks(reply: Any) -> Iterator[AIMessage]:
     """The chunks of a reply: a text word by word, so that a stream of it is one."""
     if not _is_reply(reply):
         raise ScriptError(f"a function returned a reply of type {type(reply).__name__}; {_KINDS}")
@@ -199,9 +199,9 @@ def _chunks(reply: Any) -> Iterator[AIMessageChunk]:
         yield _chunk(piece)
 
 
-def _chunk(piece: Any) -> AIMessageChunk:
+def _chunk(piece: Any) -> AIMessage:
     if isinstance(piece, AIMessage):
-        return as_chunk(piece)
+        return piece
     if isinstance(piece, str):
         return AIMessageChunk(content=piece)
     fragments = [piece] if isinstance(piece, Mapping) else piece

@@ -47,8 +47,8 @@ class Turn:
         self._writer = BlockWriter() if blocks else None
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
-        """Take a raw chunk; returns what may leave at once."""
-        left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else as_chunk(chunk))
+        """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
+        left = self._accumulator.feed(chunk)
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
     def finish(self) -> AIMessageChunk:

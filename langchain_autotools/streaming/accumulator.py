@@ -100,9 +100,13 @@ class TurnAccumulator:
         return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
 
     def _whole(self, message: AIMessage) -> AIMessageChunk | None:
-        """Take a whole message: each of its calls is one, whatever they would look like in a stream."""
+        """Take a whole message: each of its calls is one, whatever they would look like in a stream.
+
+        After other fragments it may say again what they said, and is one chunk more.
+        """
         calls = message.additional_kwargs.get("tool_calls") or [*message.tool_calls, *message.invalid_tool_calls]
-        self._assembler.feed([{**call, "index": index} for index, call in enumerate(calls)])
+        alone = not self._assembler.begun
+        self._assembler.feed([{**call, "index": index} for index, call in enumerate(calls)] if alone else calls)
         extra = {key: value for key, value in message.additional_kwargs.items() if not (calls and key in _FRAGMENTS)}
         content = _without_calls(message.content) if calls else message.content
         chunk = AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=message.response_metadata, id=message.id)

@@ -61,13 +61,13 @@ def doubt_copies(slots: Sequence[Slot], *, readable: bool) -> None:
     counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
     if readable and min(counts.values()) < 2:
         return
-    seen: set[tuple[str | None, str]] = set()
+    seen: set[tuple[str | None, str, int]] = set()
     for key, slot in zip(keys, slots, strict=True):
         if key in seen:
             slot.doubt = slot.doubt or COPY
         seen.add(key)
 
 
-def _key(slot: Slot) -> tuple[str | None, str]:
+def _key(slot: Slot) -> tuple[str | None, str, int]:
     found = slot.arguments
-    return slot.name, canonical(found.value) if found else f"broken {id(slot)}"
+    return slot.name, canonical(found.value) if found else f"broken {id(slot)}", slot.twin

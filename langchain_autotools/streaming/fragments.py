@@ -5,13 +5,13 @@ Wire shapes (quirks A-10, A-11, A-26, A-28, N-02): the nested `{index, id, type,
 and `""`, `"null"` or `"None"` where nothing is meant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arguments import as_text
+from .arguments import as_text, spell_text
 
-__all__ = ["Fragment", "read_fragment"]
+__all__ = ["Fragment", "read_fragment", "read_list"]
 
 _NOTHING = frozenset({"", "null", "None"})
 _KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error"})
@@ -27,6 +27,7 @@ class Fragment:
         name: The tool's name or a part of it, without white space around it.
         text: Its part of the argument text; an object on the wire as its JSON text.
         extra: Keys that are no part of a call as this package knows it; they go back to the server with the call.
+        twin: How many entries of its list say the same before it, and so are other calls (`read_list`).
     """
 
     id: str | None
@@ -34,6 +35,7 @@ class Fragment:
     name: str | None
     text: str
     extra: Mapping[str, Any] | None = None
+    twin: int = 0
 
 
 def read_fragment(raw: Mapping[str, Any]) -> Fragment:
@@ -51,6 +53,25 @@ def read_fragment(raw: Mapping[str, Any]) -> Fragment:
         text=as_text(arguments),
         extra={key: value for key, value in raw.items() if key not in _KNOWN and value is not None} if raw.keys() - _KNOWN else None,
     )
+
+
+def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:
+    """The entries of one list. Equal ones that are each a whole call, without ids or each with its own, are as many calls.
+
+    A server that sends a call once more does so in a later chunk, or (where chunks were put together on the way) without the `type`
+    that a call begins with.
+    """
+    fragments = [read_fragment(raw) for raw in raws]
+    alike: dict[tuple[int | None, str, str, str], list[str | None]] = {}
+    for raw, fragment in zip(raws, fragments, strict=True):
+        said = spell_text(fragment.text)
+        if fragment.name is None or said is None:
+            continue
+        ids = alike.setdefault((fragment.index, str(raw.get("type")), fragment.name, said), [])
+        if not any(ids) if fragment.id is None else None not in ids and fragment.id not in ids:
+            fragment.twin = len(ids)
+        ids.append(fragment.id)
+    return fragments
 
 
 def _word(value: Any) -> str | None:

@@ -157,10 +157,10 @@ def _waiting_state(fragments: Sequence[Fragment], *, by_id: bool) -> Progress | 
 
 def _doubt_repeats(slots: Sequence[Slot]) -> None:
     """Mark a call that came whole in one fragment and equals one before it: it may be that one, sent once more."""
-    seen: set[tuple[str | None, str]] = set()
+    seen: set[tuple[str | None, str, int]] = set()
     for slot in slots:
         if slot.said is not None:
-            key = (slot.name, slot.said)
+            key = (slot.name, slot.said, slot.twin)
             if key in seen and slot.fragments == 1:
                 slot.doubt = slot.doubt or COPY
             seen.add(key)

@@ -82,8 +82,9 @@ def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Col
     others = _without_ids(fragments, declared)
     if all(slot.arguments and slot.doubt is None for slot in others):
         return others
+    drifts = any(fragment.text.strip() and not fragment.text.lstrip().startswith("{") for fragment in fragments)
     for slot in slots:
-        if not any(_agree(slot, other) for other in others):
+        if drifts and not any(_agree(slot, other) for other in others):
             slot.doubt = slot.doubt or MIXED
     doubt_empty(slots)
     doubt_copies(slots, readable=False)

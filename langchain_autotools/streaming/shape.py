@@ -35,7 +35,8 @@ class _ByShape:
         self._declared = declared
         self._slots: list[Slot] = []
         self._latest: dict[str | None, Slot] = {}
-        self._whole: dict[tuple[str | None, str], Slot] = {}
+        self._whole: dict[tuple[str | None, str, int], Slot] = {}
+        self._bare_twins: dict[Slot, list[Fragment]] = {}
         self._copies: set[int] = set()
         self._inner: set[Slot] = set()
         self._mixed: set[str | None] = set()
@@ -61,7 +62,16 @@ class _ByShape:
         self._settle_copies()
         doubt_openers(self._slots)
         self._doubt_the_broken()
-        return self._slots
+        return [each for slot in self._slots for each in (slot, *self._twins_of(slot))]
+
+    def _twins_of(self, slot: Slot) -> list[Slot]:
+        """The calls without arguments that stood beside this one in its list, unless they may be only beginnings."""
+        if slot.doubt or slot.progress is not Progress.BARE:
+            return []
+        twins = [Slot() for _ in self._bare_twins.get(slot, ())]
+        for twin, fragment in zip(twins, self._bare_twins.get(slot, ()), strict=True):
+            twin.add(fragment, self._declared)
+        return twins
 
     def _begin(self, fragment: Fragment) -> None:
         slot = Slot()
@@ -111,10 +121,13 @@ class _ByShape:
         if not text or (text == "{}" and slot.progress is Progress.BARE):
             slot.bare_again += bool(text)
             slot.learn(fragment.extra)
+            twins = self._bare_twins.setdefault(slot, [])
+            if fragment.twin > len(twins):
+                twins.append(fragment)
             return
         if slot.progress is not Progress.EMPTY and not slot.doubt:
-            self._whole.setdefault((slot.name, slot.said or "{}"), slot)
-        original = self._original(slot, text)
+            self._whole.setdefault((slot.name, slot.said or "{}", slot.twin), slot)
+        original = self._original(slot, text, fragment.twin)
         if original is not None:
             original.copied = original.said is not None
             self._copies.add(len(self._slots))
@@ -124,10 +137,10 @@ class _ByShape:
         else:
             slot.add_surplus(fragment, self._declared)
 
-    def _original(self, slot: Slot, text: str) -> Slot | None:
+    def _original(self, slot: Slot, text: str, twin: int = 0) -> Slot | None:
         """The whole call of the same tool that `text` says once more."""
         again = spell_text(text)
-        return self._whole.get((slot.name, again)) if again else None
+        return self._whole.get((slot.name, again, twin)) if again else None
 
     def _settle_copies(self) -> None:
         """A server that sends whole calls once more does so with all of them; else an equal call may be meant."""

@@ -36,6 +36,7 @@ class Slot:
         misnamed: Whether fragments named another tool.
         copied: Whether its arguments came once more, after they were whole.
         bare_again: How often it came again, still without arguments.
+        twin: How many calls that say the same came before it in its list.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,7 @@ class Slot:
         self.misnamed = False
         self.copied = False
         self.bare_again = 0
+        self.twin = 0
         self.pieces: list[str] = []
         self.first = ""
         self._surplus = 0
@@ -58,7 +60,7 @@ class Slot:
     def add(self, fragment: Fragment, declared: Collection[str] = ()) -> None:
         """Take a fragment. The first id stays; a name that differs is noted, or joined where the tool has only begun to be named."""
         if not self.fragments:
-            self.first = fragment.text
+            self.first, self.twin = fragment.text, fragment.twin
         self.fragments += 1
         if self.id is None:
             self.id = fragment.id

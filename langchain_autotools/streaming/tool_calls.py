@@ -7,13 +7,13 @@ their arguments by a closed list of ways (`arguments`). A call that could be rea
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .arguments import Arguments
 from .doubts import MIXED
-from .fragments import Fragment, read_fragment
+from .fragments import Fragment, read_fragment, read_list
 from .groups import Groups, read_groups
 from .slots import Progress, Slot
 
@@ -64,10 +64,19 @@ class ToolCallAssembler:
         self._order: list[int | None] = []
         self._ids: dict[str, int | None] = {}
 
-    def feed(self, fragments: Iterable[Mapping[str, Any]] | Mapping[str, Any]) -> None:
+    @property
+    def begun(self) -> bool:
+        """Whether any fragment has come."""
+        return bool(self._groups)
+
+    def feed(self, fragments: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> None:
         """Take the fragments of one chunk as they are on the wire, or the only one of it."""
         if isinstance(fragments, Mapping):
             fragments = (fragments,)
+        elif len(fragments) > 1:
+            for fragment in read_list(fragments):
+                self._take(fragment)
+            return
         for raw in fragments:
             if len(raw) != 2 or not self._is_text(raw):
                 self._take(read_fragment(raw))
