@@ -90,6 +90,8 @@ class Limits:
             raise ConfigurationError(f"on_limit must be one of {', '.join(get_args(OnLimit))}, not {self.on_limit!r}")
         for name in ("max_turns", "token_budget", "context_window", "deadline"):
             _check(name, getattr(self, name), 0, "greater than 0")
+        if isinstance(self.polling_tools, str) or not isinstance(self.polling_tools, Collection):
+            raise ConfigurationError(f"polling_tools must be a list of names of tools, not {self.polling_tools!r}")
         _check("max_tool_calls", self.max_tool_calls, -1, "0 or more")
         _check("no_progress", self.no_progress, 1, "2 or more")
 

@@ -8,7 +8,7 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -17,13 +17,14 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
 from .errors import ConfigurationError
+from .keywords import call_settings
 from .limits import OnLimit
 from .loop import CallModel, Decision
 from .messages import remember
 from .outward import ChunkSum
 from .raw_model import RawChatModel
 from .run import Run, failing, stored_message
-from .settings import RUN_KEYWORDS, Toolbox, chosen, declared, portable_tools, run_settings, toolbox_of, usable_tools
+from .settings import Toolbox, chosen, declared, portable_tools, run_settings, toolbox_of, usable_tools
 from .tracing import astart_trace, start_trace
 from .turn import Turn
 
@@ -49,7 +50,8 @@ class ToolsAndMessagesMixin(RawChatModel):
     None for none. Builtin tools of the vendor (dicts) are declared only."""
 
     max_turns: int | None = 25
-    """How many model turns of one run may ask for tools."""
+    """How many model turns of one run may ask for tools; None for any number. With `on_limit="answer"` one request more is made,
+    for the answer: at most 26 requests. A request that a server's error made necessary again counts as none."""
     max_tool_calls: int | None = None
     """How many tool calls one run may execute."""
     token_budget: int | None = None
@@ -71,7 +73,7 @@ class ToolsAndMessagesMixin(RawChatModel):
     max_concurrency: int | None = None
     """How many calls of one turn run at the same time."""
     tool_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """How many seconds one tool call may take."""
+    """How many seconds one tool call may take. Like the two fields above it says what a `ToolExecutor` given as `tools` leaves open."""
 
     message_separator: str = "\n"
     """What stands in the run's text between the texts of two turns, where the first does not end in white space."""
@@ -97,11 +99,23 @@ class ToolsAndMessagesMixin(RawChatModel):
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
         """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
+        call_settings(self, kwargs)
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
         return super()._turn(messages, kwargs)
+
+    if not TYPE_CHECKING:
+
+        def bind(self, **kwargs: Any) -> Any:
+            """The model with these keywords in every request, run settings among them.
+
+            Raises:
+                ConfigurationError: A run setting cannot work, or a tool is declared twice in two ways.
+            """
+            call_settings(self, dict(kwargs))
+            return super().bind(**kwargs)
 
     # ------------------------------------------------------------------------------------------ a run, for users
 
@@ -110,8 +124,7 @@ class ToolsAndMessagesMixin(RawChatModel):
         if not self.tools:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
-            for key in RUN_KEYWORDS & kwargs.keys():
-                del kwargs[key]
+            call_settings(self, kwargs)
             if kwargs.get("tools"):
                 kwargs["tools"] = declared(self, kwargs["tools"])
             return None

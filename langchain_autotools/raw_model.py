@@ -17,10 +17,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import model_validator
 
 from .choices import ToolChoice, read_choice
+from .constructor import argument_names, unknown_argument
 from .errors import AutoToolsError, ConfigurationError
 from .overrides import heard, in_thread
 from .past_core import PAST_CORE, is_watched, opened, opening
-from .settings import RUN_KEYWORDS, formatted
+from .settings import formatted
 from .turn import Turn, generation, own_name
 
 __all__ = ["RawChatModel"]
@@ -39,6 +40,24 @@ class RawChatModel(BaseChatModel):
 
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
+
+    _not_per_call: ClassVar[frozenset[str]] = frozenset()
+    """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        unknown = kwargs.keys() - self._argument_names()
+        if unknown and self.model_config.get("extra") != "allow":
+            raise ConfigurationError(self._unknown(min(unknown)))
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def _argument_names(cls) -> set[str]:
+        return argument_names(cls)
+
+    @classmethod
+    def _unknown(cls, name: str) -> str:
+        """Why there is no constructor argument of this name, and what there is instead."""
+        return unknown_argument(cls, name, cls._argument_names())
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -179,8 +198,6 @@ class RawChatModel(BaseChatModel):
     # ------------------------------------------------------------------------------------------ one turn, for core
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
-        for key in RUN_KEYWORDS & kwargs.keys():
-            del kwargs[key]
         return Turn(messages, kwargs, blocks=self.output_version == "v1")
 
     def _stream(

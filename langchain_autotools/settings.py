@@ -2,27 +2,23 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from .choices import ToolChoice
 from .errors import ConfigurationError
-from .executor import ToolExecutor, checked_listener, from_references, to_references
-from .limits import Limits
+from .executor import ToolExecutor, from_references, to_references
+from .keywords import Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
 from .turn import tool_name
 
-__all__ = ["RUN_KEYWORDS", "Toolbox", "chosen", "declared", "formatted", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
+__all__ = ["Toolbox", "chosen", "declared", "formatted", "portable_tools", "run_settings", "toolbox_of", "usable_tools"]
 
 _logger = logging.getLogger("langchain_autotools")
 
 _OF_FUNCTIONS = frozenset({"name", "title", "parameters", "function_declarations", "functionDeclarations"})
-_OF_ANOTHER = frozenset({"model", "model_name"})
-_LIMITS = frozenset(field.name for field in fields(Limits))
-RUN_KEYWORDS = _LIMITS | {"message_separator", "carry_messages", "on_executing", "on_executed", "resume"}
-"""Keywords of one call that set a run and never reach the vendor."""
 
 
 class Formatter(Protocol):
@@ -43,16 +39,11 @@ class Formatter(Protocol):
         """The tool choice of one call, out of its keywords."""
 
 
-class Configured(Formatter, Protocol):
-    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS`."""
+class Configured(Formatter, Settable, Protocol):
+    """A model whose fields say how its runs are to be."""
 
     tools: Any
-    parallel: bool
-    max_concurrency: int | None
-    tool_timeout: float | None
-    context_window: int | None
     output_version: str | None
-    profile: Any
     lists_content: ClassVar[bool]
 
 
@@ -82,12 +73,12 @@ def toolbox_of(model: Configured) -> Toolbox:
     if isinstance(tools, ToolExecutor):
         executor = tools
     elif isinstance(tools, Mapping):
-        executor = _executor(model, tools)
+        executor = ToolExecutor(tools)
     elif isinstance(tools, str) or not isinstance(tools, Sequence):
         raise ConfigurationError(f"tools must be a list, a mapping or a ToolExecutor, not {type(tools).__name__}")
     else:
         builtin = [tool for tool in tools if _is_builtin(tool)]
-        executor = _executor(model, [tool for tool in tools if not _is_builtin(tool)])
+        executor = ToolExecutor([tool for tool in tools if not _is_builtin(tool)])
     return Toolbox(model.tools, executor, formatted(model, [*executor.tools.values(), *builtin]))
 
 
@@ -106,10 +97,6 @@ def formatted(model: Formatter, tools: Iterable[Any], *, strict: bool | None = N
                 raise
             _logger.warning("a tool is left out: %s", error)
     return found
-
-
-def _executor(model: Configured, tools: Any) -> ToolExecutor:
-    return ToolExecutor(tools, parallel=model.parallel, max_concurrency=model.max_concurrency, timeout=model.tool_timeout)
 
 
 def _is_builtin(tool: Any) -> bool:
@@ -135,12 +122,10 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     Raises:
         ConfigurationError: A setting cannot work.
     """
-
-    def setting(name: str) -> Any:
-        value = keywords.pop(name, None)
-        return getattr(model, name) if value is None else value
-
-    limits = Limits(**{name: setting(name) for name in sorted(_LIMITS)} | {"context_window": _context_window(model, keywords)})
+    call = call_settings(model, keywords)
+    unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
+    if unknown:
+        raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
     bound = declared(model, keywords.pop("tools", None))
     callers = {tool_name(tool) for tool in bound}
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in callers] + bound
@@ -150,19 +135,19 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     ends = callers if until_called else ()
     meant = partial(toolbox.executor.meant, allowed=choice.allowed)
     return RunSettings(
-        plan=RunPlan(limits, callers, meant, ends, keywords.pop("resume", None)),
-        executor=toolbox.executor,
+        plan=RunPlan(call.limits, callers, meant, ends, call.decisions),
+        executor=call.executor(toolbox.executor),
         tools=tools,
         tool_choice=choice,
         every_turn_choice=any_tool if until_called else None,
         no_choice=model.format_tool_choice("none", tools),
         last_text_only=_is_parsed(keywords),
-        separator=setting("message_separator"),
-        carry_messages=setting("carry_messages"),
+        separator=call.separator,
+        carry_messages=call.carry_messages,
         output_version=model.output_version,
         lists_content=model.lists_content,
-        on_executing=checked_listener("on_executing", setting("on_executing")),
-        on_executed=checked_listener("on_executed", setting("on_executed")),
+        on_executing=call.on_executing,
+        on_executed=call.on_executed,
     )
 
 
@@ -181,10 +166,3 @@ def declared(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str,
 def chosen(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
     """The `tool_choice` of one call in the wire's form."""
     return None if choice is None else model.format_tool_choice(choice, tools)
-
-
-def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:
-    """The caller's, the model's, or what the model's profile says; the profile says nothing of another model, asked for by this call."""
-    asked: int | None = keywords.pop("context_window", None) or model.context_window
-    profile = {} if _OF_ANOTHER & keywords.keys() else model.profile or {}
-    return asked if asked is not None else profile.get("max_input_tokens")

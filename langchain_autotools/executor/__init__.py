@@ -3,7 +3,7 @@
 from .async_batch import AsyncToolCallBatch
 from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
-from .tool_executor import OnExecuted, OnExecuting, ToolExecutor, checked_listener
+from .tool_executor import OnExecuted, OnExecuting, ToolExecutor, checked_concurrency, checked_listener, checked_seconds
 from .tool_list import from_references, to_references
 
 __all__ = [
@@ -13,7 +13,9 @@ __all__ = [
     "ToolCallBatch",
     "ToolCallResult",
     "ToolExecutor",
+    "checked_concurrency",
     "checked_listener",
+    "checked_seconds",
     "from_references",
     "to_references",
 ]

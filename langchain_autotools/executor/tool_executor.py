@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +21,7 @@ from .sync_batch import ToolCallBatch
 from .tool_list import collected, from_references, to_references, tools_by_name
 from .work import Answer, Calls, Work, read_calls, unknown_tool, unreadable
 
-__all__ = ["OnExecuted", "OnExecuting", "ToolExecutor", "checked_listener"]
+__all__ = ["OnExecuted", "OnExecuting", "ToolExecutor", "checked_concurrency", "checked_listener", "checked_seconds"]
 
 _B = TypeVar("_B")
 
@@ -35,10 +35,14 @@ class ToolExecutor:
     Errors are answers too: an unknown name, bad arguments, an exception and a timeout give a message with status "error" that
     tells the model what to do better. An executor keeps no state of what it runs: threads and tasks may share one.
 
+    What is None here is left open: a model that the executor is given to sets it by its own fields (`parallel`,
+    `max_concurrency`, `tool_timeout`).
+
     Args:
         tools: A list of tools, or a mapping of name to tool: `BaseTool`s, functions and other callables, synchronous or
             asynchronous, and runnables that LangChain can convert.
-        parallel: Whether the calls of one turn run side by side. If not, each begins when the one before it has been taken.
+        parallel: Whether the calls of one turn run side by side, as they do unless this is False. If not, each begins when the
+            one before it has been taken.
         max_concurrency: How many calls of one turn run at the same time; None for all. A `max_concurrency` in the
             configuration holds too.
         timeout: How many seconds a call may take; None for no limit. A synchronous tool that takes longer goes on in its
@@ -50,6 +54,7 @@ class ToolExecutor:
 
     Attributes:
         tools: The tools by name.
+        parallel, max_concurrency, timeout: As they were given.
 
     Raises:
         ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
@@ -59,7 +64,7 @@ class ToolExecutor:
         self,
         tools: Any,
         *,
-        parallel: bool = True,
+        parallel: bool | None = None,
         max_concurrency: int | None = None,
         timeout: float | None = None,
         timeouts: Mapping[str, float | None] | None = None,
@@ -68,11 +73,12 @@ class ToolExecutor:
     ) -> None:
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
-        self._limit = _concurrency(parallel, max_concurrency)
-        self._timeout = _seconds("timeout", timeout)
+        self.parallel = parallel
+        self.max_concurrency = checked_concurrency("max_concurrency", max_concurrency)
+        self.timeout = checked_seconds("timeout", timeout)
         if timeouts is not None and not isinstance(timeouts, Mapping):
             raise ConfigurationError(f"timeouts must be a mapping of tool names to seconds, not {type(timeouts).__name__}")
-        self._timeouts = {name: _seconds(f"timeouts[{name!r}]", value) for name, value in (timeouts or {}).items()}
+        self._timeouts = {name: checked_seconds(f"timeouts[{name!r}]", value) for name, value in (timeouts or {}).items()}
         unknown = self._timeouts.keys() - self.tools.keys()
         if unknown:
             raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
@@ -89,6 +95,14 @@ class ToolExecutor:
     def __setstate__(self, state: dict[str, Any]) -> None:
         given = from_references(state["_given"])
         self.__dict__.update(state, _given=given, tools=tools_by_name(given))
+
+    def with_settings(self, **settings: Any) -> Self:
+        """The same executor with other values of `parallel`, `max_concurrency` or `timeout`; the single tools' own `timeouts` stay."""
+        if all(getattr(self, name) == value for name, value in settings.items()):
+            return self
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **settings)
+        return other
 
     def find(self, name: str) -> BaseTool | None:
         """The tool a model means by `name`; None if there is none, or it is not clear which.
@@ -197,7 +211,8 @@ class ToolExecutor:
         own.pop("run_name", None)
         answers = [self._answer(call, own, messages) for call in self.meant(read_calls(calls), allowed=allowed)]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
-        limits = [limit for limit in (self._limit, own.get("max_concurrency"), in_order) if limit]
+        limit = 1 if self.parallel is False else self.max_concurrency
+        limits = [limit for limit in (limit, own.get("max_concurrency"), in_order) if limit]
         executing = (self._on_executing, checked_listener("on_executing", on_executing))
         executed = (self._on_executed, checked_listener("on_executed", on_executed))
         listeners = ([one for one in both if one is not None] for both in (executing, executed))
@@ -219,16 +234,26 @@ class ToolExecutor:
         tool, facts = self.tools[key], self._facts.get(key)
         if facts is None or facts.tool is not tool:
             facts = self._facts[key] = ToolFacts(tool)
-        return ToolRun(call, facts, config, messages, self.tools, self._timeouts.get(key, self._timeout))
+        return ToolRun(call, facts, config, messages, self.tools, self._timeouts.get(key, self.timeout))
 
 
-def _concurrency(parallel: bool, limit: int | None) -> int | None:
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise ConfigurationError(f"max_concurrency must be a whole number of at least 1, or None, not {limit!r}")
-    return limit if parallel else 1
+def checked_concurrency(name: str, value: Any) -> int | None:
+    """The number of calls that may run at the same time, or None.
+
+    Raises:
+        ConfigurationError: It is no such number.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None, not {value!r}")
+    return value
 
 
-def _seconds(name: str, value: Any) -> float | None:
+def checked_seconds(name: str, value: Any) -> float | None:
+    """The seconds, or None.
+
+    Raises:
+        ConfigurationError: It is no time.
+    """
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:

@@ -8,19 +8,19 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from .._version import DISTRIBUTION, __version__
+from ..constructor import names_of, unknown_argument
 from ..errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
 from ..turn import as_chunk
-from ._checks import Check, check_count, explained, names_of
+from ._checks import Check, check_count, explained
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
@@ -94,12 +94,12 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     _checks: ClassVar[Mapping[str, Check]] = {"max_retries": check_count}
     """What is asked of fields when they are complete: no request could be made with what these refuse."""
 
+    _not_per_call: ClassVar[frozenset[str]] = frozenset({"max_retries", "retry", "include_response_headers"})
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         known = self._argument_names()
-        for name in kwargs.keys() - known:
-            if name not in self._refused or kwargs[name] not in (None, False):
-                raise ConfigurationError(self._unknown(name))
-        given = {name: value for name, value in kwargs.items() if name in known}
+        unasked = {name for name in self._refused.keys() - known if kwargs.get(name) in (None, False)}
+        given = {name: value for name, value in kwargs.items() if name not in unasked}
         try:
             super().__init__(*args, **given)
         except ValidationError as error:
@@ -130,17 +130,10 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in kwargs.items()})
 
     @classmethod
-    def _argument_names(cls) -> set[str]:
-        return {name for field in cls.model_fields for name in names_of(cls, field)}
-
-    @classmethod
     def _unknown(cls, name: str) -> str:
-        """Why there is no constructor argument of this name, and what there is instead."""
         if name in cls._refused:
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
-        near = get_close_matches(name, sorted(cls._argument_names()), n=1)
-        hint = f"did you mean {near[0]!r}? Others" if near else "others"
-        return f"{cls.__name__} has no argument {name!r}: {hint} that the vendor knows go into model_kwargs={{...}}"
+        return unknown_argument(cls, name, cls._argument_names(), "others that the vendor knows go into model_kwargs={...}")
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr, ValidationError
 
+from ..constructor import names_of
 from ..errors import ConfigurationError
 from ._timeouts import check_timeout, is_duration
 
@@ -33,7 +34,6 @@ __all__ = [
     "explained",
     "extra_headers",
     "key_of",
-    "names_of",
 ]
 
 Check = Callable[[str, Any], None]
@@ -162,16 +162,6 @@ def _sound(key: Any) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- what pydantic refuses
-
-
-def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
-    """The names under which a constructor takes a field, the one that type checkers know first.
-
-    That is the alias where it is given as `alias`, and the field's own name where it is given as `validation_alias`.
-    """
-    info = model.model_fields[field]
-    names = (info.alias or field, field, info.validation_alias)
-    return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
 def explained(error: ValidationError, model: type[BaseModel]) -> str:

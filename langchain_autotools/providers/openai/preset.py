@@ -15,9 +15,9 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import Field, model_validator
 
+from ...constructor import names_of
 from ...errors import ConfigurationError
 from .._chat_model import Exchange
-from .._checks import names_of
 from .._parameters import log_parallel
 from .chat_model import ChatOpenAI
 from .client import ClientSettings
