@@ -69,7 +69,7 @@ class Limits:
         max_tool_calls: How many tool calls may be executed; later ones are answered as not run.
         token_budget: How many tokens all turns together may use.
         context_window: How many tokens the context may hold: the last turn's input and output.
-        deadline: How many seconds the run may take before it starts no further work.
+        deadline: How many seconds the run may take. It ends then, whatever it waits for; there is no last answer.
         no_progress: How many times in a row the same calls may give the same results, and turns that a server only interrupts may
             bring the same or nothing.
         polling_tools: Names of tools whose repeated calls are no sign of standing still.
@@ -155,8 +155,8 @@ class Progress:
         """The limit that forbids another ordinary turn; None where there is none."""
         limits = self.limits
         checks: list[tuple[StopReason, bool]] = [
-            ("max_tool_calls", self._refused_calls),
             ("deadline", self.overdue(now)),
+            ("max_tool_calls", self._refused_calls),
             ("no_progress", limits.no_progress is not None and self._repeats >= limits.no_progress),
             ("token_budget", limits.token_budget is not None and self._total_tokens() >= limits.token_budget),
             ("context_window", limits.context_window is not None and self.context >= limits.context_window),

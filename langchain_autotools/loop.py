@@ -1,6 +1,6 @@
 """The tool loop, free of I/O: it says what to do next and is sent what came of it.
 
-`tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message, or yields `RunTools` and is sent the
+`tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message (or `TurnCut`), or yields `RunTools` and is sent the
 results, and returns a `RunOutcome`. It owns the run's history, decides which calls are executed, answered or left to the
 caller, and applies the limits. It never waits, reads no clock of its own and knows no model, so one loop serves the
 synchronous and the asynchronous drivers.
@@ -19,7 +19,7 @@ from .limits import Limits, Progress, StopReason, end_of
 from .messages import KEY, ToolCallRecord, calls_of
 from .pauses import brought, is_paused
 
-__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "tool_loop", "turn_calls"]
+__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "TurnCut", "tool_loop", "turn_calls"]
 
 Decision = bool | str | Mapping[str, Any]
 """What to do with a call found in the input: True executes it, a mapping executes it with these arguments instead, False
@@ -71,6 +71,17 @@ class CallModel:
 
     messages: Sequence[BaseMessage]
     choice: Literal["asked", "free", "none"]
+
+
+@dataclass(frozen=True)
+class TurnCut:
+    """Sent in place of a turn's message, where the deadline ended the turn.
+
+    Attributes:
+        message: What of the reply had reached the caller, as a message without calls; None where nothing had.
+    """
+
+    message: AIMessage | None
 
 
 @dataclass(frozen=True)
@@ -175,6 +186,10 @@ def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCall
     return call if verdict.get("ok") else replace(call, args=None, why=verdict.get("why") or call.why or _ENDED)
 
 
+class _Overdue(Exception):
+    """The deadline has ended a turn."""
+
+
 class _Run:
     """The state of one run of the loop."""
 
@@ -185,6 +200,13 @@ class _Run:
         self._clock = clock
 
     def conversation(self) -> Loop:
+        try:
+            return (yield from self._conversation())
+        except _Overdue:
+            pass
+        return (yield from self._at_limit("deadline"))
+
+    def _conversation(self) -> Loop:
         yield from self._answer_input()
         while True:
             choice: Literal["asked", "free"] = "asked" if not self._progress.turns or self._plan.ends else "free"
@@ -203,9 +225,14 @@ class _Run:
 
     def _turn(self, choice: Literal["asked", "free", "none"]) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """One request; the stored message joins the history."""
-        message, calls, blocked = yield CallModel(self._history, choice)
+        reply = yield CallModel(self._history, choice)
+        message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
+        if message is None:
+            raise _Overdue
         self._progress.count_turn(message.usage_metadata)
         self._history.append(message)
+        if isinstance(reply, TurnCut):
+            raise _Overdue
         return message, self._plan.meant(calls, callers=self._plan.callers), blocked
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
@@ -249,7 +276,7 @@ class _Run:
         on_limit = self._plan.limits.on_limit
         if on_limit == "raise":
             raise LimitReachedError(f"the run reached its limit: {reason}", reason)
-        if on_limit == "answer":
+        if on_limit == "answer" and reason != "deadline":
             message, calls, _ = yield from self._turn("none")
             if calls:  # forbidden, yet some servers let the model call: answered, never executed
                 refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in enumerate(calls)]

@@ -59,7 +59,8 @@ class ToolsAndMessagesMixin(RawChatModel):
     context_window: int | None = None
     """How many tokens the context may hold; None takes it from the model's profile, where that is known."""
     deadline: float | None = None
-    """How many seconds a run may take before it starts no further work."""
+    """How many seconds a run may take. It ends then, whatever it waits for, with what it has, and makes no last request
+    (`on_limit="answer"` acts as `return`). Without `tools` there is no run, and no deadline."""
     no_progress: int | None = 3
     """How many times in a row the same calls may give the same results."""
     polling_tools: Sequence[str] = ()
@@ -199,7 +200,9 @@ class ToolsAndMessagesMixin(RawChatModel):
         def turn(action: CallModel) -> Iterator[AIMessage]:
             request = {**kwargs, **run.request(action)}
             messages = list(action.messages)
-            return stream(messages, trace.child, **request) if streams else iter([invoke(messages, trace.child, **request)])
+            if streams:
+                return stream(messages, trace.child, **request)
+            return (invoke(one, trace.child, **request) for one in (messages,))
 
         trace = start_trace(self, config, run.input)
         with failing(run, streamed=True):
@@ -327,7 +330,7 @@ class ToolsAndMessagesMixin(RawChatModel):
         """Carry out what the run asks for."""
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
-                for part in turn(action):
+                for part in run.parts(turn(action)):
                     yield from run.part(part)
                 yield from run.turn_done()
             else:
@@ -341,7 +344,7 @@ class ToolsAndMessagesMixin(RawChatModel):
         """Like `_drive`, asynchronously."""
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
-                async with aclosing(turn(action)) as parts:
+                async with aclosing(run.aparts(turn(action))) as parts:
                     async for chunk in _outward(run, parts):
                         yield chunk
                 for chunk in run.turn_done():

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
+from .deadline import DeadlinePassed, current_deadline
 from .errors import ConfigurationError
 
 __all__ = ["RetryPolicy", "is_transient", "retry_after", "should_retry"]
@@ -119,7 +120,7 @@ class RetryPolicy:
             "stop": stop,
             "wait": lambda state: self.wait(state.attempt_number, _asked_wait(state.outcome.exception())),
             "retry": tenacity.retry_if_exception(self.allows),
-            "before_sleep": _log,
+            "before_sleep": _before_wait,
             "reraise": True,
         }
 
@@ -129,9 +130,16 @@ def _asked_wait(error: BaseException | None) -> float | None:
     return asked if isinstance(asked, int | float) else None
 
 
-def _log(state: Any) -> None:
-    """Tell of a retry: the kind of error only, its text may hold content."""
+def _before_wait(state: Any) -> None:
+    """Tell of a retry: the kind of error only, its text may hold content. One that would come after the deadline is none.
+
+    Raises:
+        DeadlinePassed: The wait is longer than the run may take.
+    """
     error = state.outcome.exception()
+    deadline = current_deadline()
+    if deadline is not None and state.next_action.sleep >= deadline.remaining():
+        raise DeadlinePassed(deadline) from error
     _logger.debug("attempt %d failed (%s): next in %.2f s", state.attempt_number, type(error).__name__, state.next_action.sleep)
 
 

@@ -6,7 +6,7 @@ of calls, gives them to the run, and hands the returned chunks to the caller.
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,10 +16,11 @@ from langchain_core.runnables import RunnableConfig
 
 from .choices import ToolChoice
 from .content import with_output_version
+from .deadline import Deadline, abounded, bounded
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from .history import repair
-from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, tool_loop, turn_calls
-from .messages import remember
+from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
+from .messages import remember, text_of
 from .outward import ChunkSum, RunOutput, sum_chunks
 from .pauses import is_paused
 from .streaming.accumulator import canonical_message
@@ -79,6 +80,8 @@ class Run:
             blocks=settings.output_version == "v1",
             listed=settings.lists_content,
         )
+        seconds = settings.plan.limits.deadline
+        self._deadline = None if seconds is None else Deadline(seconds)
         self._loop = tool_loop(history, settings.plan, time.monotonic)
         self._parts = ChunkSum()
         self._whole: AIMessage | None = None
@@ -113,6 +116,14 @@ class Run:
             choice = settings.tool_choice.lasting if action.choice == "free" else settings.tool_choice.asked
         return keywords if choice is None and settings.tool_choice.asked is None else {**keywords, "tool_choice": choice}
 
+    def parts(self, parts: Iterator[AIMessage]) -> Iterator[AIMessage]:
+        """The parts of a turn, as long as there is time."""
+        return parts if self._deadline is None else bounded(parts, self._deadline)
+
+    def aparts(self, parts: AsyncGenerator[AIMessage, None]) -> AsyncGenerator[AIMessage, None]:
+        """Like `parts`, asynchronously."""
+        return parts if self._deadline is None else abounded(parts, self._deadline)
+
     def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
         """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
         if isinstance(part, AIMessageChunk):
@@ -126,6 +137,8 @@ class Run:
 
     def turn_done(self) -> list[AIMessageChunk]:
         """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
+        if self._deadline is not None and self._deadline.cut is not None:
+            return self._turn_cut(self._deadline.cut.__cause__)
         parts, came_whole = self._parts, self._whole
         self._parts, self._whole = ChunkSum(), None
         whole = parts.message() if came_whole is None else came_whole
@@ -138,6 +151,20 @@ class Run:
         message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._sent = (message, calls, blocked)
+        return [*withheld, chunk]
+
+    def _turn_cut(self, cause: BaseException | None) -> list[AIMessageChunk]:
+        """End a turn that the deadline has cut; what has come of its text makes a message."""
+        because = f", after {type(cause).__name__}" if cause else ""
+        _logger.warning("the deadline of a run has ended a turn before its reply was whole%s", because)
+        parts, self._parts = self._parts, ChunkSum()
+        withheld = [out for part in parts.chunks for out in self._output.chunk(part)] if self.settings.last_text_only else []
+        said = _said(parts.message()) if parts else None
+        if said is None:
+            self._sent = TurnCut(None)
+            return withheld
+        message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
+        self._sent = TurnCut(message)
         return [*withheld, chunk]
 
     def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
@@ -153,7 +180,8 @@ class Run:
     def _options(self, action: RunTools) -> dict[str, Any]:
         settings = self.settings
         listeners = {"on_executing": settings.on_executing, "on_executed": settings.on_executed}
-        return {"messages": list(action.messages), "allowed": settings.tool_choice.allowed, **listeners}
+        remaining = None if self._deadline is None else self._deadline.remaining()
+        return {"messages": list(action.messages), "allowed": settings.tool_choice.allowed, "deadline": remaining, **listeners}
 
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""
@@ -204,6 +232,15 @@ def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
     except BaseException as error:
         run.failed(error, streamed=streamed)
         raise
+
+
+def _said(message: AIMessage) -> AIMessage | None:
+    """The text of a reply that was cut, as a message; None where it had none. Reasoning and calls mean nothing without their end."""
+    content = message.content
+    if isinstance(content, list):
+        content = [block for block in content if isinstance(block, str) or block.get("type") == "text"]
+    said = AIMessage(content=content, id=message.id, response_metadata=message.response_metadata, usage_metadata=message.usage_metadata)
+    return said if text_of(said) else None
 
 
 def stored_message(message: AIMessage, output_version: str | None) -> AIMessage:

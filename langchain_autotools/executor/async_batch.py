@@ -12,7 +12,7 @@ from typing import Any, Self
 from ..messages import ToolCallRecord
 from .batch import GRACE_SECONDS, Batch, given_up
 from .call import ToolRun
-from .results import ToolCallResult
+from .results import ToolCallResult, overdue_result
 from .threads import run_in_thread
 
 __all__ = ["AsyncToolCallBatch"]
@@ -105,6 +105,8 @@ class _TaskBatch(Batch):
         work = self._works[index]
         if work.run is None:
             return work.refused
+        if self._is_over():
+            return overdue_result(work.call)
         if not self._begin(index):
             return None
         await self._tell(self._on_executing, work.call)
@@ -120,6 +122,8 @@ class _TaskBatch(Batch):
         return not run.facts.asynchronous
 
     async def _run(self, run: ToolRun) -> ToolCallResult:
+        if not self._in_time(run):
+            return overdue_result(run.call)
         return await (_run_in_thread(run) if self._uses_thread(run) else _run_as_task(run))
 
     async def _stop(self) -> None:

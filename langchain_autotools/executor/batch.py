@@ -1,6 +1,7 @@
 """What batches of running calls share, whoever waits for them."""
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
@@ -26,6 +27,7 @@ class Batch:
         limit: How many may run at the same time; None for all of them.
         on_executing: Called with each call just before its tool runs.
         on_executed: Called with each result as soon as there is one.
+        deadline: How many seconds all of it may take, from now on; None for no limit.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Batch:
         limit: int | None,
         on_executing: Sequence[Callable[..., Any]],
         on_executed: Sequence[Callable[..., Any]],
+        deadline: float | None = None,
     ) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._answers = answers
@@ -43,6 +46,7 @@ class Batch:
         self._limit = min(limit or len(answers), len(answers))
         self._on_executing = on_executing
         self._on_executed = on_executed
+        self._end = None if deadline is None else time.monotonic() + deadline
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
@@ -68,6 +72,16 @@ class Batch:
             return False
         self._begun.add(index)
         return True
+
+    def _is_over(self) -> bool:
+        """Whether there is no time for another call."""
+        return self._end is not None and time.monotonic() >= self._end
+
+    def _in_time(self, run: ToolRun) -> bool:
+        """Whether there is time to run it; it will take no more than there is."""
+        if self._end is not None:
+            run.end_within(max(0.0, self._end - time.monotonic()))
+        return not self._is_over()
 
     def _keep(self, index: int, result: ToolCallResult) -> bool:
         """Note a call's result; False if the call was given up before."""

@@ -160,6 +160,12 @@ class ToolRun:
         self.stopped_by: Exception | None = None
         self.started = time.perf_counter()
         self._situation = ToolSituation(call, config, messages, tuple(tools.values()))
+        self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
+
+    def end_within(self, seconds: float) -> None:
+        """Let it take no longer than this, whatever its own timeout: its run ends then."""
+        if self.timeout is None or seconds < self.timeout:
+            self.timeout, self._late = seconds, "stopped: the time for this run is over; what it did until then may remain"
 
     def invoke(self) -> ToolCallResult:
         """Run it here. Call it in a context of its own.
@@ -191,11 +197,11 @@ class ToolRun:
 
     def stop_for_timeout(self) -> None:
         """Say, before it is cancelled, that it took too long."""
-        self.stopped_by = TimeoutError(f"timed out after {self.timeout:g} s")
+        self.stopped_by = TimeoutError(self._late)
 
     def timed_out(self) -> ToolCallResult:
         """The result of a call that took too long."""
-        error = TimeoutError(f"timed out after {self.timeout:g} s")
+        error = TimeoutError(self._late)
         return failed(self.call, str(error), error, duration=self.duration(), executed=self.executed)
 
     def _begin(self) -> tuple[BaseTool, Any, RunnableConfig]:

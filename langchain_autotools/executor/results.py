@@ -14,7 +14,16 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 from ..messages import ToolCallRecord
 from .outputs import well_formed
 
-__all__ = ["Place", "ToolCallResult", "cancelled_result", "describe", "describe_arguments", "failed", "interrupted_result"]
+__all__ = [
+    "Place",
+    "ToolCallResult",
+    "cancelled_result",
+    "describe",
+    "describe_arguments",
+    "failed",
+    "interrupted_result",
+    "overdue_result",
+]
 
 Place = tuple[int | str, ...]
 """Where in the arguments something is wrong: keys and positions, from the outside in."""
@@ -66,6 +75,12 @@ def interrupted_result(
 ) -> ToolCallResult:
     """The result of a call that has none because its run ended early, with `error` if that call caused it."""
     return failed(call, "interrupted: the run ended before this call gave a result", error, duration=duration, executed=executed)
+
+
+def overdue_result(call: ToolCallRecord) -> ToolCallResult:
+    """The answer to a call whose run was over before it began."""
+    text = "Not run: the time for this run is over."
+    return failed(call, text, TimeoutError(text))
 
 
 def describe(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from ..messages import ToolCallRecord
 from .background import BackgroundTask
 from .batch import GRACE_SECONDS, Batch, given_up
 from .call import ToolRun
-from .results import ToolCallResult
+from .results import ToolCallResult, overdue_result
 from .threads import run_in_thread
 
 __all__ = ["ToolCallBatch"]
@@ -157,6 +157,8 @@ class _ThreadBatch(Batch):
         work = self._works[index]
         if work.run is None:
             return work.refused
+        if self._is_over():
+            return overdue_result(work.call)
         with self._changed:
             if not self._begin(index):
                 return None
@@ -178,6 +180,8 @@ class _ThreadBatch(Batch):
         return not run.facts.only_asynchronous
 
     def _run(self, run: ToolRun) -> ToolCallResult:
+        if not self._in_time(run):
+            return overdue_result(run.call)
         if not self._uses_thread(run):
             return self._run_in_background(run)
         return run.invoke() if run.timeout is None else _run_with_timeout(run, run.timeout)

@@ -151,6 +151,7 @@ class ToolExecutor:
         allowed: Collection[str] | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
+        deadline: float | None = None,
     ) -> ToolCallBatch:
         """Execute calls; each result is yielded, in call order, as soon as all before it are done.
 
@@ -162,12 +163,14 @@ class ToolExecutor:
                 and inside a bundle too, does not run: it is answered with an error that names the tools that may be called.
             on_executing: Called after the executor's own.
             on_executed: Called after the executor's own.
+            deadline: How many seconds all calls together may take, from now on; None for no limit. What has not ended by then is
+                answered with that: an asynchronous tool is cancelled, a thread is given up, what has not begun does not run.
 
         Returns:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
             errors of `on_executing`, `on_executed` and of callback handlers that are to raise.
         """
-        return self._batch(ToolCallBatch, calls, config, messages, allowed, on_executing, on_executed)
+        return self._batch(ToolCallBatch, calls, config, messages, allowed, on_executing, on_executed, deadline)
 
     def astream(
         self,
@@ -178,9 +181,10 @@ class ToolExecutor:
         allowed: Collection[str] | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
+        deadline: float | None = None,
     ) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads."""
-        return self._batch(AsyncToolCallBatch, calls, config, messages, allowed, on_executing, on_executed)
+        return self._batch(AsyncToolCallBatch, calls, config, messages, allowed, on_executing, on_executed, deadline)
 
     @staticmethod
     def cancelled_result(call: ToolCallRecord) -> ToolCallResult:
@@ -203,6 +207,7 @@ class ToolExecutor:
         allowed: Collection[str] | None,
         on_executing: OnExecuting | None,
         on_executed: OnExecuted | None,
+        deadline: float | None,
     ) -> _B:
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
@@ -216,7 +221,7 @@ class ToolExecutor:
         executing = (self._on_executing, checked_listener("on_executing", on_executing))
         executed = (self._on_executed, checked_listener("on_executed", on_executed))
         listeners = ([one for one in both if one is not None] for both in (executing, executed))
-        return kind(answers, min(limits, default=None), *listeners)
+        return kind(answers, min(limits, default=None), *listeners, deadline)
 
     def _answer(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Answer:
         inner = () if call.args is None else call.inner

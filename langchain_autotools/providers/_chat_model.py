@@ -20,6 +20,7 @@ from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
 from ..turn import as_chunk
+from ._bounded import holding, opened_in_time, whole_in_time
 from ._checks import Check, check_count, explained
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
@@ -181,7 +182,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
-            begun, rest = self._retry_policy().call(lambda: self._begin(exchange))
+            begun, rest = opened_in_time(lambda: self._retry_policy().call(lambda: self._begin(exchange)))
         except EndedEarly as early:
             yield from early.chunks
             return
@@ -282,7 +283,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """
         with map_errors(self._error_table(exchange)):
             answered, response = self._sent(exchange)
-            with closing(response):
+            with closing(response), holding(response):
                 yield answered, response
 
     @asynccontextmanager
@@ -319,7 +320,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return self._retry_policy().call(lambda: rescue(lambda: self._whole(exchange), exchange.instead))
+        return whole_in_time(lambda: self._retry_policy().call(lambda: rescue(lambda: self._whole(exchange), exchange.instead)))
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""

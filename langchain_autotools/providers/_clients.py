@@ -14,6 +14,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Self
 
+from ._bounded import EVENT_HOOKS
+
 __all__ = ["Clients", "LoopPool", "Shared", "http_library", "shared_async_client", "shared_client", "trusted"]
 
 _NO_LOOP = object()
@@ -86,7 +88,11 @@ def http_library(sdk: Any) -> Any:
 
 def shared_client(sdk: Any, proxy: str | None) -> Any:
     """The HTTP client for threads that all models of an SDK share, by proxy."""
-    return _pools.get((sdk.__name__, proxy), lambda: sdk.DefaultHttpxClient(proxy=proxy, verify=trusted(http_library(sdk))))
+
+    def make() -> Any:
+        return sdk.DefaultHttpxClient(proxy=proxy, verify=trusted(http_library(sdk)), event_hooks=EVENT_HOOKS)
+
+    return _pools.get((sdk.__name__, proxy), make)
 
 
 def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEventLoop) -> Any:

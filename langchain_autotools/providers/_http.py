@@ -16,6 +16,7 @@ from types import NoneType
 from typing import Any
 
 from ..errors import ConfigurationError
+from ._bounded import EVENT_HOOKS
 from ._clients import Clients, LoopPool, trusted
 from ._secrets import is_secret_header
 
@@ -77,7 +78,10 @@ class HttpClients:
         keeper = self._keeper(self.arguments)
 
         def make() -> Any:
-            made = _made(self.library.Client, self._complete(self.arguments))
+            arguments = self._complete(self.arguments)
+            own: Mapping[str, list[Any]] = arguments.get("event_hooks") or {}
+            hooks = {name: [*EVENT_HOOKS[name], *own.get(name, ())] for name in EVENT_HOOKS}
+            made = _made(self.library.Client, {**arguments, "event_hooks": hooks})
             weakref.finalize(keeper, made.close)
             return made
 

@@ -1,0 +1,259 @@
+"""`deadline` bounds a run in wall time, whatever the server does: retries, open replies, running tools."""
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.exceptions import ModelError
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, LimitReachedError, new_messages
+from tests.support.endless import EndlessServer, ended, endless, head, silent
+
+CLASSES = [ChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama]
+SECONDS = 0.4
+ENOUGH = 20.0
+"""A run that ends within this time, where its server never would, was ended by its deadline: machines are slow at times."""
+
+
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
+    """One event of a stream of chat completions."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: " + json.dumps({"id": "1", "object": "chat.completion.chunk", "model": "any", "choices": [choice]}).encode() + b"\n\n"
+
+
+CALL = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+ASKS = [head() + event({"role": "assistant", "tool_calls": [CALL]}) + event({}, "tool_calls") + b"data: [DONE]\n\n"]
+WHOLE_CALL = {**{key: value for key, value in CALL.items() if key != "index"}}
+ASKS_WHOLE = ended(
+    200,
+    {
+        "id": "1",
+        "model": "any",
+        "choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": [WHOLE_CALL]}, "finish_reason": "tool_calls"}],
+    },
+)
+
+
+def model_of(server: EndlessServer, **more: Any) -> ChatOpenAI:
+    """A model with a tool and a deadline."""
+    fields = {"model": "any", "base_url": f"{server.address}/v1", "api_key": "key", "tools": [look], "deadline": SECONDS}
+    return ChatOpenAI(**{**fields, **more})
+
+
+def stream(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
+    """The sum of the chunks, and the new messages that they brought."""
+    return _summed(list(model.stream([HumanMessage("Hi")], **keywords)))
+
+
+def astream(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
+    """The same, asynchronously."""
+
+    async def chunks() -> list[Any]:
+        return [chunk async for chunk in model.astream([HumanMessage("Hi")], **keywords)]
+
+    return _summed(asyncio.run(chunks()))
+
+
+def invoke(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
+    """The run message, and its new messages."""
+    message = model.invoke([HumanMessage("Hi")], **keywords)
+    return message, new_messages(message)
+
+
+def ainvoke(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
+    """The same, asynchronously."""
+    message = asyncio.run(model.ainvoke([HumanMessage("Hi")], **keywords))
+    return message, new_messages(message)
+
+
+def _summed(chunks: list[Any]) -> tuple[Any, list[Any]]:
+    whole = chunks[0]
+    for chunk in chunks[1:]:
+        whole += chunk
+    new = [message for chunk in chunks for message in new_messages(chunk)]
+    assert new_messages(whole) == new
+    return whole, new
+
+
+Way = Callable[..., tuple[Any, list[Any]]]
+every_way = pytest.mark.parametrize("way", [invoke, stream, ainvoke, astream])
+streamed = pytest.mark.parametrize("way", [stream, astream])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _ready() -> None:
+    """The SDKs are loaded: the first request takes long."""
+    with EndlessServer(lambda _: ended(400, {"error": {"message": "no"}})) as server:
+        for chat_model in CLASSES:
+            model = chat_model(model="any", base_url=server.address, api_key="key")
+            for ask in (model.invoke, lambda text, model=model: asyncio.run(model.ainvoke(text))):
+                with pytest.raises(ModelError):
+                    ask("Hi")
+
+
+@pytest.fixture(autouse=True)
+def _ends_in_time() -> Iterator[None]:
+    """Every test here ends, and soon."""
+    started = time.monotonic()
+    yield
+    assert time.monotonic() - started < ENOUGH
+
+
+def stop_reason(message: Any) -> str:
+    """Why the run ended, as it says."""
+    return str(message.response_metadata["autotools"]["stop_reason"])
+
+
+REPLIES: dict[str, Callable[[], Any]] = {
+    "a silent server": silent,
+    "a head that drips": lambda: endless(b"HTTP/1.1 200 OK\r\nx-a: ", piece=b"a"),
+    "a silent body": lambda: silent(head()),
+    "comments for ever": lambda: endless(head(), piece=b": keep-alive\n\n"),
+    "white space for ever": lambda: endless(head(kind="application/json"), piece=b"\n"),
+    "an error body for ever": lambda: endless(head(400, "application/json"), piece=b"x"),
+}
+
+
+@every_way
+@pytest.mark.parametrize("reply", REPLIES)
+def test_a_server_that_never_ends_its_reply_does_not_outlive_the_deadline(way: Way, reply: str) -> None:
+    """The run returns with what it has, which is nothing; the connection is left."""
+    with EndlessServer(lambda _: REPLIES[reply]()) as server:
+        message, new = way(model_of(server))
+        assert (stop_reason(message), message.text, new, server.requests) == ("deadline", "", [], 1)
+        assert server.left.wait(ENOUGH)
+
+
+@every_way
+def test_a_wait_that_would_pass_the_deadline_is_not_begun(way: Way) -> None:
+    """A server that asks for more time than there is gets no second request."""
+    refusal = {"error": {"message": "slow down", "type": "rate_limit"}}
+    with EndlessServer(lambda _: ended(429, refusal, retry_after="30")) as server:
+        message, new = way(model_of(server, deadline=15))
+        assert (stop_reason(message), new, server.requests) == ("deadline", [], 1)
+
+
+@streamed
+def test_the_text_that_was_delivered_is_kept(way: Way) -> None:
+    """A reply that is cut leaves a message of its text, without calls, and goes back to the model as such."""
+    pieces = [head(), event({"role": "assistant", "content": "Let me "}), event({"content": "see"})]
+    with EndlessServer(lambda _: endless(*pieces, event({"tool_calls": [CALL]}), piece=b": \n\n")) as server:
+        message, new = way(model_of(server, deadline=2))
+        assert stop_reason(message) == "deadline"
+        assert message.text == "Let me see"
+        assert [(type(one), one.text, one.tool_calls, one.invalid_tool_calls) for one in new] == [(AIMessage, "Let me see", [], [])]
+
+
+@streamed
+def test_a_text_without_end_is_cut(way: Way) -> None:
+    """Also a reply that never stops saying something."""
+    with EndlessServer(lambda _: endless(head(), piece=event({"content": "and "}))) as server:
+        message, new = way(model_of(server))
+        assert stop_reason(message) == "deadline"
+        assert message.text == new[0].text != ""
+        assert server.left.wait(ENOUGH)
+
+
+@every_way
+def test_what_had_completed_is_kept_and_there_is_no_last_request(way: Way) -> None:
+    """The first turn and its result are there; `answer` acts as `return`, `raise` raises with them."""
+    first = ASKS if way in (stream, astream) else ASKS_WHOLE
+    for on_limit in ("answer", "raise"):
+        with EndlessServer(lambda number: first if number == 0 else silent()) as server:
+            model = model_of(server, deadline=2, on_limit=on_limit)
+            if on_limit == "answer":
+                message, new = way(model)
+                assert stop_reason(message) == "deadline"
+                assert [type(one) for one in new] == [AIMessage, ToolMessage]
+            else:
+                with pytest.raises(LimitReachedError) as caught:
+                    way(model)
+                assert caught.value.stop_reason == "deadline"
+                assert way in (stream, astream) or [type(one) for one in new_messages(caught.value)] == [AIMessage, ToolMessage]
+            assert server.requests == 2
+
+
+@every_way
+@pytest.mark.parametrize("parallel", [True, False])
+def test_running_tools_end_with_the_deadline(way: Way, parallel: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """A thread is given up with a warning, an asynchronous tool is cancelled, each call is answered, no request follows."""
+    release, cancelled = threading.Event(), threading.Event()
+
+    def block() -> str:
+        """Block."""
+        release.wait(60)
+        return "late"
+
+    async def linger() -> str:
+        """Linger."""
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "late"
+
+    calls = [{**CALL, "index": number, "id": f"call_{number}", "function": {"name": name, "arguments": "{}"}}
+             for number, name in enumerate(("linger", "block", "look"))]  # fmt: skip
+    asks = [head() + event({"role": "assistant", "tool_calls": calls}) + event({}, "tool_calls") + b"data: [DONE]\n\n"]
+    whole = [{key: value for key, value in call.items() if key != "index"} for call in calls]
+    choice = {"index": 0, "message": {"role": "assistant", "tool_calls": whole}, "finish_reason": "tool_calls"}
+    first = asks if way in (stream, astream) else ended(200, {"id": "1", "model": "any", "choices": [choice]})
+    try:
+        with EndlessServer(lambda _: first) as server, caplog.at_level(logging.WARNING, "langchain_autotools"):
+            message, new = way(model_of(server, tools=[block, linger, look], parallel=parallel, deadline=2))
+            assert (stop_reason(message), server.requests) == ("deadline", 1)
+            assert [getattr(one, "status", None) for one in new] == [None, "error", "error", "success" if parallel else "error"]
+            assert all("time for this run is over" in str(one.content) for one in new[1:] if one.status == "error")
+            assert cancelled.wait(ENOUGH)
+            assert ("tool block is given up" in caplog.text) is parallel
+    finally:
+        release.set()
+
+
+@pytest.mark.parametrize("chat_model", CLASSES[1:], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("way", [stream, ainvoke])
+def test_every_wire_ends_with_the_deadline(chat_model: Any, way: Way) -> None:
+    """Wires of other SDKs and of none: a reply of nothing but white space."""
+    with EndlessServer(lambda _: endless(head(), piece=b"\n")) as server:
+        message, new = way(chat_model(model="any", base_url=server.address, tools=[look], api_key="key", deadline=SECONDS))
+        assert (stop_reason(message), new, server.requests) == ("deadline", [], 1)
+        assert server.left.wait(ENOUGH)
+
+
+async def test_a_cancellation_of_the_callers_stays_one() -> None:
+    """Whoever cancels a run with a deadline is not told that it ended."""
+    with EndlessServer(lambda _: silent()) as server:
+        task = asyncio.create_task(model_of(server, deadline=60).ainvoke("Hi"))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await model_of(server, deadline=60).ainvoke("Hi")
+
+
+def test_runs_at_once_have_their_own_deadlines() -> None:
+    """Of runs of one model that are on their way together, each ends at its own time."""
+    with EndlessServer(lambda _: silent()) as server:
+        model = model_of(server, deadline=60)
+        ends: dict[float, Any] = {}
+        late = threading.Thread(target=lambda: ends.__setitem__(1.5, model.invoke("Hi", deadline=1.5)))
+        late.start()
+        assert stop_reason(model.invoke("Hi", deadline=0.1)) == "deadline"
+        assert not ends
+        late.join(ENOUGH)
+        assert stop_reason(ends[1.5]) == "deadline"
