@@ -4,7 +4,8 @@ Everything here is a pure function of plain LangChain messages. The package keep
 under one key of `response_metadata`, `KEY`:
 
 - of a turn as it leaves the accumulator: `{"calls": [...], "blocked": reason | None}`, the verdict;
-- of a stored AI message: `{"calls": [{"id", "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
+- of a stored AI message: `{"calls": [{"id", "sent_id"?, "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
+  `sent_id` is what a call is sent with whose `id` was made here;
 - of a run message: `{"messages": [...], "stop_reason", "turns", "usage"}`, the carrier.
 """
 
@@ -34,6 +35,7 @@ __all__ = [
     "number_messages",
     "parse_arguments",
     "remember",
+    "result_id",
     "run_usage",
     "text_of",
     "without_carrier",
@@ -372,3 +374,9 @@ def generation_id(message: AIMessage, position: int) -> str:
     """The id of one model turn, derived from its message and the number of messages before it."""
     calls = "\x1f".join(str(call) for call in call_ids(message))
     return str(uuid.uuid5(_NAMESPACE, f"{position}\x1e{message.id}\x1e{calls}\x1e{text_of(message)}"))
+
+
+def result_id(asked: AIMessage, call_id: str) -> str | None:
+    """The id of the result of a call, derived from the message that made the call; None where that has no id either."""
+    turn = asked.response_metadata.get("generation_id") or asked.id
+    return str(uuid.uuid5(_NAMESPACE, f"{turn}\x1e{call_id}")) if turn else None

@@ -3,6 +3,7 @@
 The synchronous and asynchronous methods differ only by their `await`s; what a turn does with its raw chunks is in `turn`.
 """
 
+import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -198,7 +199,7 @@ class RawChatModel(BaseChatModel):
     # ------------------------------------------------------------------------------------------ one turn, for core
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
-        return Turn(messages, kwargs, blocks=self.output_version == "v1")
+        return Turn(messages, kwargs, blocks=self.output_version == "v1", new_id=_new_call_id)
 
     def _stream(
         self,
@@ -321,6 +322,10 @@ class RawChatModel(BaseChatModel):
         if parallel_tool_calls is not None:
             kwargs["parallel_tool_calls"] = parallel_tool_calls
         return self.bind(tools=declared, **kwargs)
+
+
+def _new_call_id() -> str:
+    return f"call_{uuid.uuid4().hex}"
 
 
 def _distinct(tools: Iterable[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ of calls, gives them to the run, and hands the returned chunks to the caller.
 
 import logging
 import time
+import uuid
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from .deadline import Deadline, abounded, bounded
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from .history import repair
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
-from .messages import remember, text_of
+from .messages import remember, result_id, text_of
 from .outward import ChunkSum, RunOutput, sum_chunks
 from .pauses import is_paused
 from .streaming.accumulator import canonical_message
@@ -190,6 +191,8 @@ class Run:
         return chunk
 
     def _numbered(self, action: RunTools, message: ToolMessage) -> tuple[ToolMessage, AIMessageChunk]:
+        if not message.id:
+            message = message.model_copy(update={"id": result_id(action.message, message.tool_call_id) or str(uuid.uuid4())})
         return self._output.result(message, action.message, action.positions[len(self._results)])
 
     def tools_done(self) -> None:

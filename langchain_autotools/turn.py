@@ -7,14 +7,14 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
 from .content import BlockWriter
-from .history import repair
+from .history import as_sent, repair
 from .messages import call_ids, calls_of, copier
 from .outward import sum_chunks
 from .streaming.accumulator import TurnAccumulator, canonical_message
@@ -34,16 +34,19 @@ class Turn:
         messages: The input as core hands it over; run messages are expanded, what a vendor would reject is repaired.
         keywords: The request's keyword arguments; `tools` names what is declared.
         blocks: Whether content leaves as v1 content blocks.
+        new_id: Makes the id by which a call is known whose server gave it none of its own.
 
     Attributes:
         messages: The messages to send.
+        new_id: As given.
     """
 
-    def __init__(self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool) -> None:
-        self.messages = repair(messages)
+    def __init__(self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool, new_id: Callable[[], str]) -> None:
+        self.messages = as_sent(repair(messages))
+        self.new_id = new_id
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         used = _UsedIds(self.messages)
-        self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=self._new_id)
+        self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=lambda _: new_id(), sent_id=self._sent_id)
         self._writer = BlockWriter() if blocks else None
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
@@ -63,8 +66,8 @@ class Turn:
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
         return result_of([*left, self.finish()])
 
-    def _new_id(self, position: int) -> str:
-        """An id for the turn's call at `position`, derived from the history so that a replay gives the same."""
+    def _sent_id(self, position: int) -> str:
+        """The id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
         return f"call_{uuid.uuid5(_NAMESPACE, f'{_digest(self.messages)}:{position}').hex[:24]}"
 
 

@@ -33,12 +33,14 @@ from .passes import (
     order_result_items,
     order_results,
 )
+from .sent import as_sent
 from .tidy import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
 
 __all__ = [
     "Problem",
     "ProblemKind",
     "answer_dangling",
+    "as_sent",
     "drop_orphans",
     "expand",
     "explain",

@@ -11,7 +11,16 @@ from langchain_core.messages.utils import message_chunk_to_message
 from ..messages import KEY, parse_arguments
 from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
-__all__ = ["apply_removals", "drop_empty", "drop_removals", "fold_chunks", "name_calls", "plain_message", "translate_functions"]
+__all__ = [
+    "apply_removals",
+    "drop_empty",
+    "drop_removals",
+    "fold_chunks",
+    "name_calls",
+    "plain_message",
+    "translate_functions",
+    "with_call_ids",
+]
 
 _NAMESPACE = uuid.UUID("0d0d5b0c-3d9b-5b7e-8a4e-6a0f4f5d2c11")
 _REMOVE_ALL = "__remove_all__"  # langgraph.graph.message.REMOVE_ALL_MESSAGES
@@ -167,7 +176,7 @@ def name_calls(items: list[Item]) -> Finding:
         nameless = not all(call["name"] for call in (*message.tool_calls, *message.invalid_tool_calls))
         if not changed and not nameless:
             continue
-        named[turn.at] = (source, _renamed(message, turn.ids, ids))
+        named[turn.at] = (source, with_call_ids(message, turn.ids, ids))
         problems += [Problem(source, "call_id", _id_text(turn.ids[number], ids[number])) for number in changed]
         problems += [Problem(source, "call_name", f"a call without a name; it is called {_NO_NAME!r}")] if nameless else []
         for number in changed:
@@ -206,7 +215,7 @@ def plain_message(message: AIMessage) -> AIMessage:
     return plain
 
 
-def _renamed(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
+def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
     """The message with these ids for its calls, wherever it tells of them, and a name for every call."""
     plain = plain_message(message)
     calls = _with_ids([*plain.tool_calls, *plain.invalid_tool_calls], old, new)

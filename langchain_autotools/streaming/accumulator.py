@@ -52,12 +52,21 @@ class TurnAccumulator:
         declared: The names of the tools that the model was told of.
         used_ids: The ids of calls that the history already has.
         new_id: Makes an id for the call at a position of this turn, where the server's own is missing or used.
+        sent_id: Gives the id that such a call is sent with, by its position; None where it is sent with the other one.
     """
 
-    def __init__(self, *, declared: Collection[str] = (), used_ids: Container[str] = (), new_id: Callable[[int], str]) -> None:
+    def __init__(
+        self,
+        *,
+        declared: Collection[str] = (),
+        used_ids: Container[str] = (),
+        new_id: Callable[[int], str],
+        sent_id: Callable[[int], str] | None = None,
+    ) -> None:
         self._assembler = ToolCallAssembler(declared)
         self._used_ids = used_ids
         self._new_id = new_id
+        self._sent_id = sent_id
         self._id: str | None = None
         self._usage: Any = None
         self._metadata: dict[str, Any] = {}
@@ -171,7 +180,8 @@ class TurnAccumulator:
             kept = bool(call.wire_id) and call.wire_id not in taken and call.wire_id not in self._used_ids
             identifier = call.wire_id if kept and call.wire_id else self._new_id(position)
             taken.add(identifier)
-            records.append(_record(call, identifier, blocked, self._metadata.get("finish_message")))
+            record = _record(call, identifier, blocked, self._metadata.get("finish_message"))
+            records.append(record if kept or self._sent_id is None else {**record, "sent_id": self._sent_id(position)})
         chunks = [
             tool_call_chunk(
                 name=record["name"],
@@ -263,7 +273,9 @@ def _invalid(record: Mapping[str, Any]) -> Any:
 
 
 def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
-    kept = [{key: record[key] for key in ("id", "arguments", "wire_id", "extra") if key in record} for record in verdict["calls"]]
+    kept = [
+        {key: record[key] for key in ("id", "sent_id", "arguments", "wire_id", "extra") if key in record} for record in verdict["calls"]
+    ]
     own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
     rest = {key: value for key, value in metadata.items() if key != KEY}
     return {**rest, KEY: own} if own else rest

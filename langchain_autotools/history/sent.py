@@ -1,0 +1,44 @@
+"""The ids that calls are sent with, where those that people see are not the server's.
+
+A call whose server gave it no id of its own is known by a random one. What is sent for it is derived from its place instead and
+remembered beside it, so that the same conversation makes the same requests, whoever had it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from ..messages import KEY, call_ids
+from .tidy import with_call_ids
+
+__all__ = ["as_sent"]
+
+
+def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """A repaired history with the ids that its calls and their results are sent with.
+
+    Returns:
+        A new list. Messages that are not touched are the same objects.
+    """
+    made: list[BaseMessage] = []
+    sent: Mapping[str, str] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            sent = _sent_ids(message)
+            made.append(with_call_ids(message, list(sent), list(sent.values())) if sent else message)
+        elif sent and isinstance(message, ToolMessage) and message.tool_call_id in sent:
+            made.append(message.model_copy(update={"tool_call_id": sent[message.tool_call_id]}))
+        else:
+            made.append(message)
+    return made
+
+
+def _sent_ids(message: AIMessage) -> Mapping[str, str]:
+    """What each call of the message is sent with, by its id; empty where that is the id itself, or would make two calls one."""
+    own = message.response_metadata.get(KEY)
+    entries = own.get("calls") if isinstance(own, Mapping) else None
+    if not isinstance(entries, list) or not any(isinstance(entry, Mapping) and entry.get("sent_id") for entry in entries):
+        return {}
+    recorded = {entry.get("id"): entry.get("sent_id") for entry in entries if isinstance(entry, Mapping)}
+    sent = {call_id: str(recorded.get(call_id) or call_id) for call_id in call_ids(message) if call_id}
+    return sent if len(set(sent.values())) == len(sent) and any(old != new for old, new in sent.items()) else {}
