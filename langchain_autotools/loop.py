@@ -65,12 +65,12 @@ class CallModel:
 
     Attributes:
         messages: The history to send: the run's own list, not to be changed or kept.
-        choice: `asked` sends the caller's tool choice, `free` what of it stays after the first turn, `none` forbids calls (tools stay
-            declared).
+        choice: `asked` sends the caller's tool choice, `free` what of it stays after the first turn, `last` what leads to an end: no
+            call, or the one that must end the run (all tools stay declared).
     """
 
     messages: Sequence[BaseMessage]
-    choice: Literal["asked", "free", "none"]
+    choice: Literal["asked", "free", "last"]
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class _Run:
             if reason is not None:
                 return (yield from self._at_limit(reason))
 
-    def _turn(self, choice: Literal["asked", "free", "none"]) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
+    def _turn(self, choice: Literal["asked", "free", "last"]) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """One request; the stored message joins the history."""
         reply = yield CallModel(self._history, choice)
         message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
@@ -277,10 +277,14 @@ class _Run:
         if on_limit == "raise":
             raise LimitReachedError(f"the run reached its limit: {reason}", reason)
         if on_limit == "answer" and reason != "deadline":
-            message, calls, _ = yield from self._turn("none")
-            if calls:  # forbidden, yet some servers let the model call: answered, never executed
-                refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in enumerate(calls)]
+            message, calls, _ = yield from self._turn("last")
+            pending = [call for call in calls if call.name in self._plan.ends and call.args is not None]
+            left = {call.id for call in pending}
+            others = [(number, call) for number, call in enumerate(calls) if call.id not in left]
+            if others:  # forbidden, yet some servers let the model call: answered, never executed
+                refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in others]
                 yield from self._run_tools(message, refused)
+            return self._outcome(reason, pending=pending)
         return self._outcome(reason)
 
     def _answer_input(self) -> Generator[Action, Any, None]:

@@ -41,7 +41,7 @@ class RunSettings:
         tools: All declared tools in the wire's form, constructor tools first.
         tool_choice: What the caller asked for, and which tools it allows.
         every_turn_choice: What to ask for on every turn, where a call left to the caller must end the run.
-        no_choice: The wire's word that forbids calls.
+        last_choice: What the last request at a limit says: the wire's word that forbids calls, or for the call that must end the run.
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
         separator: What stands between the texts of two turns.
         carry_messages: Whether chunks carry the new messages as data.
@@ -56,7 +56,7 @@ class RunSettings:
     tools: Sequence[Mapping[str, Any]]
     tool_choice: ToolChoice
     every_turn_choice: Any = None
-    no_choice: Any = "none"
+    last_choice: Any = "none"
     last_text_only: bool = False
     separator: str = "\n"
     carry_messages: bool = True
@@ -109,8 +109,8 @@ class Run:
         """The keyword arguments of a turn's request."""
         settings = self.settings
         keywords: dict[str, Any] = {"tools": list(settings.tools)} if settings.tools else {}
-        if action.choice == "none":
-            choice = settings.no_choice
+        if action.choice == "last":
+            choice = settings.last_choice
         elif settings.every_turn_choice is not None:
             choice = settings.every_turn_choice
         else:

@@ -1,7 +1,7 @@
 """What a run is to do, read from the model's fields and the keywords of one call."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -140,7 +140,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         tools=tools,
         tool_choice=choice,
         every_turn_choice=any_tool if until_called else None,
-        no_choice=model.format_tool_choice("none", tools),
+        last_choice=model.format_tool_choice(_last_choice(ends), tools),
         last_text_only=_is_parsed(keywords),
         separator=call.separator,
         carry_messages=call.carry_messages,
@@ -149,6 +149,11 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         on_executing=call.on_executing,
         on_executed=call.on_executed,
     )
+
+
+def _last_choice(ends: Collection[str]) -> str:
+    """What is asked for where no turn may follow: the call that must end the run, or no call."""
+    return "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"
 
 
 def _is_parsed(keywords: Mapping[str, Any]) -> bool:

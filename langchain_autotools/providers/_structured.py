@@ -20,7 +20,7 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from pydantic import BaseModel, RootModel
 
 from ..limits import REFUSALS
-from ..messages import calls_of, final_message, text_of
+from ..messages import KEY, calls_of, final_message, new_messages, remember, text_of
 from ._functions import json_schema_of
 from ._refusal import ModelRefusalError
 
@@ -54,7 +54,7 @@ def json_parser(schema: Any) -> Runnable[Any, Any]:
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
-    """Reads the call of the tool `name` that stands for the schema; None where the model did not call it."""
+    """Reads the call of the tool `name` that stands for the schema; None where the model ended its answer without it."""
     if is_pydantic(schema):
         return _PydanticCall(tools=[schema], first_tool_only=True, expected=name, describes=schema)
     return _JsonCall(key_name=name, first_tool_only=True, describes=schema)
@@ -97,6 +97,20 @@ def _check(message: BaseMessage) -> None:
         raise OutputParserException(_CUT[reason], llm_output=text_of(message))
 
 
+def _check_run(run: BaseMessage) -> None:
+    """Refuse a run that ended before the output was there.
+
+    Raises:
+        OutputParserException: It did; `new_messages` of the error gives what the run brought.
+    """
+    reason = (run.response_metadata.get(KEY) or {}).get("stop_reason", "complete")
+    if reason in ("complete", "calls_pending"):
+        return
+    error = OutputParserException(f"the run ended before the output was there, with the stop reason {reason!r}", llm_output=text_of(run))
+    remember(error, new_messages(run))
+    raise error
+
+
 def _strict_json(message: BaseMessage) -> Any:
     """The text as exactly one JSON document, a Markdown fence around it apart. None: no text beside tool calls."""
     text = text_of(message).strip()
@@ -107,6 +121,20 @@ def _strict_json(message: BaseMessage) -> Any:
         return json.loads(fenced["body"] if fenced else text, strict=False)
     except (ValueError, RecursionError) as error:
         raise OutputParserException(f"the reply is not one JSON document ({error}): {text!r}", llm_output=text) from error
+
+
+def _output(result: list[Any]) -> Any:
+    """What the text of the last AI message says as JSON; None beside calls that are left to the caller."""
+    message = _last_message(result)
+    _check(message)
+    try:
+        value = _strict_json(message)
+    except OutputParserException:
+        _check_run(_message_of(result))
+        raise
+    if value is None:
+        _check_run(_message_of(result))
+    return value
 
 
 # ---------------------------------------------------------------------------------------------- parsers
@@ -147,9 +175,7 @@ class _JsonText(_Described, JsonOutputParser):
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if not _is_whole(result, partial):
             return super().parse_result(result, partial=True)
-        message = _last_message(result)
-        _check(message)
-        return _strict_json(message)
+        return _output(result)
 
 
 class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
@@ -159,9 +185,7 @@ class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
     describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
-        message = _last_message(result)
-        _check(message)
-        value = _strict_json(message)
+        value = _output(result)
         if value is None:
             return None
         return PydanticOutputParser(pydantic_object=self.pydantic_class).parse(json.dumps(value))
@@ -176,6 +200,7 @@ def _check_call(message: BaseMessage, name: str) -> None:
         if call.name == name:
             text = f"the arguments of {name} are not one complete JSON object: {call.arguments!r}"
             raise OutputParserException(text, llm_output=call.arguments)
+    _check_run(message)
 
 
 def _message_of(result: list[Any]) -> BaseMessage:
