@@ -10,6 +10,7 @@ under one key of `response_metadata`, `KEY`:
 """
 
 import json
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,8 @@ __all__ = [
     "text_of",
     "without_carrier",
 ]
+
+_logger = logging.getLogger("langchain_autotools")
 
 KEY = "autotools"
 """The one key in `response_metadata` that belongs to this package."""
@@ -226,9 +229,20 @@ def _own_container(value: Any) -> Any:
 
 
 def carried(message: BaseMessage) -> list[BaseMessage] | None:
-    """The messages that a run message carries; None if it is no run message."""
+    """The messages that a run message carries; None if it is no run message.
+
+    A message that comes from a client may hold anything. A run makes AI and tool messages: all others are left out, or a client
+    could put words into the mouth of the system or the user.
+    """
     entries = _own(message).get("messages")
-    return None if entries is None else messages_from_dict(entries)
+    if entries is None:
+        return None
+    messages = messages_from_dict(entries)
+    kept = [one for one in messages if isinstance(one, AIMessage | ToolMessage)]
+    if len(kept) != len(messages):
+        foreign = sorted({type(one).__name__ for one in messages} - {type(one).__name__ for one in kept})
+        _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))
+    return kept
 
 
 def carry(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:

@@ -55,12 +55,15 @@ def _record(message: BaseMessage) -> Mapping[str, Any]:
 def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list[BaseMessage]:
     """What a run message carries; the message itself, without carrier, where that cannot be read."""
     try:
-        parts = _whole(carried(message))
+        brought = carried(message)
+        parts = _whole(brought)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
         parts = None
     if parts is None or any("messages" in _record(part) for part in parts):
         problems.append(Problem(source, "unreadable_run", "the messages that it carries cannot be read; it stands for itself"))
         return [without_carrier(message)]
+    if len(brought or ()) != len(_record(message)["messages"]):
+        problems.append(Problem(source, "foreign_message", "it carries messages that no run makes; these are left out"))
     return parts
 
 

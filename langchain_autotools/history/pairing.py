@@ -39,6 +39,7 @@ ProblemKind: TypeAlias = Literal[
     "loose_chunks",
     "removal",
     "unreadable_run",
+    "foreign_message",
     "legacy_function",
     "call_in_content",
     "result_in_content",
