@@ -25,8 +25,6 @@ Decision = bool | str | Mapping[str, Any]
 """What to do with a call found in the input: True executes it, a mapping executes it with these arguments instead, False
 refuses it, and a text refuses it with that reason."""
 
-_INTERRUPTED = "This call was interrupted before it ran. Call the tool again if the result is still needed."
-_REFUSED_CALL = "This call was denied and did not run."
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."
@@ -93,12 +91,31 @@ class RunTools:
         calls: The calls to answer.
         positions: The position of each call among all calls of its message.
         messages: The conversation so far, for tools that ask for it: the run's own list, not to be changed or kept.
+        edited: Ids of the calls that run with other arguments than their message says: their results must tell.
     """
 
     message: AIMessage
     calls: Sequence[ToolCallRecord]
     positions: Sequence[int]
     messages: Sequence[BaseMessage]
+    edited: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class OpenCalls:
+    """The calls without results that a history ends in.
+
+    Attributes:
+        message: The AI message that made them.
+        decided: Those to execute or (with `args` None) to answer with their `why`, with their positions among the message's calls.
+        pending: Those about which nothing was decided: they stay the caller's.
+        edited: Ids of those that run with other arguments than the message says.
+    """
+
+    message: AIMessage
+    decided: Sequence[tuple[int, ToolCallRecord]]
+    pending: Sequence[ToolCallRecord] = ()
+    edited: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -158,19 +175,20 @@ Action = CallModel | RunTools
 Loop = Generator[Action, Any, RunOutcome]
 
 
-def tool_loop(history: Sequence[BaseMessage], plan: RunPlan, clock: Callable[[], float]) -> Loop:
+def tool_loop(history: Sequence[BaseMessage], plan: RunPlan, clock: Callable[[], float], found: OpenCalls | None = None) -> Loop:
     """Run a conversation until it ends.
 
     Args:
         history: The repaired input, without unanswered calls except those it ends in. It is copied.
         plan: Limits and names.
         clock: Seconds, from any fixed start.
+        found: The calls that the history ends in.
 
     Raises:
         LimitReachedError: A limit was reached and `plan.limits.on_limit` is "raise".
     """
     run = _Run(list(history), plan, Progress(plan.limits, clock()), clock)
-    return (yield from run.conversation())
+    return (yield from run.conversation(found))
 
 
 def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
@@ -199,15 +217,17 @@ class _Run:
         self._progress = progress
         self._clock = clock
 
-    def conversation(self) -> Loop:
+    def conversation(self, found: OpenCalls | None) -> Loop:
         try:
-            return (yield from self._conversation())
+            return (yield from self._conversation(found))
         except _Overdue:
             pass
         return (yield from self._at_limit("deadline"))
 
-    def _conversation(self) -> Loop:
-        yield from self._answer_input()
+    def _conversation(self, found: OpenCalls | None) -> Loop:
+        outcome = (yield from self._answer_found(found)) if found is not None else None
+        if outcome is not None:
+            return outcome
         while True:
             choice: Literal["asked", "free"] = "asked" if not self._progress.turns or self._plan.ends else "free"
             message, calls, blocked = yield from self._turn(choice)
@@ -222,6 +242,21 @@ class _Run:
             reason = self._progress.reached(self._clock())
             if reason is not None:
                 return (yield from self._at_limit(reason))
+
+    def _answer_found(self, found: OpenCalls) -> Generator[Action, Any, RunOutcome | None]:
+        """Answer the calls that the input ends in, as decided. No request is made before all of them are."""
+        positions = [number for number, _ in found.decided]
+        calls = self._plan.meant([call for _, call in found.decided], callers=())
+        results: list[ToolResult] = []
+        if calls:
+            admitted = self._admitted(list(zip(positions, calls, strict=True)))
+            results = yield from self._run_tools(found.message, admitted, found.edited)
+        if found.pending:
+            return self._outcome("calls_pending", pending=found.pending)
+        if results and all(result.return_direct for result in results):
+            return self._outcome("return_direct", direct=[result.message for result in results])
+        reason = self._progress.reached(self._clock())
+        return (yield from self._at_limit(reason)) if reason is not None else None
 
     def _turn(self, choice: Literal["asked", "free", "last"]) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """One request; the stored message joins the history."""
@@ -265,9 +300,11 @@ class _Run:
         why = _OVERDUE if overdue else _NO_CALLS_LEFT
         return [(number, _without(call, stopped, why)) for number, call in answered]
 
-    def _run_tools(self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]]) -> Generator[Action, Any, list[ToolResult]]:
+    def _run_tools(
+        self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]], edited: Collection[str] = ()
+    ) -> Generator[Action, Any, list[ToolResult]]:
         positions = [number for number, _ in answered]
-        results: list[ToolResult] = yield RunTools(message, [call for _, call in answered], positions, self._history)
+        results: list[ToolResult] = yield RunTools(message, [call for _, call in answered], positions, self._history, edited)
         self._history.extend(result.message for result in results)
         self._progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
         return results
@@ -287,40 +324,9 @@ class _Run:
             return self._outcome(reason, pending=pending)
         return self._outcome(reason)
 
-    def _answer_input(self) -> Generator[Action, Any, None]:
-        """Answer the calls that the input ends in: as interrupted, or as decided."""
-        message, results = _open_end(self._history)
-        if message is None:
-            return
-        calls = calls_of(message)
-        open_calls = [(number, self._decided(call)) for number, call in enumerate(calls) if call.id not in results]
-        if open_calls:
-            yield from self._run_tools(message, open_calls)
-
-    def _decided(self, call: ToolCallRecord) -> ToolCallRecord:
-        decisions = self._plan.decisions
-        decision = decisions if decisions is True else (decisions or {}).get(call.id)
-        if decision is True:
-            return call
-        if isinstance(decision, Mapping):
-            return replace(call, args=dict(decision), why=None)
-        why = _INTERRUPTED if decision is None else decision or _REFUSED_CALL
-        return replace(call, args=None, why=why)
-
     def _outcome(self, reason: StopReason, *, pending: Sequence[ToolCallRecord] = (), direct: Sequence[ToolMessage] = ()) -> RunOutcome:
         progress = self._progress
         return RunOutcome(reason, progress.turns, progress.usage, pending, direct)
-
-
-def _open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, set[str]]:
-    """The AI message whose calls or results the history ends in, and the ids of its results."""
-    results: set[str] = set()
-    for message in reversed(history):
-        if isinstance(message, ToolMessage):
-            results.add(message.tool_call_id)
-        else:
-            return (message if isinstance(message, AIMessage) else None), results
-    return None, results
 
 
 def _without(call: ToolCallRecord, stopped: Collection[str], why: str) -> ToolCallRecord:

@@ -238,7 +238,7 @@ def carried(message: BaseMessage) -> list[BaseMessage] | None:
     if entries is None:
         return None
     messages = messages_from_dict(entries)
-    kept = [one for one in messages if isinstance(one, AIMessage | ToolMessage)]
+    kept: list[BaseMessage] = [one for one in messages if isinstance(one, AIMessage | ToolMessage)]
     if len(kept) != len(messages):
         foreign = sorted({type(one).__name__ for one in messages} - {type(one).__name__ for one in kept})
         _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))

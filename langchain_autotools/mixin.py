@@ -258,15 +258,20 @@ class ToolsAndMessagesMixin(RawChatModel):
         """Go on with a history that ends in unanswered calls, executing those that `decisions` approve.
 
         Without this a run answers such calls as interrupted: a history may come from anybody. The keyword `resume=decisions`
-        does the same for `stream`, `ainvoke` and `astream`.
+        does the same for `stream`, `ainvoke` and `astream`, and for what `bind_tools` returns.
 
         Args:
             history: The messages; the last AI message has calls without results.
-            decisions: True to execute all of them; or by call id: True to execute, a dict to execute with these arguments
-                instead, False or a text to refuse (the text is what the model is told). A call without a decision is
-                answered as interrupted.
+            decisions: By call id: True to execute, a dict to execute with these arguments instead (the result says so), False or a
+                text to refuse (the text is what the model is told). A call without a decision stays pending: the run then makes
+                no request and ends with `calls_pending`. True alone executes all of them: the arguments that the history has,
+                whoever wrote it, unless they contradict what is recorded of the model's own.
             config: LangChain's configuration.
             **kwargs: As of `invoke`.
+
+        Raises:
+            ConfigurationError: No call waits, a decision is about none that waits, a call to execute belongs to no tool of the
+                model, or True is said of one whose arguments were changed.
         """
         return self.invoke(history, config, resume=decisions, **kwargs)
 

@@ -17,6 +17,7 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import model_validator
 
+from .binding import BoundChatModel
 from .choices import ToolChoice, read_choice
 from .constructor import argument_names, unknown_argument
 from .errors import AutoToolsError, ConfigurationError
@@ -291,7 +292,23 @@ class RawChatModel(BaseChatModel):
             """
             if kwargs.get("tools"):
                 kwargs["tools"] = _distinct(kwargs["tools"])
-            return super().bind(**kwargs)
+            return BoundChatModel.of(super().bind(**kwargs))
+
+        def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            """The model with this configuration in every request."""
+            return BoundChatModel.of(super().with_config(config, **kwargs))
+
+        def with_types(self, **types: Any) -> Any:
+            """The model with other types of input and output."""
+            return BoundChatModel.of(super().with_types(**types))
+
+        def with_listeners(self, **listeners: Any) -> Any:
+            """The model with functions that are called as its runs start and end."""
+            return BoundChatModel.of(super().with_listeners(**listeners))
+
+        def with_alisteners(self, **listeners: Any) -> Any:
+            """Like `with_listeners`, with asynchronous functions."""
+            return BoundChatModel.of(super().with_alisteners(**listeners))
 
     def bind_tools(
         self,

@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from .choices import ToolChoice
 from .content import with_output_version
 from .deadline import Deadline, abounded, bounded
+from .decisions import open_calls, ran_with
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from .history import repair
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
@@ -81,9 +82,11 @@ class Run:
             blocks=settings.output_version == "v1",
             listed=settings.lists_content,
         )
-        seconds = settings.plan.limits.deadline
+        plan = settings.plan
+        found = open_calls(history, plan.decisions, settings.executor, plan.callers)
+        seconds = plan.limits.deadline
         self._deadline = None if seconds is None else Deadline(seconds)
-        self._loop = tool_loop(history, settings.plan, time.monotonic)
+        self._loop = tool_loop(history, plan, time.monotonic, found)
         self._parts = ChunkSum()
         self._whole: AIMessage | None = None
         self._sent: Any = None
@@ -186,7 +189,9 @@ class Run:
 
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""
-        message, chunk = self._numbered(action, result.message)
+        call = result.call
+        told = ran_with(result.message, call) if call.id in action.edited and call.args is not None else result.message
+        message, chunk = self._numbered(action, told)
         self._results.append(replace(result, message=message))
         return chunk
 

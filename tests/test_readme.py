@@ -59,8 +59,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
         yield running
 
 
-def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's blocks run one after another, and the first prints what it says."""
+    monkeypatch.setattr("builtins.input", lambda prompt: "y")
     names: dict[str, Any] = {"__name__": "readme"}
     blocks = python_blocks(README)
     exec(compile(blocks[0], "README.md", "exec"), names)

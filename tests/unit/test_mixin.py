@@ -207,9 +207,9 @@ def test_interrupted_calls_are_answered_and_resume_executes_them() -> None:
     assert [message.type for message in messages] == ["tool"] * 4 + ["ai"]
     assert all(message.status == "error" and "interrupted" in message.text for message in messages[:4])
     decisions = {"Paris": True, "Rome": {"city": "Roma"}, "Oslo": "not today"}
-    results = new_messages(model.resume(history, decisions))[:4]
-    assert [result.text for result in results[:2]] == ["5 °C", "4 °C"]
-    assert json.loads(results[2].text) == {"error": "not today"} and "interrupted" in results[3].text
+    results = new_messages(model.resume(history, decisions))
+    edited = 'The arguments of this call were changed before it ran. It ran with: {"city": "Roma"}\n\n4 °C'
+    assert [result.text for result in results] == ["5 °C", edited, '{"error": "not today"}']
     with pytest.raises(ConfigurationError):
         chat(tools=[]).resume(history)
 
