@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
@@ -21,13 +21,13 @@ from ..retry import RetryPolicy
 from ..streaming.wire import SSEDecoder
 from ..turn import as_chunk
 from ._bounded import holding, opened_in_time, whole_in_time
-from ._checks import Check, check_count, explained
+from ._checks import Check, check_call, check_count, explained
 from ._drain import adrain, drain
 from ._mapper import StreamDecoder
 from ._no_stream import refuses_streams
 from ._reader import MISREAD, EndedEarly, EventDecoder, ReplyReader, leaves_at_once, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
-from ._secrets import digest, public_params, shown
+from ._secrets import digest, portable, public_params, shown
 from ._tokens import estimate, messages_tokens
 
 __all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
@@ -70,10 +70,10 @@ class Exchange:
     decoder: Callable[[], StreamDecoder]
     decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
     events: Callable[[], EventDecoder] = SSEDecoder
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     path: str = ""
     silence: float | None = None
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     again: "Callable[[Exception], Exchange | None]" = lambda error: None
     instead: Callable[[Exception], AIMessageChunk | None] | None = None
 
@@ -94,6 +94,8 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     """Constructor arguments that other packages know and this class refuses, with the reason. None and False ask for nothing."""
     _checks: ClassVar[Mapping[str, Check]] = {"max_retries": check_count}
     """What is asked of fields when they are complete: no request could be made with what these refuse."""
+    _connection: ClassVar[frozenset[str]] = frozenset()
+    """The fields that say how to reach the server, besides those that every class has. A call cannot change them."""
 
     _not_per_call: ClassVar[frozenset[str]] = frozenset({"max_retries", "retry", "include_response_headers"})
 
@@ -123,7 +125,11 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         return {name: shown(name, value) for name, value in handler(self).items()}
 
     def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """What traces tell of a request: no secret of a call's own headers and query, nor of the servers that it names."""
+        """What traces tell of a request: no secret of a call's own headers and query, nor of the servers that it names.
+
+        Core asks this before anything else of every request.
+        """
+        check_call(type(self), self._connection, kwargs)
         return public_params(super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()}))
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
@@ -136,14 +142,27 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
         return unknown_argument(cls, name, cls._argument_names(), "others that the vendor knows go into model_kwargs={...}")
 
+    if not TYPE_CHECKING:  # the type that core gives it is private to core
+
+        def bind(self, **kwargs: Any) -> Any:
+            """The model with these keywords in every request.
+
+            Raises:
+                ConfigurationError: One of them is for the constructor, or two of the `tools` have one name and are not the same.
+            """
+            check_call(type(self), self._connection, kwargs)
+            return super().bind(**kwargs)
+
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
     def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """The request for these messages.
 
         Raises:
+            ConfigurationError: A keyword is for the constructor.
             UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
         """
+        check_call(type(self), self._connection, kwargs)
         try:
             return self._exchange(messages, stop, kwargs, stream=stream)
         except AutoToolsError:
@@ -374,7 +393,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     def __getstate__(self) -> dict[Any, Any]:
         """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
         state = super().__getstate__()
-        fields = {**state["__dict__"], **self._portable_fields()}
+        fields = {**{name: portable(name, value) for name, value in state["__dict__"].items()}, **self._portable_fields()}
         return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:

@@ -6,7 +6,7 @@ what may be secret. The HTTP libraries notice the same only inside a request, an
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from ..constructor import names_of
 from ..errors import ConfigurationError
+from ._secrets import SecretDict
 from ._timeouts import check_timeout, is_duration
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "akey_of",
     "check_address",
     "check_async_client",
+    "check_call",
     "check_client",
     "check_client_arguments",
     "check_count",
@@ -40,6 +42,7 @@ Check = Callable[[str, Any], None]
 
 _WEB = ("http", "https")
 _PROXIES = (*_WEB, "socks5", "socks5h")
+_CONNECTION = frozenset({"api_key", "base_url", "default_headers", "default_query", "organization", "http_client", "http_async_client"})
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -87,7 +90,7 @@ def check_client_arguments(name: str, value: Any) -> None:
 
 def extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
     """The headers that one call gives, checked."""
-    headers = dict(keywords.get("extra_headers") or {})
+    headers = SecretDict(keywords.get("extra_headers") or {})
     check_headers("extra_headers", headers)
     return headers
 
@@ -133,6 +136,28 @@ def check_client(name: str, value: Any, *, kind: str = "Client", other: str = "A
 
 check_async_client: Check = partial(check_client, kind="AsyncClient", other="Client")
 """Refuse what is no asynchronous HTTP client."""
+
+
+def check_call(model: type[BaseModel], connection: frozenset[str], keywords: Mapping[str, Any]) -> None:
+    """Refuse keywords of a call that say how to reach the server: sent in the request they would tell it, and traces, a key.
+
+    Args:
+        model: The chat model's class.
+        connection: Its fields that say this; other classes' names for a key and an address are refused too.
+        keywords: The call's.
+    """
+    given = [name for name in _connection_names(model, connection) & keywords.keys() if keywords[name] is not None]
+    given += [name for name in keywords if name.endswith("_api_key") and keywords[name] is not None]
+    if given:
+        raise ConfigurationError(
+            f"{given[0]} is for the constructor, {model.__name__}({given[0]}=...): a call cannot change how the server is reached. "
+            "Make a model for it, which costs no connection of its own; headers of one call go in extra_headers={...}"
+        )
+
+
+@cache
+def _connection_names(model: type[BaseModel], connection: frozenset[str]) -> frozenset[str]:
+    return _CONNECTION.union(connection, *(names_of(model, field) for field in connection & model.model_fields.keys()))
 
 
 # ---------------------------------------------------------------------------------------------- keys that a function gives

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.exceptions import ModelError
 
 from ..retry import is_transient, retry_after, should_retry
-from ._secrets import hide_illegal_values, hide_secrets, is_secret_header
+from ._secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 
 __all__ = ["Family", "ProviderError", "labels_of"]
 
@@ -31,8 +31,21 @@ class ProviderError(ModelError):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        setattr(cls, "__reduce__", _reduced)  # noqa: B010 - an SDK's own would go before one that is inherited
         if cls.__module__.startswith(f"{__package__}."):  # `error_types` defines the classes, and users import them from `errors`
             cls.__module__ = cls.__module__.replace("error_types", "errors")
+
+
+def _reduced(error: Any) -> tuple[Any, ...]:
+    """How `pickle` and `copy` write an error: the SDKs' constructors take more than the text that they would be called with."""
+    return _restored, (type(error), error.args, dict(vars(error)))
+
+
+def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    vars(error).update(fields)
+    return error
 
 
 @dataclass(frozen=True)
@@ -104,14 +117,14 @@ class Family:
         return same
 
     def _timed_out(self, error: Any) -> Exception:
-        new: Any = self.error_class(f"{self.prefix}TimeoutError")(request=self._request_of(error))
+        new: Any = self.error_class(f"{self.prefix}TimeoutError")(request=public_request(self._request_of(error)))
         new.message = f"{new.message} ({_reason(error.__cause__ or error)})"
         new.args = (new.message,)
         timed_out: Exception = new
         return timed_out
 
     def _disconnected(self, error: Any, request: Any = None) -> Exception:
-        request = request or self._request_of(error)
+        request = public_request(request or self._request_of(error))
         unsendable = _is_unsendable(error)
         if unsendable:
             hide_illegal_values(error)
@@ -232,6 +245,4 @@ def labels_of(body: Any) -> frozenset[str]:
 
 def _sent_secrets(error: Any) -> list[str]:
     """The secrets that the failed request itself carried: a key that a function gave, headers of one call."""
-    headers = getattr(getattr(error, "request", None), "headers", None) or {}
-    values = [value for name, value in headers.items() if is_secret_header(name)]
-    return [*values, *(value.removeprefix("Bearer ") for value in values)]
+    return header_secrets(getattr(getattr(error, "request", None), "headers", None) or {})

@@ -6,24 +6,42 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ._origin import public_url
+
 __all__ = [
+    "SecretDict",
     "digest",
     "has_password",
+    "header_secrets",
     "header_variables",
     "hide_illegal_values",
     "hide_secrets",
     "is_secret_header",
+    "portable",
     "public_headers",
     "public_params",
+    "public_request",
+    "public_response",
     "secret_values",
     "shown",
+    "shown_body",
+    "with_user",
 ]
 
 _HIDDEN = "***"
+_SECRET_KEY = re.compile(
+    r".*(api|access|secret|private|auth|client|subscription|account|session|bearer|refresh)[_-]?(key|token|secret)"
+    r"|(.*[_-])?(authorization|password|secret|credentials?|token)|key",
+    re.IGNORECASE,
+)
+_OF_THE_BODY = ("extra_body", "model_kwargs")
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
 _QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 _USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
+_ADDRESS_WITH_USER = re.compile(r"(\w+://)[^/?#@\s]*@")
 _ADMITS = ("authorization", "authorization_token", "headers")  # what a request says of a remote MCP server to be let in
+_COOKIES = ("set-cookie", "set-cookie2")
+_OF_THE_BYTES = ("content-encoding", "content-length", "transfer-encoding")  # what they say is not so of a text that was read
 _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
 
 
@@ -44,7 +62,52 @@ def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _
         return _USER.sub(f"//{_HIDDEN}@", value)
     if isinstance(value, Mapping) and name.endswith(("headers", "query")):
         return {key: hidden(inner) if is_secret_header(str(key)) else inner for key, inner in value.items()}
-    return value
+    return shown_body(value, hidden) if name in _OF_THE_BODY else value
+
+
+def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
+    """What a request's JSON says, as it may be shown: without the texts that stand under names of secrets."""
+    if isinstance(value, Mapping):
+        return {key: hidden(inner) if _is_secret_text(key, inner) else shown_body(inner, hidden) for key, inner in value.items()}
+    return [shown_body(inner, hidden) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def portable_body(value: Any) -> Any:
+    """What a request's JSON says, as it may be pickled: without these texts and their names."""
+    if isinstance(value, Mapping):
+        return {key: portable_body(inner) for key, inner in value.items() if not _is_secret_text(key, inner)}
+    return [portable_body(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _is_secret_text(name: Any, value: Any) -> bool:
+    return isinstance(value, str) and len(value) >= _SHORTEST_SECRET and _SECRET_KEY.fullmatch(str(name)) is not None
+
+
+def portable(name: str, value: Any) -> Any:
+    """A setting as it may be pickled: without the user and password in an address, and without secrets in headers, query and body.
+
+    Args:
+        name: What the setting is called.
+        value: Its value.
+    """
+    if isinstance(value, str):
+        found = _ADDRESS_WITH_USER.match(value)
+        return found[1] + value[found.end() :] if found else value
+    if isinstance(value, Mapping) and name.endswith(("headers", "query")):
+        return public_headers(value)
+    return portable_body(value) if name in _OF_THE_BODY else value
+
+
+def with_user(url: str | None, known: str | None) -> str | None:
+    """An address that lost its user and password; with those that the environment says for the same address."""
+    return known if url and known and has_password(known) and public_url(known) == public_url(url) else url
+
+
+class SecretDict(dict[str, Any]):
+    """Headers or query parameters whose repr says no secret: tracebacks with local variables show that."""
+
+    def __repr__(self) -> str:
+        return repr(shown("headers", dict(self)))
 
 
 def is_secret_header(name: str) -> bool:
@@ -53,9 +116,15 @@ def is_secret_header(name: str) -> bool:
 
 
 def secret_values(headers: Mapping[str, str] | None, proxy: str | None) -> list[str]:
-    """The secrets among a model's headers and in its proxy's URL."""
+    """The secrets among a model's headers, and the password in its proxy's URL."""
     password = urlsplit(proxy).password if proxy else None
-    return [*(value for name, value in (headers or {}).items() if is_secret_header(name)), *([password] if password else [])]
+    return [*header_secrets(headers or {}), *([password] if password else [])]
+
+
+def header_secrets(headers: Mapping[str, str]) -> list[str]:
+    """The secrets among headers, each also without the word before it that says of which kind it is (`Bearer`)."""
+    values = [value for name, value in headers.items() if is_secret_header(name)]
+    return [*values, *(value.partition(" ")[2] for value in values if " " in value)]
 
 
 def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -64,9 +133,10 @@ def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
 
 
 def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a request without what lets it into remote MCP servers, which stand among its `tools` or its `mcp_servers`."""
+    """The parameters of a request without its secrets, and what lets it into remote MCP servers, among its `tools` or `mcp_servers`."""
     lists = {name: params[name] for name in ("tools", "mcp_servers") if isinstance(params.get(name), list)}
-    return {**params, **{name: [_public_server(entry, name == "mcp_servers") for entry in entries] for name, entries in lists.items()}}
+    servers = {name: [_public_server(entry, name == "mcp_servers") for entry in entries] for name, entries in lists.items()}
+    return {**params, **shown_body({name: value for name, value in params.items() if name not in lists}), **servers}
 
 
 def _public_server(entry: Any, is_server: bool) -> Any:
@@ -87,14 +157,42 @@ def has_password(url: str | None) -> bool:
 
 
 def hide_secrets(error: Any, secrets: list[str]) -> None:
-    """Replace the secrets in an error's texts, in place: it stays the cause of the new one and is shown with it."""
+    """Replace the secrets in what an error shows and carries, in place: it stays the cause of the new one and is shown with it."""
     long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+    own = vars(error)
+    if own.get("response") is not None:
+        error.response = public_response(error.response, long_enough)
+    if own.get("request") is not None:
+        error.request = public_request(error.request)
     if not long_enough:
         return
     error.args = tuple(_hidden(value, long_enough) for value in error.args)
     for name in ("message", "body", "details"):
         if hasattr(error, name):
             setattr(error, name, _hidden(getattr(error, name), long_enough))
+
+
+def public_request(request: Any) -> Any:
+    """An HTTP library's request as an error may carry it: where it went and its headers, without what is secret, and without its body."""
+    headers = {name: value for name, value in request.headers.items() if not is_secret_header(name)}
+    return type(request)(request.method, public_url(str(request.url)), headers=headers)
+
+
+def public_response(response: Any, secrets: list[str]) -> Any:
+    """An HTTP library's response as an error may carry it: what it said, without cookies and secrets.
+
+    Args:
+        response: The response.
+        secrets: Texts that must not stand in it.
+    """
+    headers = {name: _hidden(value, secrets) for name, value in response.headers.items() if name not in (*_COOKIES, *_OF_THE_BYTES)}
+    try:
+        text, request = _hidden(response.text, secrets), public_request(response.request)
+    except RuntimeError:  # one whose body was not read, or that was made without a request
+        return response
+    return type(response)(
+        response.status_code, headers=headers, content=text.encode(response.encoding or "utf-8", "replace"), request=request
+    )
 
 
 def hide_illegal_values(error: BaseException) -> None:

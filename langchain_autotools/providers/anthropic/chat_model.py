@@ -16,14 +16,14 @@ from ...choices import ToolChoice
 from .._chat_model import ErrorTable, Exchange, Response
 from .._clients import Clients
 from .._origin import origin_of, public_url
-from .._parameters import check_structured, langsmith_params
-from .._secrets import has_password, header_variables, public_headers, secret_values
+from .._parameters import check_structured, first_of, langsmith_params
+from .._secrets import has_password, header_variables, secret_values, with_user
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
 from .client import ClientSettings, apost, post
 from .errors import error_table
 from .mapper import MessagesMapper
-from .parameters import AnthropicParameters
+from .parameters import ADDRESS_VARIABLES, AnthropicParameters
 from .profiles import profile_of
 from .request import (
     HEADERS,
@@ -226,10 +226,11 @@ class ChatAnthropic(AnthropicParameters):
     def _portable_fields(self) -> dict[str, Any]:
         hidden = dict.fromkeys(("anthropic_api_key", "http_client", "http_async_client"))
         proxy = None if has_password(self.anthropic_proxy) else self.anthropic_proxy
-        return {**hidden, "default_headers": public_headers(self.default_headers), "anthropic_proxy": proxy}
+        return {**hidden, "anthropic_proxy": proxy}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         key = os.environ.get("ANTHROPIC_API_KEY")
         self.anthropic_api_key = SecretStr(key) if key else None
         self.anthropic_proxy = self.anthropic_proxy or os.environ.get("ANTHROPIC_PROXY")
+        self.anthropic_api_url = with_user(self.anthropic_api_url, first_of(*ADDRESS_VARIABLES))

@@ -25,7 +25,7 @@ from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import check_own_async_client, check_own_client
 from .profiles import profile_of
 
-__all__ = ["WIRE_NAMES", "AnthropicParameters"]
+__all__ = ["ADDRESS_VARIABLES", "WIRE_NAMES", "AnthropicParameters"]
 
 WIRE_NAMES = {
     "max_tokens": "max_tokens",
@@ -46,6 +46,10 @@ WIRE_NAMES = {
 _FALLBACK_MAX_TOKENS = 4096
 
 Caching = Literal["auto", "5m", "1h"] | bool
+
+
+ADDRESS_VARIABLES = ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
+"""The environment variables that say where requests go; the first that is set counts."""
 
 
 class AnthropicParameters(ProviderChatModel):
@@ -139,11 +143,13 @@ class AnthropicParameters(ProviderChatModel):
         "http_async_client": check_own_async_client,
     }
 
+    _connection: ClassVar[frozenset[str]] = frozenset({"anthropic_api_key", "anthropic_api_url", "anthropic_proxy"})
+
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:
         if self.anthropic_api_key is None and (key := os.environ.get("ANTHROPIC_API_KEY")):
             self.anthropic_api_key = SecretStr(key)
-        self.anthropic_api_url = self.anthropic_api_url or first_of("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
+        self.anthropic_api_url = self.anthropic_api_url or first_of(*ADDRESS_VARIABLES)
         if self.max_tokens is None:
             profile = {**profile_of(self.model), **(self.__dict__.get("profile") or {})}
             self.max_tokens = profile.get("max_output_tokens") or _FALLBACK_MAX_TOKENS

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .._checks import extra_headers
+from .._secrets import SecretDict
 from .._timeouts import request_timeout
 from .parameters import WIRE_NAMES, AnthropicParameters
 from .profiles import profile_of
@@ -211,8 +212,8 @@ def request_options(
     said = {"anthropic-beta": ",".join(betas), **{header: params.get(name) for name, header in HEADERS.items()}}
     headers = {**{name: value for name, value in said.items() if value}, **extra_headers(kwargs)}
     options = {
-        "headers": {"accept": "text/event-stream" if stream else "application/json", **headers},
-        "params": dict(kwargs.get("extra_query") or {}),
+        "headers": SecretDict({"accept": "text/event-stream" if stream else "application/json", **headers}),
+        "params": SecretDict(kwargs.get("extra_query") or {}),
         "timeout": request_timeout(_sdk, timeout, model.stream_chunk_timeout if stream else None),
     }
     return {name: value for name, value in options.items() if value not in (None, {})}

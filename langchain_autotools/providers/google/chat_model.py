@@ -17,7 +17,7 @@ from .._clients import Clients
 from .._http import ClientArguments, HttpClients, library
 from .._origin import origin_of, public_url
 from .._parameters import check_structured, langsmith_params, log_parallel
-from .._secrets import header_variables, public_headers, secret_values
+from .._secrets import header_variables, secret_values
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
 from .client import ClientSettings, apost, post
@@ -263,8 +263,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         return [*key, *secret_values(self.additional_headers, proxy if isinstance(proxy, str) else None)]
 
     def _portable_fields(self) -> dict[str, Any]:
-        hidden = dict.fromkeys(("google_api_key", *self._uncopied))
-        return {**hidden, "additional_headers": public_headers(self.additional_headers)}
+        return dict.fromkeys(("google_api_key", *self._uncopied))
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

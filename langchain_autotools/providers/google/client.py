@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from ...errors import ConfigurationError
 from .. import _http
+from .._secrets import SecretDict, header_secrets
 from .credentials import AccessTokens
 from .endpoint import Endpoint
 from .errors import status_error
@@ -40,20 +41,20 @@ class ClientSettings:
     endpoint: Endpoint
     api_key: SecretStr | None = None
     tokens: AccessTokens | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     clients: _http.HttpClients = field(default_factory=lambda: _http.HttpClients(_http.library()))
     http_client: Any = None
     http_async_client: Any = None
 
     def common_headers(self) -> dict[str, str]:
         """The headers of every request, authorisation apart."""
-        return {"content-type": "application/json", **dict(self.headers)}
+        return SecretDict({"content-type": "application/json", **dict(self.headers)})
 
     def known_headers(self) -> dict[str, str] | None:
         """The headers of every request; None where a token must be asked for."""
         headers = self.common_headers()
         if self.api_key is not None:
-            return {**headers, _KEY_HEADER: self.api_key.get_secret_value()}
+            return SecretDict({**headers, _KEY_HEADER: self.api_key.get_secret_value()})
         if any(name.lower() in (_KEY_HEADER, "authorization") for name in headers):
             return headers  # a gateway's own authorisation
         if self.tokens is None:
@@ -83,7 +84,7 @@ def post(settings: ClientSettings, body: bytes, options: Mapping[str, Any]) -> A
         endpoint = replace(endpoint, project=settings.tokens.project)
     url, headers = endpoint.url(options["model"], stream=options["stream"]), settings.known_headers()
     if headers is None and settings.tokens is not None:
-        headers = {**settings.common_headers(), **settings.tokens.headers(url)}
+        headers = SecretDict({**settings.common_headers(), **settings.tokens.headers(url)})
     return _http.post(http, url, body, _said(headers or {}, options), lambda response: _refusal(response, headers or {}))
 
 
@@ -95,17 +96,16 @@ async def apost(settings: ClientSettings, body: bytes, options: Mapping[str, Any
         endpoint = replace(endpoint, project=await asyncio.to_thread(lambda: settings.tokens.project if settings.tokens else None))
     url, headers = endpoint.url(options["model"], stream=options["stream"]), settings.known_headers()
     if headers is None and settings.tokens is not None:
-        headers = {**settings.common_headers(), **await settings.tokens.aheaders(url)}
+        headers = SecretDict({**settings.common_headers(), **await settings.tokens.aheaders(url)})
     return await _http.apost(http, url, body, _said(headers or {}, options), lambda response: _refusal(response, headers or {}))
 
 
 def _said(headers: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
     """What the HTTP client is told with a request."""
-    params = {**({"alt": "sse"} if options["stream"] else {}), **(options.get("params") or {})}
+    params = SecretDict({**({"alt": "sse"} if options["stream"] else {}), **(options.get("params") or {})})
     more = {"params": params} if params else {}
-    return {"headers": {**headers, **(options.get("headers") or {})}, "timeout": options["timeout"], **more}
+    return {"headers": SecretDict({**headers, **(options.get("headers") or {})}), "timeout": options["timeout"], **more}
 
 
 def _refusal(response: Any, headers: Mapping[str, str]) -> Exception:
-    secrets = [value.removeprefix("Bearer ") for name, value in headers.items() if name.lower() in (_KEY_HEADER, "authorization")]
-    return status_error(response, response.content, secrets)
+    return status_error(response, response.content, header_secrets(headers))

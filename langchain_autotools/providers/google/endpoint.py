@@ -4,7 +4,7 @@ Addresses, API versions and precedence of keys, projects and locations are those
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...errors import ConfigurationError
 
@@ -30,7 +30,7 @@ class Endpoint:
     """
 
     vertexai: bool = False
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     api_version: str | None = None
     project: str | None = None
     location: str | None = None

@@ -154,6 +154,10 @@ class GoogleParameters(ProviderChatModel):
         "http_async_client": check_async_client,
     }
 
+    _connection: ClassVar[frozenset[str]] = frozenset(
+        {"google_api_key", "credentials", "vertexai", "project", "location", "base_url", "api_version", "additional_headers", "client_args"}
+    )
+
     @field_validator("base_url", mode="before")
     @classmethod
     def _endpoint_of_options(cls, value: Any) -> Any:

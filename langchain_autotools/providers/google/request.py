@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from .._checks import extra_headers
+from .._secrets import SecretDict
 from .._timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .parameters import GoogleParameters, check_sdk_names
 from .profiles import is_older, plain_name, profile_of
@@ -203,6 +204,6 @@ def request_options(model: GoogleParameters, name: str, kwargs: Mapping[str, Any
         "model": name if model.vertexai or "/" in name else plain_name(name),
         "stream": stream,
         "timeout": timeout_parts(_TIMEOUT if timeout is None else timeout, silence),
-        "headers": {"accept": "text/event-stream" if stream else "application/json", **extra_headers(kwargs)},
-        "params": dict(kwargs.get("extra_query") or {}),
+        "headers": SecretDict({"accept": "text/event-stream" if stream else "application/json", **extra_headers(kwargs)}),
+        "params": SecretDict(kwargs.get("extra_query") or {}),
     }

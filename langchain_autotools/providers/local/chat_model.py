@@ -67,6 +67,8 @@ class ChatLocal(ChatOpenAI):
     """How many layers to put on a graphics card, where the installed server can."""
     start_timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     """Seconds that the server may take until it answers."""
+    use_responses_api: bool | None = False
+    """Only False: this server has no Responses API."""
     show_progress: bool = True
     """Whether standard error tells of weights that are being fetched or joined."""
 

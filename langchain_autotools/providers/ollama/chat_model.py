@@ -21,6 +21,7 @@ from .._clients import Clients
 from .._http import HttpClients, apost, post
 from .._origin import origin_of
 from .._parameters import check_structured, langsmith_params, log_parallel
+from .address import address_of
 from .client import refusal
 from .errors import error_table
 from .format_last import formatted, is_settled, with_usage_of
@@ -264,6 +265,9 @@ class ChatOllama(OllamaParameters):
         super().__setstate__(state)
         key = os.environ.get("OLLAMA_API_KEY")
         self.api_key = SecretStr(key) if key else None
+        host = os.environ.get("OLLAMA_HOST")
+        if host and address_of(host).url == self.address.url:
+            self.base_url = host  # which may say a user and password
 
 
 def _shown(schema: Any) -> Any:

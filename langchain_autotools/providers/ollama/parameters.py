@@ -116,6 +116,8 @@ class OllamaParameters(ProviderChatModel):
         **dict.fromkeys(("client_kwargs", "sync_client_kwargs", "async_client_kwargs"), check_client_arguments),
     }
 
+    _connection: ClassVar[frozenset[str]] = frozenset({"base_url", "api_key", "client_kwargs", "sync_client_kwargs", "async_client_kwargs"})
+
     @field_validator("format", mode="before")
     @classmethod
     def _read_format(cls, value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 from .._checks import extra_headers
 from .._clients import Clients
 from .._http import HttpClients
-from .._secrets import public_headers, secret_values
+from .._secrets import SecretDict, public_headers, secret_values
 from .._timeouts import read_timeout, timeout_parts
 from .client import DEFAULT_TIMEOUT, http_clients
 from .parameters import OllamaParameters
@@ -28,6 +28,7 @@ def request_options(model: OllamaParameters, kwargs: Mapping[str, Any]) -> dict[
     """What the HTTP client is told with one request: headers, and the timeout where anybody set one."""
     headers = {**_JSON, **_authorization(model), **_headers_of(model.client_kwargs)}
     headers |= {name.lower(): value for name, value in extra_headers(kwargs).items()}
+    headers = SecretDict(headers)
     timeout = _timeout(model, kwargs)
     return {"headers": headers, **({} if timeout is None else {"timeout": timeout})}
 

@@ -144,6 +144,11 @@ class AzureChatOpenAI(ChatOpenAI):
         "azure_ad_token": check_key,
     }
 
+    _connection: ClassVar[frozenset[str]] = ChatOpenAI._connection | {
+        *("azure_endpoint", "deployment_name", "openai_api_version"),
+        *("azure_ad_token", "azure_ad_token_provider", "azure_ad_async_token_provider"),
+    }
+
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:
         """An explicit credential goes before the environment; there a token goes before a key."""

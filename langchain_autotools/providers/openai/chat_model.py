@@ -15,7 +15,7 @@ from pydantic import PrivateAttr, SecretStr, model_validator
 from ...errors import ConfigurationError
 from .._chat_model import ErrorTable, Exchange, Response
 from .._parameters import check_structured, langsmith_params
-from .._secrets import has_password, header_variables, public_headers, secret_values
+from .._secrets import has_password, header_variables, secret_values, with_user
 from .._structured import call_parser, is_pydantic, json_parser, structured
 from .client import ApiKey, Clients, ClientSettings, apost, post
 from .dialect import OPENAI, Dialect
@@ -294,10 +294,11 @@ class ChatOpenAI(OpenAIParameters):
     def _portable_fields(self) -> dict[str, Any]:
         hidden = dict.fromkeys(("openai_api_key", "http_client", "http_async_client"))
         proxy = None if has_password(self.openai_proxy) else self.openai_proxy
-        return {**hidden, "default_headers": public_headers(self.default_headers), "openai_proxy": proxy}
+        return {**hidden, "openai_proxy": proxy}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         key = self._environment.read("key")
         self.openai_api_key = SecretStr(key) if key else None
         self.openai_proxy = self.openai_proxy or self._environment.read("proxy")
+        self.openai_api_base = with_user(self.openai_api_base, self._environment.read("base_url"))

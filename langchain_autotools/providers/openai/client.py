@@ -8,7 +8,7 @@ return: so the body is sent as we encoded it and the reply's bytes come as they 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import SecretStr
@@ -42,10 +42,10 @@ class ClientSettings:
     """
 
     api_key: ApiKey = None
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     organization: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    proxy: str | None = None
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    proxy: str | None = field(default=None, repr=False)
     http_client: Any = None
     http_async_client: Any = None
     foreign: bool = False

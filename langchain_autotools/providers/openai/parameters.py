@@ -210,6 +210,10 @@ class OpenAIParameters(ProviderChatModel):
         "http_async_client": check_async_client,
     }
 
+    _connection: ClassVar[frozenset[str]] = frozenset(
+        {"openai_api_key", "openai_api_base", "openai_organization", "openai_proxy", "default_headers", "default_query"}
+    )
+
     @model_validator(mode="after")
     def _complete_from_environment(self) -> Self:
         environment = self._environment

@@ -109,6 +109,7 @@ class PresetChatModel(ChatOpenAI):
         cls._ls_provider = preset.ls_provider or preset.dialect.provider
         foreign = {name: why for name, why in _OPENAIS.items() if name not in preset.fields}
         cls._refused = {**ChatOpenAI._refused, **foreign, **preset.refused}
+        cls._connection = ChatOpenAI._connection | {name for name, own in preset.arguments.items() if own in ChatOpenAI._connection}
         for name, own in preset.arguments.items():
             setattr(cls, name, property(partial(_read, own), doc=f"The same as `{own}`."))
 

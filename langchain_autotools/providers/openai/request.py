@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._checks import extra_headers
+from .._secrets import SecretDict
 from .._timeouts import read_timeout, request_timeout
 from .parameters import OpenAIParameters
 from .profiles import profile_of
@@ -80,7 +81,7 @@ def request_options(model: OpenAIParameters, kwargs: Mapping[str, Any], *, strea
     timeout = request_timeout(_sdk, kwargs.get("timeout") or model.request_timeout, model.stream_chunk_timeout if stream else None)
     options = {
         "headers": extra_headers(kwargs),
-        "params": {**(model.default_query or {}), **(kwargs.get("extra_query") or {})},
+        "params": SecretDict({**(model.default_query or {}), **(kwargs.get("extra_query") or {})}),
         "timeout": timeout,
     }
     return {name: value for name, value in options.items() if value not in (None, {})}
