@@ -5,10 +5,9 @@ how errors are translated (`_error_table`). The synchronous and asynchronous hal
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
@@ -18,64 +17,18 @@ from ..constructor import names_of, unknown_argument
 from ..errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
 from ..mixin import ToolsAndMessagesMixin
 from ..retry import RetryPolicy
-from ..streaming.wire import SSEDecoder
 from ..turn import as_chunk
 from ._bounded import holding, opened_in_time, whole_in_time
 from ._checks import Check, check_call, check_count, explained
 from ._drain import adrain, drain
-from ._mapper import StreamDecoder
+from ._exchange import ErrorTable, Exchange, Response
 from ._no_stream import refuses_streams
-from ._reader import MISREAD, EndedEarly, EventDecoder, ReplyReader, leaves_at_once, misshapen, read_body
+from ._reader import MISREAD, EndedEarly, ReplyReader, leaves_at_once, misshapen, read_body
 from ._rescue import arescue, arescued, rescue, rescued
 from ._secrets import digest, portable, public_params, shown
 from ._tokens import estimate, messages_tokens
 
 __all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
-
-ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]
-
-
-class Response(Protocol):
-    """What is asked of the HTTP library's response, whose body is unread."""
-
-    headers: Any
-
-    def iter_bytes(self) -> Generator[bytes, None, None]: ...
-    def aiter_bytes(self) -> AsyncGenerator[bytes, None]: ...
-    def read(self) -> bytes: ...
-    async def aread(self) -> bytes: ...
-    def close(self) -> None: ...
-    async def aclose(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """One request, ready to be sent any number of times, and how its reply is read.
-
-    Attributes:
-        body: The request's JSON.
-        decoder: Makes a decoder for one streamed reply.
-        decode_body: Reads a whole reply.
-        events: Makes what finds the events in a streamed reply's bytes.
-        options: What the client needs besides: headers, query, timeout.
-        path: Where it goes, below the base URL; "" for a vendor with one path.
-        silence: Seconds that may pass between two events of the reply; None for any time.
-        secrets: Texts that must not stand in an error.
-        again: Given the error that refused the request: the same request in another form, or None if no other is known.
-        instead: Given a translated error: the turn that it stands for, where it is the model's own mistake (a call that the
-            vendor could not read), or None. The model is told, as after any other call that cannot run.
-    """
-
-    body: bytes
-    decoder: Callable[[], StreamDecoder]
-    decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
-    events: Callable[[], EventDecoder] = SSEDecoder
-    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    path: str = ""
-    silence: float | None = None
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-    again: "Callable[[Exception], Exchange | None]" = lambda error: None
-    instead: Callable[[Exception], AIMessageChunk | None] | None = None
 
 
 class ProviderChatModel(ToolsAndMessagesMixin):

@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ModelError
 from langchain_core.load import dumps
 
-from langchain_autotools import AzureChatOpenAI, ChatAnthropic, ChatOllama, ChatOpenAI, ConfigurationError
+from langchain_autotools import AzureChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, ConfigurationError
 from langchain_autotools.constructor import names_of
 from tests.contract.wires import ROWS, WIRES, Wire
 from tests.providers.test_secrets_shown import HEADER, KEY, PASSWORD, secretive
@@ -146,16 +146,18 @@ def test_a_pickle_holds_no_password_of_an_address(monkeypatch: pytest.MonkeyPatc
     azure = AzureChatOpenAI(model="m", base_url=f"{address}/openai", api_version="1", api_key="key")
     openai = ChatOpenAI(model="m", base_url=address, api_key="key", default_query={"api_key": KEY, "version": "2"})
     anthropic = ChatAnthropic(model="m", base_url=address, api_key="key")
-    for model in (azure, openai, anthropic, ChatOllama(model="m", base_url=address)):
+    google = ChatGoogleGenerativeAI(model="m", base_url=address, api_key="key")
+    for model in (azure, openai, anthropic, google, ChatOllama(model="m", base_url=address)):
         held = pickle.dumps(model)
         assert not [secret for secret in SECRETS if secret.encode() in held]
         assert model.model_copy().__dict__ == model.__dict__  # a copy keeps it
     travelled = pickle.loads(pickle.dumps(openai))
     assert (travelled.openai_api_base, travelled.default_query) == ("http://127.0.0.1:1", {"version": "2"})
-    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST"):
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "OLLAMA_HOST"):
         monkeypatch.setenv(name, address)
     assert pickle.loads(pickle.dumps(openai)).openai_api_base == address
     assert pickle.loads(pickle.dumps(anthropic)).anthropic_api_url == address
+    assert pickle.loads(pickle.dumps(google)).base_url == address
     assert pickle.loads(pickle.dumps(ChatOllama(model="m", base_url=address))).base_url == address
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{PASSWORD}@127.0.0.1:2")
     assert pickle.loads(pickle.dumps(openai)).openai_api_base == "http://127.0.0.1:1"

@@ -17,7 +17,7 @@ from .._clients import Clients
 from .._http import ClientArguments, HttpClients, library
 from .._origin import origin_of, public_url
 from .._parameters import check_structured, langsmith_params, log_parallel
-from .._secrets import header_variables, secret_values
+from .._secrets import header_variables, secret_values, with_user
 from .._structured import call_parser, json_parser, structured
 from .._timeouts import read_timeout
 from .client import ClientSettings, apost, post
@@ -26,7 +26,7 @@ from .encode import Home
 from .endpoint import Endpoint
 from .errors import error_table
 from .mapper import GenerateContentMapper
-from .parameters import GoogleParameters
+from .parameters import ADDRESS_VARIABLES, GoogleParameters
 from .profiles import answers_in_blocks, is_older, plain_name, profile_of
 from .request import default_params, may_hold_blocks, request_options, request_params, taken_choice
 from .structured import reply_schema, told_schema
@@ -270,3 +270,4 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         key = os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY")
         if key and not (self.vertexai and (self.project or self.location)):
             self.google_api_key = SecretStr(key)
+        self.base_url = with_user(self.base_url, os.environ.get(ADDRESS_VARIABLES[bool(self.vertexai)]))

@@ -28,11 +28,11 @@ from .._parameters import OWN_CLIENTS, check_output_version, first_of
 from .metadata import snake
 from .tools import plain_tool
 
-__all__ = ["GoogleParameters", "check_sdk_names"]
+__all__ = ["ADDRESS_VARIABLES", "GoogleParameters", "check_sdk_names"]
 
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-_ADDRESSES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
+ADDRESS_VARIABLES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
 
 OF_THE_SDK = {
     "http_options": "it is google-genai's own; give base_url, timeout, max_retries, additional_headers, client_args",
@@ -193,7 +193,7 @@ class GoogleParameters(ProviderChatModel):
     def _complete_from_environment(self) -> Self:
         self.api_version = self.api_version or _version(os.environ.get("GOOGLE_GENAI_API_VERSION"))
         self.vertexai = self._chooses_vertexai()
-        self.base_url = self.base_url or first_of(_ADDRESSES[self.vertexai])
+        self.base_url = self.base_url or first_of(ADDRESS_VARIABLES[self.vertexai])
         key = first_of(*_KEYS)
         if not self.vertexai:
             if self.project or self.location:
