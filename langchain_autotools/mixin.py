@@ -129,7 +129,8 @@ class ToolsAndMessagesMixin(RawChatModel):
             if kwargs.get("tools"):
                 kwargs["tools"] = declared(self, kwargs["tools"])
             return None
-        return Run(self._convert_input(input).to_messages(), run_settings(self, self._own_tools(), kwargs))
+        messages, open_start = self._convert_input(input).to_messages(), self.continues_conversation(kwargs)
+        return Run(messages, run_settings(self, self._own_tools(), kwargs), open_start=open_start)
 
     def _streams(self, run: Run, kwargs: dict[str, Any], *, async_api: bool) -> bool:
         """Whether a streamed run may stream its turns."""

@@ -76,8 +76,8 @@ def _marked(method: _Method) -> _Method:
 
 
 def _turn(model: Any, messages: Any, keywords: dict[str, Any]) -> Turn:
-    prepared = model._turn(messages, keywords)
-    return Turn(prepared.messages, keywords, blocks=False, new_id=prepared.new_id)
+    turn: Turn = model._turn(messages, keywords)
+    return turn.without_blocks()
 
 
 def _is_decided(metadata: Mapping[str, Any]) -> bool:

@@ -142,6 +142,16 @@ class RawChatModel(BaseChatModel):
         choice = keywords.pop("tool_choice", None)
         return (getattr(self, "model_kwargs", None) or {}).get("tool_choice") if choice is None else choice
 
+    def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
+        """Whether a request goes on with a conversation that the server keeps; by default none does.
+
+        Results that stand before the first AI message then answer calls that only the server knows, and are sent.
+
+        Args:
+            kwargs: The call's keywords.
+        """
+        return False
+
     # ------------------------------------------------------------------------------------------ streams, for users
 
     def stream(
@@ -200,7 +210,8 @@ class RawChatModel(BaseChatModel):
     # ------------------------------------------------------------------------------------------ one turn, for core
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
-        return Turn(messages, kwargs, blocks=self.output_version == "v1", new_id=_new_call_id)
+        open_start = self.continues_conversation(kwargs)
+        return Turn(messages, kwargs, blocks=self.output_version == "v1", new_id=_new_call_id, open_start=open_start)
 
     def _stream(
         self,

@@ -70,8 +70,8 @@ class RunSettings:
 class Run:
     """The state of one run. Never shared: each `invoke` or `stream` makes its own."""
 
-    def __init__(self, messages: Sequence[BaseMessage], settings: RunSettings) -> None:
-        history = repair(messages, open_end=True)
+    def __init__(self, messages: Sequence[BaseMessage], settings: RunSettings, *, open_start: bool = False) -> None:
+        history = repair(messages, open_end=True, open_start=open_start)
         self.input = list(messages)  # as the caller gave it: what wraps a run counts its messages
         self.settings = settings
         self.outcome: RunOutcome | None = None

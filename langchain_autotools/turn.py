@@ -8,7 +8,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -35,19 +35,31 @@ class Turn:
         keywords: The request's keyword arguments; `tools` names what is declared.
         blocks: Whether content leaves as v1 content blocks.
         new_id: Makes the id by which a call is known whose server gave it none of its own.
+        open_start: Whether the messages go on with a conversation that the server keeps.
 
     Attributes:
         messages: The messages to send.
-        new_id: As given.
     """
 
-    def __init__(self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool, new_id: Callable[[], str]) -> None:
-        self.messages = as_sent(repair(messages))
-        self.new_id = new_id
+    def __init__(
+        self,
+        messages: Sequence[BaseMessage],
+        keywords: Mapping[str, Any],
+        *,
+        blocks: bool,
+        new_id: Callable[[], str],
+        open_start: bool = False,
+    ) -> None:
+        self.messages = as_sent(repair(messages, open_start=open_start))
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         used = _UsedIds(self.messages)
         self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=lambda _: new_id(), sent_id=self._sent_id)
         self._writer = BlockWriter() if blocks else None
+
+    def without_blocks(self) -> Self:
+        """The turn, not to be written as content blocks: what it reads is so already, or will be."""
+        self._writer = None
+        return self
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk, or a whole message in its place; returns what may leave at once."""

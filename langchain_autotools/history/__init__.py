@@ -16,6 +16,7 @@ The order of the passes in `repair`, and why:
 6. Orphans are dropped, then results put in order, then dangling calls answered; see `passes`.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -50,23 +51,36 @@ __all__ = [
     "validate",
 ]
 
+_logger = logging.getLogger("langchain_autotools")
 
-def repair(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
+_LOSSES: frozenset[ProblemKind] = frozenset({"orphan_result", "duplicate_result"})
+"""What is mended by leaving out a message that says something."""
+
+
+def repair(messages: Sequence[BaseMessage], *, open_end: bool = False, open_start: bool = False) -> list[BaseMessage]:
     """Make a history acceptable to every vendor: each call answered exactly once, directly after its AI message, in order.
+
+    A result that answers no call, or one that is answered already, is left out with a WARNING.
 
     Args:
         messages: Any history. Run messages are replaced by the messages they carry.
         open_end: Leave the calls unanswered that the history ends in (to execute them, or to answer them otherwise).
+        open_start: Keep the results before the first AI message: the messages go on with a conversation that a server keeps, and
+            answer its calls.
 
     Returns:
         A new list; a valid history comes back with the same objects. The given list and its messages are not changed.
     """
-    if is_sound(messages, open_end):
+    if is_sound(messages, open_end, open_start):
         return list(messages)
-    return messages_of(_mended(messages, open_end)[0])
+    items, problems = _mended(messages, open_end, open_start)
+    for problem in problems:
+        if problem.kind in _LOSSES:
+            _logger.warning("message %d of a history: %s", problem.index, problem.text)
+    return messages_of(items)
 
 
-def validate(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[Problem]:
+def validate(messages: Sequence[BaseMessage], *, open_end: bool = False, open_start: bool = False) -> list[Problem]:
     """Everything that `repair` would mend, in the order of the messages; empty for a valid history.
 
     A run message is no problem: it stands for the messages it carries, and problems of these are reported at its position.
@@ -74,10 +88,11 @@ def validate(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list
     Args:
         messages: Any history.
         open_end: Whether calls that the history ends in may be unanswered.
+        open_start: Whether results before the first AI message may answer calls that are not there.
     """
-    if is_sound(messages, open_end):
+    if is_sound(messages, open_end, open_start):
         return []
-    return sorted(_mended(messages, open_end)[1], key=lambda problem: problem.index)
+    return sorted(_mended(messages, open_end, open_start)[1], key=lambda problem: problem.index)
 
 
 def explain(messages: Sequence[BaseMessage]) -> str:
@@ -89,7 +104,7 @@ def explain(messages: Sequence[BaseMessage]) -> str:
     return "\n".join([f"{len(problems)} to repair in {len(messages)} messages:", *lines])
 
 
-def _mended(messages: Sequence[BaseMessage], open_end: bool) -> Finding:
+def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> Finding:
     steps: tuple[Callable[[list[Item]], Finding], ...] = (
         fold_chunks,
         apply_removals,
@@ -100,7 +115,7 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool) -> Finding:
         read_blocks,
         drop_empty,
         name_calls,
-        drop_orphan_items,
+        partial(drop_orphan_items, open_start=open_start),
         order_result_items,
         partial(answer_dangling_items, open_end=open_end),
     )

@@ -165,26 +165,29 @@ _KINDS = _Kinds()
 _AI_KINDS = ("ai", "chunk")
 
 
-def is_sound(messages: Sequence[BaseMessage], open_end: bool) -> bool:
+def is_sound(messages: Sequence[BaseMessage], open_end: bool, open_start: bool = False) -> bool:
     """Whether there is surely nothing to repair. One pass, cheap: it is asked before every request.
 
     Args:
         messages: The history.
         open_end: Whether calls that the history ends in may be unanswered.
+        open_start: Whether results before the first AI message may answer calls that are not there.
     """
     kinds = _KINDS
+    started = not open_start
     awaited: list[str] = []  # ids of the calls still to be answered, the next one last
     loose = False
     for message in messages:
         kind = kinds[type(message)]
         if kind == "result":
-            if not awaited or awaited.pop() != message.tool_call_id:  # type: ignore[attr-defined]  # a ToolMessage
+            if started and (not awaited or awaited.pop() != message.tool_call_id):  # type: ignore[attr-defined]  # a ToolMessage
                 return False
         elif awaited or kind == "refused" or (loose and kind == "chunk"):
             return False
         if message.content.__class__ is list and says_in_blocks(message):
             return False
         if kind in _AI_KINDS:
+            started = True
             ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
             if ids is None:
                 return False

@@ -29,7 +29,7 @@ _NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with comple
 
 _SCREEN = "computer_call_output"
 _NOT_OURS = "a result for a tool of the vendor's own; it becomes an item in a user's message"
-_DUPLICATE = "its call is answered already; the first result counts, this one is left out"
+_DUPLICATE = "a second result for call {call_id!r}; the first counts, this one is left out"
 _MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
 
 
@@ -56,9 +56,10 @@ def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return messages_of(order_result_items(name_calls(list(enumerate(messages)))[0])[0])
 
 
-def drop_orphan_items(items: list[Item]) -> Finding:
-    """`drop_orphans`, on items."""
-    doomed = set(pair(messages_of(items)).orphans)
+def drop_orphan_items(items: list[Item], *, open_start: bool = False) -> Finding:
+    """`drop_orphans`, on items; with `open_start` the results before the first AI message stay."""
+    start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
+    doomed = {place for place in pair(messages_of(items)).orphans if not (open_start and place < start)}
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
     answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1])) is not None}
     problems = [
@@ -86,6 +87,10 @@ def _answer_to_vendor(message: BaseMessage) -> HumanMessage | None:
 def _orphan_text(message: BaseMessage) -> str:
     call = f"call {message.tool_call_id!r}" if isinstance(message, ToolMessage) else f"function {message.name!r}"
     return f"a result for {call}, which nothing before it made; it is left out"
+
+
+def _duplicate_text(message: BaseMessage) -> str:
+    return _DUPLICATE.format(call_id=getattr(message, "tool_call_id", ""))
 
 
 def answer_dangling_items(items: list[Item], open_end: bool) -> Finding:
@@ -123,7 +128,7 @@ def _dangling_text(call: ToolCallRecord) -> str:
 def order_result_items(items: list[Item]) -> Finding:
     """`order_results`, on items."""
     doomed = set(pair(messages_of(items)).duplicates)
-    problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE) for place in doomed]
+    problems = [Problem(items[place][0], "duplicate_result", _duplicate_text(items[place][1])) for place in doomed]
     kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items
     results = {turn.at: [place for place in turn.results if place is not None] for turn in pair(messages_of(kept)).turns}
     moved = [place for at, places in results.items() for number, place in enumerate(places, at + 1) if place != number]

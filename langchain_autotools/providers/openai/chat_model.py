@@ -67,6 +67,11 @@ class ChatOpenAI(OpenAIParameters):
 
     # ------------------------------------------------------------------------------------------ requests
 
+    def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
+        """Whether the keywords, or the constructor's, name an earlier response or a conversation."""
+        asked = {**self.model_kwargs, **(self.extra_body or {}), **(kwargs.get("extra_body") or {}), **kwargs}
+        return bool(asked.get("previous_response_id") or asked.get("conversation"))
+
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
         """What a request says besides its messages."""
         return request_params(self, stop, kwargs, stream=stream)
