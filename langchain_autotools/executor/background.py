@@ -1,24 +1,32 @@
-"""One event loop in a daemon thread, on which asynchronous tools run when the caller is synchronous.
+"""Event loops for the asynchronous tools of synchronous callers.
 
-It starts when it is first needed and lives as long as the process, so that what tools keep on a loop (sessions, connection
-pools) stays usable from one call to the next. A tool on this loop that itself waits for a synchronous run would wait for its
-own loop; such an inner run is given a second loop, and so on.
+A tool whose executor was made on an event loop belongs there, with the sessions and connections that it opened: where that loop runs
+in another thread, and answers, the tool runs on it. All others run on one loop in a daemon thread. It starts when it is first needed
+and lives as long as the process, so that what tools keep on it stays usable from one call to the next. A tool that itself waits, on
+its loop, for a synchronous run would wait for its own loop; such an inner run is given another one, and so on.
 """
 
 import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
+import weakref
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from typing import Any, Generic, TypeVar
 
-__all__ = ["BackgroundTask"]
+__all__ = ["BackgroundTask", "Home", "context_of_caller", "home_of_caller", "running_loop"]
 
 _T = TypeVar("_T")
 
-_level: ContextVar[int] = ContextVar("autotools_background_level", default=0)
+Home = Callable[[], asyncio.AbstractEventLoop | None]
+"""Gives the loop that tools belong to; None where that is not known, or the loop is gone."""
+
+_ANSWER_SECONDS = 1.0  # how long a loop may take to begin a task before it is taken to be blocked
+
+_waiting: ContextVar[tuple[asyncio.AbstractEventLoop, ...]] = ContextVar("autotools_waiting_loops", default=())
+"""Loops whose threads wait for what runs here: nothing can run on them."""
 _lock = threading.Lock()
 _loops: list["_LoopThread"] = []
 _left_behind: list["_LoopThread"] = []
@@ -50,34 +58,96 @@ class _LoopThread(threading.Thread):
                 self.loop.run_forever()
 
 
-def _loop_at(level: int) -> asyncio.AbstractEventLoop:
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread; None where there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def home_of_caller() -> Home:
+    """The loop that runs in this thread, for later. It is not kept alive."""
+    loop = running_loop()
+    return (lambda: None) if loop is None else weakref.ref(loop)
+
+
+def context_of_caller() -> Context:
+    """A copy of the context of a caller who waits for what will run in it, and so does the loop of his thread."""
+    context = copy_context()
+    loop = running_loop()
+    if loop is not None:
+        context.run(_waiting.set, (*_waiting.get(), loop))
+    return context
+
+
+def _loop_beside(waiting: Collection[asyncio.AbstractEventLoop]) -> asyncio.AbstractEventLoop:
+    """The first loop of this module that does not wait."""
     with _lock:
-        while len(_loops) <= level:
-            _loops.append(_LoopThread())
-        return _loops[level].loop
+        for thread in _loops:
+            if thread.loop not in waiting:
+                return thread.loop
+        _loops.append(_LoopThread())
+        return _loops[-1].loop
 
 
 class BackgroundTask(Generic[_T]):
-    """A coroutine for the background loop, in a copy of the caller's context. It begins with `start`."""
+    """A coroutine for a loop in another thread, in a copy of the caller's context. It begins with `start`.
 
-    def __init__(self, coroutine: Coroutine[Any, Any, _T]) -> None:
+    Args:
+        coroutine: The coroutine.
+        home: The loop that it belongs to, if that is known.
+
+    Attributes:
+        is_home: Whether it runs on that loop.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, _T], home: asyncio.AbstractEventLoop | None = None) -> None:
+        self.is_home = False
         self._coroutine = coroutine
+        self._home = home
+        self._begun = threading.Event()
         self._done = threading.Event()
         self._task: asyncio.Task[_T] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
 
     def start(self) -> None:
         """Let it run, on a loop that no caller of this run is waiting on."""
-        level = _level.get()
-        context = copy_context()
-        context.run(_level.set, level + 1)
-        self._loop = _loop_at(level)
+        if self._done.is_set():  # cancelled before
+            return
+        context = context_of_caller()
+        waiting = context.run(_waiting.get)
+        home = self._home
+        if home is not None and home not in waiting and home.is_running() and self._begins_on(home, context):
+            self.is_home = True
+        else:
+            self._begins_on(_loop_beside(waiting), context, timeout=None)
+
+    def _begins_on(self, loop: asyncio.AbstractEventLoop, context: Context, timeout: float | None = _ANSWER_SECONDS) -> bool:
+        """Whether it has begun on a loop, which has so much time for it. It does not begin there later."""
+        withdrawn = False
 
         def begin() -> None:
-            self._task = asyncio.get_running_loop().create_task(self._coroutine, context=context)
+            with self._lock:
+                if withdrawn or self._done.is_set():
+                    return
+                self._loop = loop
+            self._task = loop.create_task(self._coroutine, context=context)
             self._task.add_done_callback(lambda _: self._done.set())
+            self._begun.set()
 
-        self._loop.call_soon_threadsafe(begin)
+        try:
+            loop.call_soon_threadsafe(begin)
+        except RuntimeError:  # it is closed
+            return False
+        if timeout is None:
+            self._loop = loop
+            return True
+        self._begun.wait(timeout)
+        with self._lock:
+            withdrawn = self._loop is None
+        return not withdrawn
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; False if it has not after `timeout` seconds."""
@@ -85,11 +155,13 @@ class BackgroundTask(Generic[_T]):
 
     def cancel(self) -> None:
         """Ask it to stop, as `asyncio.Task.cancel` does."""
-        if self._loop is None:
-            self._coroutine.close()
-            self._done.set()
-        elif not self._done.is_set():
-            self._loop.call_soon_threadsafe(self._cancel)
+        with self._lock:
+            if self._loop is None:
+                self._coroutine.close()
+                self._done.set()
+        if self._loop is not None and not self._done.is_set():
+            with suppress(RuntimeError):  # a loop of somebody else's that is closed
+                self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
         if self._task is not None:  # always: `begin` was queued before

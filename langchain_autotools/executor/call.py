@@ -24,6 +24,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..errors import ConfigurationError
 from ..messages import ToolCallRecord
+from .background import Home
 from .inputs import InjectedArguments, ToolSituation, type_hints
 from .outputs import answered, does_more, output_content
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
@@ -137,6 +138,7 @@ class ToolRun:
         call: The call.
         facts: What is known of its tool.
         timeout: How many seconds it may take; None for no limit.
+        home: Gives the event loop that the tool belongs to, if that is known.
         executed: Whether the tool's own code began to run.
         ended: Whether it has ended.
         stopped_by: Why it is being stopped, if so.
@@ -151,10 +153,12 @@ class ToolRun:
         messages: Sequence[BaseMessage],
         tools: Mapping[str, BaseTool],
         timeout: float | None,
+        home: Home,
     ) -> None:
         self.call = call
         self.facts = facts
         self.timeout = timeout
+        self.home = home
         self.executed = not facts.observed  # where its code is not seen, it must be taken to have run
         self.ended = False
         self.stopped_by: Exception | None = None

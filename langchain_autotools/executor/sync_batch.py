@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..messages import ToolCallRecord
-from .background import BackgroundTask
+from .background import BackgroundTask, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, given_up
 from .call import ToolRun
 from .results import ToolCallResult, overdue_result
@@ -22,6 +22,14 @@ from .threads import run_in_thread
 __all__ = ["ToolCallBatch"]
 
 _logger = logging.getLogger("langchain_autotools")
+
+SLOW_SECONDS = 5.0
+"""After which time of an asynchronous tool a synchronous caller is told what it may be waiting for."""
+
+_STRANDED = (
+    "a synchronous run has it on an event loop of its own, which never hears of what was opened on another one (a session, a connection); "
+    "if it uses such a thing call the model with ainvoke or astream, make the model on that loop, or open the thing within the tool"
+)
 
 
 class ToolCallBatch(Iterator[ToolCallResult]):
@@ -87,7 +95,7 @@ class _ThreadBatch(Batch):
             self._stop()
 
     def _start_workers(self) -> None:
-        contexts = [copy_context() for _ in self.calls]
+        contexts = [context_of_caller() for _ in self.calls]
         self._active = self._limit
         for _ in range(self._limit):
             run_in_thread(partial(self._work, contexts))
@@ -112,8 +120,8 @@ class _ThreadBatch(Batch):
 
     def _run_alone(self, places: Sequence[int]) -> None:
         """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect."""
-        context = copy_context()
-        if not _inside_event_loop():
+        context = context_of_caller()
+        if running_loop() is None:
             context.run(self._execute_all, places)
             return
 
@@ -190,10 +198,10 @@ class _ThreadBatch(Batch):
         with self._changed:
             if self._closed:
                 raise asyncio.CancelledError
-            task = BackgroundTask(run.ainvoke())
+            task = BackgroundTask(run.ainvoke(), run.home())
             self._tasks.add(task)  # before it starts: an interrupt may come at any moment
         task.start()
-        in_time = task.wait(run.timeout)
+        in_time = _has_ended(task, run)
         if not in_time:
             run.stop_for_timeout()
             _cancel([task])
@@ -213,16 +221,18 @@ class _ThreadBatch(Batch):
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
 
 
-def _inside_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
+
+
+def _has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
+    """Wait for an asynchronous tool, for as long as it may take. One that may wait for ever does not do so in silence."""
+    first = SLOW_SECONDS if run.timeout is None else min(SLOW_SECONDS, run.timeout)
+    if task.wait(first) or first == run.timeout:
+        return task.wait(0)
+    what = "the event loop that it belongs to may be blocked" if task.is_home else _STRANDED
+    _logger.warning("tool %s has not ended after %g s, call %s: %s", run.facts.tool.name, first, run.call.id, what)
+    return task.wait(None if run.timeout is None else run.timeout - first)
 
 
 def _cancel(tasks: Sequence[BackgroundTask[Any]]) -> None:

@@ -12,6 +12,7 @@ from langchain_core.tools import BaseTool
 from ..errors import ConfigurationError
 from ..messages import ToolCallRecord
 from .async_batch import AsyncToolCallBatch
+from .background import home_of_caller
 from .call import ToolFacts, ToolRun
 from .inputs import is_resumed
 from .meaning import Meaning
@@ -85,16 +86,17 @@ class ToolExecutor:
         self._on_executing = checked_listener("on_executing", on_executing)
         self._on_executed = checked_listener("on_executed", on_executed)
         self._facts: dict[str, ToolFacts] = {}
+        self._home = home_of_caller()
 
     def __repr__(self) -> str:
         return f"ToolExecutor([{', '.join(self.tools)}])"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tools": None, "_facts": {}, "_given": to_references(self._given)}
+        return {**self.__dict__, "tools": None, "_facts": {}, "_home": None, "_given": to_references(self._given)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         given = from_references(state["_given"])
-        self.__dict__.update(state, _given=given, tools=tools_by_name(given))
+        self.__dict__.update(state, _given=given, tools=tools_by_name(given), _home=home_of_caller())
 
     def with_settings(self, **settings: Any) -> Self:
         """The same executor with other values of `parallel`, `max_concurrency` or `timeout`; the single tools' own `timeouts` stay."""
@@ -239,7 +241,7 @@ class ToolExecutor:
         tool, facts = self.tools[key], self._facts.get(key)
         if facts is None or facts.tool is not tool:
             facts = self._facts[key] = ToolFacts(tool)
-        return ToolRun(call, facts, config, messages, self.tools, self._timeouts.get(key, self.timeout))
+        return ToolRun(call, facts, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
 
 
 def checked_concurrency(name: str, value: Any) -> int | None:

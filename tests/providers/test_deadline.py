@@ -159,7 +159,7 @@ def test_the_text_that_was_delivered_is_kept(way: Way) -> None:
 def test_a_text_without_end_is_cut(way: Way) -> None:
     """Also a reply that never stops saying something."""
     with EndlessServer(lambda _: endless(head(), piece=event({"content": "and "}))) as server:
-        message, new = way(model_of(server))
+        message, new = way(model_of(server, deadline=2))
         assert stop_reason(message) == "deadline"
         assert message.text == new[0].text != ""
         assert server.left.wait(ENOUGH)

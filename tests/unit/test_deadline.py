@@ -52,7 +52,7 @@ def ended(message: Any) -> tuple[str, str]:
 
 def test_a_stream_of_ones_own_is_checked_between_chunks() -> None:
     """A synchronous `raw_stream` is asked for no chunk after the deadline; what it said is kept."""
-    chunks = list(Talker(tools=[look]).stream("Hi", deadline=0.3))
+    chunks = list(Talker(tools=[look]).stream("Hi", deadline=1.0))
     whole = chunks[0]
     for chunk in chunks[1:]:
         whole += chunk
@@ -63,7 +63,7 @@ def test_a_stream_of_ones_own_is_checked_between_chunks() -> None:
 
 async def test_an_asynchronous_stream_of_ones_own_is_cancelled() -> None:
     """Also one that is silent."""
-    chunks = [chunk async for chunk in AsyncTalker(tools=[look]).astream("Hi", deadline=0.3)]
+    chunks = [chunk async for chunk in AsyncTalker(tools=[look]).astream("Hi", deadline=1.0)]
     assert [message.text for chunk in chunks for message in new_messages(chunk)] == ["word "]
 
 
@@ -94,7 +94,7 @@ class Around(Talker):
         yield from (AIMessageChunk(content=chunk.text) for chunk in self.inner.stream(messages))
 
 
-@pytest.mark.parametrize(("outer", "inner", "reason"), [(0.3, 60.0, "deadline"), (60.0, 0.3, "complete"), (0.3, None, "deadline")])
+@pytest.mark.parametrize(("outer", "inner", "reason"), [(1.0, 60.0, "deadline"), (60.0, 1.0, "complete"), (1.0, None, "deadline")])
 def test_the_earlier_of_two_deadlines_ends_a_run_inside_a_run(outer: float, inner: float | None, reason: str) -> None:
     """The run around is cut by its own deadline only; one that ends inside is an answer to it."""
     model = Around(tools=[look], inner=Talker(tools=[look], deadline=inner))
