@@ -37,8 +37,9 @@ def test_sums_are_cores() -> None:
         for parts in product(PARTS, repeat=length):
             chunks = [AIMessageChunk(**part) for part in parts]
             before = [chunk.model_dump() for chunk in chunks]
-            assert sum_chunks(chunks) == message_chunk_to_message(reduce(add, chunks))
+            total = sum_chunks(chunks)
             assert [chunk.model_dump() for chunk in chunks] == before
+            assert total == message_chunk_to_message(reduce(add, chunks))  # core 1.7.0 changes its summands, so it comes last
 
 
 def test_copies_are_derived() -> None:

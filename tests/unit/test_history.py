@@ -13,7 +13,6 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
     ToolMessageChunk,
-    add_notification_metadata,
 )
 
 from langchain_autotools.history import (
@@ -58,7 +57,8 @@ def test_valid_history_is_untouched(messages: list[BaseMessage]) -> None:
 
 def test_notifications_are_messages() -> None:
     """What a harness adds (a summary, an update of a task) stays: only its marks are not for the model, its text is."""
-    note = add_notification_metadata(HumanMessage("Summary so far: ..."), source="summarization", data={"turns": 3})
+    marks = {"lc_source": "summarization", "lc_data": {"turns": 3}}  # core's add_notification_metadata, which its first 1.7 lacks
+    note = HumanMessage("Summary so far: ...", additional_kwargs=marks)
     assert same(repair([note, HI]), [note, HI])
 
 
