@@ -21,6 +21,7 @@ from .binding import BoundChatModel
 from .choices import ToolChoice, read_choice
 from .constructor import argument_names, unknown_argument
 from .errors import AutoToolsError, ConfigurationError
+from .outputs import combined_outputs
 from .overrides import heard, in_thread
 from .past_core import PAST_CORE, is_watched, opened, opening
 from .settings import formatted
@@ -290,6 +291,9 @@ class RawChatModel(BaseChatModel):
         if own.raw_invoke is mixin.raw_invoke and own.araw_invoke is mixin.araw_invoke:
             return turn.result([chunk async for chunk in self.araw_stream(turn.messages, stop, **kwargs)])
         return turn.result([await self.araw_invoke(turn.messages, stop, **kwargs)])
+
+    def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:
+        return combined_outputs(llm_outputs)
 
     # ------------------------------------------------------------------------------------------ declaring tools
 

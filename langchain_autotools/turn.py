@@ -16,6 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from .content import BlockWriter
 from .history import as_sent, repair
 from .messages import call_ids, calls_of, copier
+from .outputs import generation_info, llm_output
 from .outward import sum_chunks
 from .streaming.accumulator import TurnAccumulator, canonical_message
 
@@ -88,12 +89,14 @@ def generation(message: AIMessageChunk) -> ChatGenerationChunk:
     text = _text_alone(message.content)
     if text is not None and not message.response_metadata:
         return _of_text({"message": message, "text": text})
-    return ChatGenerationChunk(message=message)
+    return ChatGenerationChunk(message=message, generation_info=generation_info(message.response_metadata, streamed=True))
 
 
 def result_of(chunks: Iterable[Any]) -> ChatResult:
     """A turn as one generation, from the chunks that left it."""
-    return ChatResult(generations=[ChatGeneration(message=canonical_message(sum_chunks(chunks)))])
+    message = canonical_message(sum_chunks(chunks))
+    made = ChatGeneration(message=message, generation_info=generation_info(message.response_metadata))
+    return ChatResult(generations=[made], llm_output=llm_output(message.response_metadata))
 
 
 def as_chunk(message: AIMessage) -> AIMessageChunk:

@@ -21,7 +21,7 @@ RANKS = {
     "errors": 0, "_version": 0,
     "messages": 1, "limits": 1, "deadline": 1, "pauses": 1, "choices": 1, "constructor": 1,
     "loop": 2, "executor": 2, "history": 2, "streaming": 2, "retry": 2, "events": 2, "content": 2, "past_core": 2,
-    "outward": 3, "keywords": 3, "decisions": 3, "binding": 3,
+    "outward": 3, "outputs": 3, "keywords": 3, "decisions": 3, "binding": 3,
     "run": 4, "turn": 4, "tracing": 4,
     "settings": 5, "overrides": 5,
     "raw_model": 6, "event_stream": 6,
