@@ -5,7 +5,7 @@ very same chunks, so both always say the same (design: "The run message and its 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -259,7 +259,7 @@ class RunOutput:
         if self._blocks:
             return [{"type": "tool_call_chunk", **call} for call in calls]
         wanted = {call["id"] for call in calls}
-        blocks = [block for block in message.content if isinstance(block, dict) and _is_call(block) and block.get("id") in wanted]
+        blocks = [block for block in message.content if isinstance(block, dict) and _is_call(block) and _id_of(block) in wanted]
         return [{**block, "index": self._new_index()} for block in blocks] or ""
 
     def _records(self, pending: Sequence[ToolCallRecord]) -> dict[str, Any]:
@@ -280,6 +280,10 @@ def _first_text(content: str | list[Any]) -> int:
 
 def _is_call(block: Any) -> bool:
     return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+
+
+def _id_of(block: Mapping[str, Any]) -> Any:
+    return block.get("call_id") or block.get("id")
 
 
 def _call_chunk(call: ToolCallRecord, index: int) -> ToolCallChunk:

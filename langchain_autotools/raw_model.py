@@ -129,6 +129,14 @@ class RawChatModel(BaseChatModel):
         """A tool's declaration in the wire's form; by default OpenAI's."""
         return convert_to_openai_tool(tool, strict=strict)
 
+    def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the content of replies to requests with these tools, as `format_tool` made them, is always a list of blocks."""
+        return self.lists_content
+
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The names under which the model calls those of these tools that are the vendor's own, but run on the caller's machine."""
+        return set()
+
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice in the wire's form; by default as it is."""
         return choice

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from .choices import ToolChoice
 from .errors import ConfigurationError
@@ -32,6 +32,12 @@ class Formatter(Protocol):
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice in the wire's form."""
 
+    def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the content of replies to requests with these tools is always a list of blocks."""
+
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The names of those tools of the vendor's that run on the caller's machine."""
+
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """What a tool choice in the wire's form means for a run."""
 
@@ -44,7 +50,6 @@ class Configured(Formatter, Settable, Protocol):
 
     tools: Any
     output_version: str | None
-    lists_content: ClassVar[bool]
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,13 @@ class Toolbox:
         source: The value of the model's `tools` that this was made of.
         executor: Executes them.
         declarations: They, and the builtin tools of the vendor, in the wire's form.
+        callers: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
     """
 
     source: Any
     executor: ToolExecutor
     declarations: Sequence[Mapping[str, Any]]
+    callers: frozenset[str] = frozenset()
 
 
 def toolbox_of(model: Configured) -> Toolbox:
@@ -79,7 +86,9 @@ def toolbox_of(model: Configured) -> Toolbox:
     else:
         builtin = [tool for tool in tools if _is_builtin(tool)]
         executor = ToolExecutor([tool for tool in tools if not _is_builtin(tool)])
-    return Toolbox(model.tools, executor, formatted(model, [*executor.tools.values(), *builtin]))
+    on_client = model.client_tool_names(builtin)
+    own = [tool for name, tool in executor.tools.items() if name not in on_client]  # what runs the vendor's tool is not declared beside it
+    return Toolbox(model.tools, executor, formatted(model, [*own, *builtin]), frozenset(on_client - executor.tools.keys()))
 
 
 def formatted(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None) -> list[Mapping[str, Any]]:
@@ -135,7 +144,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     ends = callers if until_called else ()
     meant = partial(toolbox.executor.meant, allowed=choice.allowed)
     return RunSettings(
-        plan=RunPlan(call.limits, callers, meant, ends, call.decisions),
+        plan=RunPlan(call.limits, callers | toolbox.callers, meant, ends, call.decisions),
         executor=call.executor(toolbox.executor),
         tools=tools,
         tool_choice=choice,
@@ -145,7 +154,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         separator=call.separator,
         carry_messages=call.carry_messages,
         output_version=model.output_version,
-        lists_content=model.lists_content,
+        lists_content=model.answers_in_blocks(tools),
         on_executing=call.on_executing,
         on_executed=call.on_executed,
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
-from ..messages import ToolCallRecord, calls_of
+from ..messages import ToolCallRecord, calls_of, text_of
 from .pairing import Finding, Item, Problem, messages_of, pair
 from .tidy import name_calls
 
@@ -28,6 +28,8 @@ _INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool
 _NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
 
 _SCREEN = "computer_call_output"
+_TO_VENDOR = frozenset({_SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"})
+_OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length", "caller")
 _NOT_OURS = "a result for a tool of the vendor's own; it becomes an item in a user's message"
 _DUPLICATE = "a second result for call {call_id!r}; the first counts, this one is left out"
 _MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
@@ -73,15 +75,25 @@ def drop_orphan_items(items: list[Item], *, open_start: bool = False) -> Finding
 
 
 def _answer_to_vendor(message: BaseMessage) -> HumanMessage | None:
-    """What the caller's screen shows, for a computer tool of the vendor's own, if a result says so: an item in a user's message."""
-    extra = message.additional_kwargs
-    if not isinstance(message, ToolMessage) or extra.get("type") != _SCREEN:
+    """What the caller's machine answers to a call of the vendor's own tool, if a result says so: an item in a user's message."""
+    kind = message.additional_kwargs.get("type")
+    if not isinstance(message, ToolMessage) or kind not in _TO_VENDOR:
         return None
-    shown: Any = {"type": "input_image", "image_url": message.content}
-    if isinstance(message.content, list):
-        shown = next((block for block in message.content if isinstance(block, dict)), {})
-    checks = {key: extra[key] for key in ("acknowledged_safety_checks",) if key in extra}
-    return HumanMessage([{"type": _SCREEN, "call_id": message.tool_call_id, "output": shown, **checks}])
+    rest = {key: message.additional_kwargs[key] for key in _OF_ANSWERS if key in message.additional_kwargs}
+    return HumanMessage([{"type": kind, "call_id": message.tool_call_id, **_output(message, str(kind)), **rest}])
+
+
+def _output(message: ToolMessage, kind: str) -> dict[str, Any]:
+    """What a result says, in the form of the item that it becomes."""
+    failed, content = message.status == "error", message.content
+    if kind == _SCREEN:
+        shown: Any = {"type": "input_image", "image_url": content}
+        return {"output": next((block for block in content if isinstance(block, dict)), {}) if isinstance(content, list) else shown}
+    if kind == "shell_call_output":
+        one = {"stdout": "" if failed else text_of(message), "stderr": text_of(message) if failed else ""}
+        return {"output": content if isinstance(content, list) else [{**one, "outcome": {"type": "exit", "exit_code": int(failed)}}]}
+    status = {"status": "failed" if failed else "completed"} if kind == "apply_patch_call_output" else {}
+    return {"output": text_of(message), **status}
 
 
 def _orphan_text(message: BaseMessage) -> str:

@@ -222,20 +222,18 @@ def _call_blocks(records: list[dict[str, Any]], form: Mapping[str, Any]) -> list
 
     Args:
         records: The turn's calls.
-        form: The blocks' `type`, and the first free block number.
+        form: The blocks' `type`, and the first free block number; `id`: the key under which they have the call's id, where that is
+            another one, and the arguments are then text.
     """
     runnable = [record for record in records if record["ok"]]
-    return [
-        {
-            **record.get("extra", {}),
-            "type": form["type"],
-            "id": record["id"],
-            "name": record["name"],
-            "input": strict_json(record["arguments"]),
-            "index": number,
-        }
-        for number, record in enumerate(runnable, form["first"])
-    ]
+    return [_call_block(record, form, number) for number, record in enumerate(runnable, form["first"])]
+
+
+def _call_block(record: Mapping[str, Any], form: Mapping[str, Any], number: int) -> dict[Any, Any]:
+    known = {**record.get("extra", {}), "type": form["type"], "name": record["name"], "index": number}
+    if "id" in form:
+        return {**known, form["id"]: record["id"], "arguments": record["arguments"]}
+    return {**known, "id": record["id"], "input": strict_json(record["arguments"])}
 
 
 def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:

@@ -31,9 +31,9 @@ _DATA = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/]+={0,2}")
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 _KEYS = {
     "reasoning": {"type", "id", "summary", "content", "encrypted_content"},
-    "function_call": {"type", "id", "call_id", "name", "arguments", "namespace", "status"},
+    "function_call": {"type", "id", "call_id", "name", "arguments", "namespace", "status", "caller"},
     "custom_tool_call": {"type", "id", "call_id", "name", "input", "namespace", "status"},
-    "function_call_output": {"type", "id", "call_id", "output", "status"},
+    "function_call_output": {"type", "id", "call_id", "output", "status", "caller"},
     "custom_tool_call_output": {"type", "id", "call_id", "output", "status"},
 }
 _HOSTED = (
@@ -53,7 +53,9 @@ _ANSWERS = (
     "computer_call_output",
     "tool_search_call",
     "tool_search_output",
+    *("shell_call", "shell_call_output", "local_shell_call", "local_shell_call_output", "apply_patch_call", "apply_patch_call_output"),
 )
+_OF_CLIENTS = ("shell_call", "local_shell_call", "apply_patch_call", "computer_call")
 _PARTS = {
     "user": ("input_text", "input_image", "input_file", "input_audio"),
     "system": ("input_text",),
@@ -240,6 +242,15 @@ def _check_pairing(items: Sequence[Item], continued: bool) -> None:
             if custom is not (kind == "custom_tool_call_output"):
                 raise Rejection(f"No tool call found for function call output with call_id {item['call_id']}.", "input")
             waiting[item["call_id"]] = None  # type: ignore[assignment]
+    answered = {item.get("call_id") or item.get("id") for item in items if str(item.get("type")).endswith("_call_output")}
+    asked = [item for item in items if item.get("type") in _OF_CLIENTS]
+    unanswered = next((item for item in asked if not {item["call_id"], item.get("id")} & answered), None)
+    if unanswered is not None:
+        raise Rejection(f"No tool output found for {unanswered['type'].replace('_', ' ')} {unanswered['call_id']}.", "input")
+    unasked = [item for item in items if item.get("type") in {f"{kind}_output" for kind in _OF_CLIENTS} and not continued]
+    known = {name for item in asked for name in (item["call_id"], item.get("id"))}
+    if any((item.get("call_id") or item.get("id")) not in known for item in unasked):
+        raise Rejection("No tool call found for an output.", "input")
     open_calls = [call for call, custom in waiting.items() if custom is not None]
     if open_calls:
         raise Rejection(f"No tool output found for function call {open_calls[0]}.", "input")
@@ -253,7 +264,7 @@ def _check_remembered(item: Item, items: Sequence[Item], position: int, memory: 
             raise Rejection("The encrypted content could not be verified.", f"input[{position}]", "invalid_encrypted_content")
         if position + 1 == len(items) or items[position + 1].get("role") == "user":
             raise _lonely("reasoning", sealed)
-    if item.get("id") is not None:
+    if item.get("id") is not None and item.get("type") != "local_shell_call_output":  # that id is its call's
         _check_id(item, items, position, memory)
     elif item.get("type") == "reasoning" and sealed is None and not item.get("content"):
         raise missing(f"input[{position}].id")
@@ -308,7 +319,8 @@ def _check_tools(value: Any, where: str) -> None:
 
 
 def _check_function(tool: Item, where: str) -> str:
-    known_keys(tool, {"type", "name", "description", "parameters", "strict", "defer_loading", "async"}, where)
+    keys = {"type", "name", "description", "parameters", "strict", "defer_loading", "async", "allowed_callers", "output_schema"}
+    known_keys(tool, keys, where)
     found = name(need(tool, "name", where), f"{where}.name")
     for key in ("parameters", "strict"):
         need(tool, key, where)

@@ -20,7 +20,7 @@ __all__ = ["spoken"]
 _logger = logging.getLogger("langchain_autotools")
 
 _SERVER_ENDINGS = ("_tool_use", "_tool_result")
-_OPAQUE = frozenset({"redacted_thinking", "fallback", "compaction", "container_upload"})
+_OPAQUE = frozenset({"redacted_thinking", "fallback", "compaction", "container_upload", "mcp_tool_listing"})
 _STANDARD = frozenset({"server_tool_call", "server_tool_call_chunk", "server_tool_result", "non_standard"})
 _REMOTE = "remote_mcp"
 _NAMES = {"code_interpreter": "code_execution"}  # as core renames them

@@ -37,7 +37,7 @@ from .request import (
     with_container,
 )
 from .structured import output_format
-from .tools import format_tool, format_tool_choice, read_choice
+from .tools import client_tool_names, format_tool, format_tool_choice, read_choice
 
 __all__ = ["ChatAnthropic"]
 
@@ -129,6 +129,10 @@ class ChatAnthropic(AnthropicParameters):
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         """A tool as a request declares it; a tool of the vendor's own (a dict of another type) as it is."""
         return format_tool(tool, strict=strict)
+
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The names of those tools of the vendor's that run on the caller's machine (bash, text editor, computer, memory)."""
+        return client_tool_names(tools)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form."""

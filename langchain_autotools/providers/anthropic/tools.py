@@ -5,7 +5,8 @@ Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-
 `{"type": "auto" | "any" | "tool" | "none"}`; all but "none" take `disable_parallel_tool_use`.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -16,10 +17,11 @@ from .._functions import declaring, function_of, unknown_choice
 from .calls import LEGAL_NAME
 from .structured import strict_schema
 
-__all__ = ["choice_with_parallel", "format_tool", "format_tool_choice", "is_builtin", "read_choice"]
+__all__ = ["choice_with_parallel", "client_tool_names", "format_tool", "format_tool_choice", "is_builtin", "read_choice"]
 
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
 _DEFINITION = "provider_tool_definition"
+_ON_CLIENT = re.compile(r"(?:bash|text_editor|computer|memory)_\d")
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _DEMANDS = ("any", "tool")
 _MCP = "mcp_toolset"
@@ -54,6 +56,11 @@ def is_builtin(tool: Mapping[str, Any]) -> bool:
     if not isinstance(kind, str) or kind in ("function", "object", "custom"):
         return False
     return not ({"input_schema", "properties", "parameters", "function"} & tool.keys())
+
+
+def client_tool_names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The names of those tools of the vendor's that run on the caller's machine: the model calls them as it calls functions."""
+    return {str(tool["name"]) for tool in tools if _ON_CLIENT.match(str(tool.get("type"))) and tool.get("name")}
 
 
 def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:

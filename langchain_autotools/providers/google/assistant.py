@@ -33,9 +33,10 @@ def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
     kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
     signature = _signature(block) if at_home else None
     part = _part(block, kind, at_home=at_home)
-    if part is None or (part == text_part("") and not signature):
+    beside = _metadata(block) if at_home else None
+    if part is None or (part == text_part("") and not signature and not beside):
         return None
-    return {**part, "thoughtSignature": signature} if signature else part
+    return {**part, **({"thoughtSignature": signature} if signature else {}), **({"partMetadata": beside} if beside else {})}
 
 
 def _part(block: Mapping[str, Any], kind: str, *, at_home: bool) -> Part | None:
@@ -68,6 +69,12 @@ def _signature(block: Mapping[str, Any]) -> str | None:
     extras = block.get("extras")
     signature = block.get("signature") or (extras.get("signature") if isinstance(extras, Mapping) else None)
     return signature if isinstance(signature, str) else None
+
+
+def _metadata(block: Mapping[str, Any]) -> Any:
+    """What the vendor says of a part besides its content."""
+    extras = block.get("extras")
+    return extras.get("part_metadata") if isinstance(extras, Mapping) else None
 
 
 def _of_server(block: Mapping[str, Any], kind: str) -> Part | None:

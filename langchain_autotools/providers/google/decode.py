@@ -181,6 +181,8 @@ class GenerateContentDecoder:
         self._contents += 1
         if block["type"] == "text" and self._first_text is None:
             self._first_text = self._number
+        if part.get("partMetadata") and block["type"] != "part":
+            block = {**block, "extras": {**block.get("extras", {}), "part_metadata": part["partMetadata"]}}
         signature = part.get("thoughtSignature")
         if signature and block["type"] == "thinking":
             block = {**block, "signature": signature}

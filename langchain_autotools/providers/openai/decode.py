@@ -21,7 +21,7 @@ from .usage import usage_metadata
 
 __all__ = ["ChatCompletionsDecoder", "decode_body"]
 
-_METADATA = ("system_fingerprint", "service_tier", "citations", "search_results", "prompt_filter_results")
+_METADATA = ("system_fingerprint", "service_tier", "citations", "search_results", "prompt_filter_results", "provider")
 _LISTS = ("annotations", "executed_tools", "images")
 # Two choices of one reply may both number their calls from 0.
 _CHOICE_OFFSET = 1_000_000
@@ -173,6 +173,8 @@ class ChatCompletionsDecoder:
             _raise_error({"message": "the server ended its reply with the finish reason 'error'"})
         if self._finish_reason in (None, "stop"):
             self._finish_reason = reason
+            if choice.get("native_finish_reason"):
+                self._metadata["native_finish_reason"] = choice["native_finish_reason"]
         self._note(event)
         if choice.get("usage"):
             self._usage = choice["usage"]

@@ -19,7 +19,7 @@ from .strict import strict_schema
 __all__ = ["format_tool", "format_tool_choice", "tool_name"]
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_EXTRAS = ("defer_loading", "async")
+_EXTRAS = ("defer_loading", "async", "allowed_callers", "output_schema")
 _CUSTOM_KEYS = ("name", "description", "format")
 _POINTERS = ("function", "custom", "tool", None)
 _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}

@@ -4,17 +4,17 @@ Text, reasoning and refusals leave with their deltas. Calls are taken from compl
 the items (see `items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 
 from ....errors import StreamError
 from ....messages import KEY, new_chunk
-from ..._json import dumps
-from ..calls import CUSTOM, CUSTOM_ARGUMENT
 from ..usage import usage_metadata
+from .client_calls import pending_calls
+from .item_parts import annotations_of, fragment, log_probabilities, standard
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
 from .slots import Slot, Slots
 
@@ -24,8 +24,8 @@ _TEXT_DELTA = "response.output_text.delta"
 _METADATA = ("status", "service_tier", "created_at", "incomplete_details", "metadata")
 _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
 _UNFINISHED = frozenset({"queued", "in_progress"})
+_WHOLE = ("stop", "tool_calls")
 _REASONING = "reasoning_content"
-_TRANSLATED = "openai"  # the name of core's translator for items of this wire
 
 
 def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
@@ -55,6 +55,7 @@ class ResponsesDecoder:
         provider: The `model_provider` of the reply.
         stored: Whether the server was asked to store the reply.
         blocks: Whether content is a list of v1 content blocks.
+        listed: Whether content is a list of the wire's blocks from the start, of a reply that may hold calls for the caller.
         taken: Ids that messages of the history have: the reply gets none of them.
 
     Attributes:
@@ -68,6 +69,7 @@ class ResponsesDecoder:
         provider: str = "openai",
         stored: bool = True,
         blocks: bool = False,
+        listed: bool = False,
         taken: Collection[str | None] = frozenset(),
     ) -> None:
         self.ended = False
@@ -75,6 +77,8 @@ class ResponsesDecoder:
         self._provider = provider
         self._stored = stored
         self._blocks = blocks
+        self._listed = listed and not blocks
+        self._in_text = not (blocks or listed)
         self._taken = taken
         self._known = False
         self._id: str | None = None
@@ -93,7 +97,7 @@ class ResponsesDecoder:
         """
         kind = event.get("type")
         self._known = self._known or str(kind).startswith("response.")
-        if kind == _TEXT_DELTA and not self._blocks:
+        if kind == _TEXT_DELTA and self._in_text:
             text = event.get("delta")
             if not text or text.__class__ is not str:
                 return None
@@ -183,14 +187,14 @@ class ResponsesDecoder:
             ]
         if slot.kind in CALL_TYPES or not self._blocks:
             return []
-        return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(_standard(slot.item))]
+        return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(standard(slot.item))]
 
     def _said(self, slot: Slot) -> list[dict[str, Any]]:
-        text, annotations = slot.unsaid(), _annotations(slot.item) if self._blocks else []
+        text, annotations = slot.unsaid(), annotations_of(slot.item) if self._blocks else []
         if not text and not annotations:
             return []
         block: dict[str, Any] = {"type": "text", "text": text}
-        (block,) = _standard({**block, "annotations": annotations}) if annotations else [block]
+        (block,) = standard({**block, "annotations": annotations}) if annotations else [block]
         return [{**block, "index": f"{slot.number}"}]
 
     def _chunk(self, blocks: list[dict[str, Any]]) -> AIMessageChunk | None:
@@ -210,8 +214,11 @@ class ResponsesDecoder:
         if self._blocks:
             return [block for block in blocks if block["type"] != "refusal"], extra
         thought = "".join(block["reasoning"] for block in blocks if block["type"] == "reasoning")
-        text = "".join(block["text"] for block in blocks if block["type"] == "text")
-        return text, {**extra, **({_REASONING: thought} if thought else {})}
+        texts = [block for block in blocks if block["type"] == "text"]
+        extra |= {_REASONING: thought} if thought else {}
+        if self._listed:
+            return [{"type": "text", "text": block["text"], "index": int(block["index"])} for block in texts], extra
+        return "".join(block["text"] for block in texts), extra
 
     # ------------------------------------------------------------------------------------------ the reply as a whole
 
@@ -284,28 +291,33 @@ class ResponsesDecoder:
         if self._finish_reason is None:  # nothing but [DONE], or not even that
             whole = self._done and all(slot.done for slot in self._slots.ordered())
             self._finish_reason = self._reason(None, "") if whole else "incomplete"
-        items = [slot.as_item() for slot in self._slots.ordered()]
+        slots = self._slots.ordered()
+        items = [slot.as_item() for slot in slots]
         content, extra = self._content(self._rest)
-        chunk = self._made(content, {**extra, **self._extra(items)})
-        chunk.__dict__["response_metadata"] = self._last_metadata(items)
+        pending = pending_calls(items) if self._finish_reason in _WHOLE else []
+        inside = [] if self._blocks else [slot for slot in slots if slot.item in pending or (self._listed and _is_other(slot.item))]
+        if inside:
+            told = [{**slot.item, "index": slot.number} for slot in inside]
+            content = [*([content] if isinstance(content, str) and content else content), *told]
+        chunk = self._made(content, {**extra, **self._extra(items, [slot.item for slot in inside])})
+        chunk.__dict__["response_metadata"] = self._last_metadata(items, pending)
         usage = self._response.get("usage")
         if isinstance(usage, Mapping):
             chunk.__dict__["usage_metadata"] = responses_usage(usage, self._response.get("service_tier"))
         return chunk
 
-    def _extra(self, items: list[Item]) -> dict[str, Any]:
+    def _extra(self, items: list[Item], inside: list[Item]) -> dict[str, Any]:
         extra: dict[str, Any] = {}
-        calls = [_fragment(item, number) for number, item in enumerate(items) if item.get("type") in CALL_TYPES]
+        calls = [fragment(item, number) for number, item in enumerate(items) if item.get("type") in CALL_TYPES]
         if calls:
             extra["tool_calls"] = calls
         if not self._blocks:
-            known = {"message", "reasoning", *CALL_TYPES}
-            annotations = [entry for item in items for entry in _annotations(item)]
-            others = [item for item in items if item.get("type") not in known]
+            annotations = [entry for item in items for entry in annotations_of(item)]
+            others = [item for item in items if _is_other(item) and item not in inside]
             extra |= {name: value for name, value in (("annotations", annotations), ("tool_outputs", others)) if value}
         return extra
 
-    def _last_metadata(self, items: list[Item]) -> dict[str, Any]:
+    def _last_metadata(self, items: list[Item], pending: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         known = {
             "model_provider": self._provider,
             "output_version": "v1" if self._blocks else None,
@@ -314,14 +326,17 @@ class ResponsesDecoder:
             "finish_reason": self._finish_reason,
             **{key: self._response.get(key) for key in _METADATA},
             "token_usage": self._response.get("usage"),
-            "logprobs": _log_probabilities(items),
+            "logprobs": log_probabilities(items),
         }
         metadata: dict[str, Any] = {key: value for key, value in known.items() if value}
         if self._origin:
-            complete = self._finish_reason in ("stop", "tool_calls")
+            complete = self._finish_reason in _WHOLE
             kept = outline(items, stored=self._response.get("store", self._stored) is not False) if complete else []
             metadata[KEY] = {"origin": self._origin, **({"items": kept} if kept else {})}
-        return metadata
+        own: dict[str, Any] = {"awaits": [str(item.get("call_id") or item.get("id")) for item in pending]} if pending else {}
+        if self._listed:
+            own["call_blocks"] = {"type": FUNCTION_CALL, "first": len(items), "id": "call_id"}
+        return {**metadata, KEY: {**metadata.get(KEY, {}), **own}} if own else metadata
 
 
 _HANDLERS: dict[str, Callable[[ResponsesDecoder, Mapping[str, Any]], list[dict[str, Any]]]] = {
@@ -344,33 +359,9 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, Mapping[str, Any]], list[dict[s
 }
 
 
-def _fragment(item: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """A complete call as the accumulator takes it; free text for a custom tool as the one argument of a function."""
-    known = {"index": number, "id": item.get("call_id") or "", "type": "function"}
-    if item.get("type") == CUSTOM_CALL:
-        arguments = dumps({CUSTOM_ARGUMENT: str(item.get("input") or "")})
-        return {**known, "function": {"name": item.get("name"), "arguments": arguments}, CUSTOM: True}
-    return {**known, "function": {"name": item.get("name"), "arguments": item.get("arguments")}}
-
-
-def _standard(block: dict[str, Any]) -> list[dict[str, Any]]:
-    """An item or block of this wire as v1 content blocks, by core's own translator."""
-    message = AIMessage(content=[block], response_metadata={"model_provider": _TRANSLATED})
-    return [dict(one) for one in message.content_blocks]
-
-
-def _text_parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    content = item.get("content") if item.get("type") == "message" else None
-    return [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-
-
-def _annotations(item: Mapping[str, Any]) -> list[Any]:
-    return [entry for part in _text_parts(item) for entry in part.get("annotations") or ()]
-
-
-def _log_probabilities(items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    content = [entry for item in items for part in _text_parts(item) for entry in part.get("logprobs") or ()]
-    return {"content": content} if content else {}
+def _is_other(item: Mapping[str, Any]) -> bool:
+    """Whether an item is neither what the model said nor a call of a function."""
+    return item.get("type") not in ("message", "reasoning", *CALL_TYPES)
 
 
 def _raise(error: Any) -> NoReturn:

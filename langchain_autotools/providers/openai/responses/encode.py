@@ -7,6 +7,7 @@ Wire facts: a call's `call_id` pairs it with its output, has at most 64 characte
 H-05, H-07); outputs are text, or a list of input parts (P-10); an item's own `id` is something else and is never made up here.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +21,15 @@ from ..blocks import Part
 from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_name
 from ..dialect import OPENAI
 from ..encode import encode_part, said, unwritten
-from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, awaited_ids, restored
+from .client_calls import answered_id, client_calls, names_of
+from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, restored
 from .parts import input_part, item_of, wire_part
 
 __all__ = ["Encoded", "ItemEncoder", "Waiting", "still_waiting", "without_answers"]
 
-Waiting = tuple[tuple[str, str, bool], ...]
-"""Calls that wait for their results: the id that LangChain knows, the id on the wire, and whether the tool is a custom one."""
+Waiting = tuple[tuple[str, str, bool, str], ...]
+"""Calls that wait for their results: the id that LangChain knows, the id on the wire, whether the tool is a custom one, and the program
+that called it, as JSON ("" for none)."""
 
 _LONGEST_ID = 64
 _FOUND_TOOLS = "tool_search_output"
@@ -48,7 +51,7 @@ class Encoded:
         media: Input parts, joined by commas, for a user message after this turn's results.
         call_ids: The ids that its calls are sent with.
         waiting: What its results must know, where that is more than their own id.
-        awaits: Ids of calls of the vendor's tools that the caller must answer.
+        awaits: What each call of the vendor's tools that the caller must answer may be named by.
         answers: Ids of such calls that this message answers.
     """
 
@@ -56,7 +59,7 @@ class Encoded:
     media: bytes = b""
     call_ids: frozenset[str] = frozenset()
     waiting: Waiting = ()
-    awaits: frozenset[str] = frozenset()
+    awaits: tuple[frozenset[str], ...] = ()
     answers: frozenset[str] = frozenset()
 
 
@@ -139,7 +142,8 @@ class ItemEncoder:
             items += [{"role": role, "content": self._content(blocks)}] if blocks else []
             blocks = []
             items.append(item)
-            answered += [str(item["call_id"])] if item.get("call_id") else []
+            named = answered_id(item)
+            answered += [named] if named else []
         if blocks or not items:
             items.append({"role": role, "content": self._content(blocks)})
         return Encoded(_joined(items), answers=frozenset(answered))
@@ -165,12 +169,13 @@ class ItemEncoder:
     # ------------------------------------------------------------------------------------------ results
 
     def _result(self, identifier: str, content: Any, waiting: Waiting, *, failed: bool) -> Encoded:
-        _, wire, custom = next((call for call in waiting if call[0] == identifier), (identifier, _legal(identifier), False))
+        _, wire, custom, caller = next((call for call in waiting if call[0] == identifier), (identifier, _legal(identifier), False, ""))
         output, media = self._output(content)
         if not output:
             output = _BELOW if media else _FAILED if failed else _NO_OUTPUT
         kind = f"{CUSTOM_CALL}_output" if custom else f"{FUNCTION_CALL}_output"
-        return Encoded(encode_part({"type": kind, "call_id": wire, "output": output}), _media(_FROM_TOOL.format(wire), media))
+        called = {"caller": json.loads(caller)} if caller else {}
+        return Encoded(encode_part({"type": kind, "call_id": wire, "output": output, **called}), _media(_FROM_TOOL.format(wire), media))
 
     def _output(self, content: Any) -> tuple[str | list[Part], list[Part]]:
         """What a tool gave, as text where it is text; and what an output cannot hold but a user message can."""
@@ -207,13 +212,15 @@ class ItemEncoder:
             media = []  # what the vendor's tools made is among the items
         else:
             items = _plain_items(text or unwritten(message), calls, ids, at_home)
-        pairs = tuple((call.id, one, at_home and _is_custom(call)) for call, one in zip(calls, ids, strict=True))
+        pairs = tuple(
+            (call.id, one, at_home and _is_custom(call), _caller(call) if at_home else "") for call, one in zip(calls, ids, strict=True)
+        )
         return Encoded(
             body=_joined(items),
             media=_media(_FROM_MODEL, [wire_part(part) for part in media]),
             call_ids=frozenset(ids),
-            waiting=pairs if any(custom or _legal(name) != one for name, one, custom in pairs) else (),
-            awaits=awaited_ids(items),
+            waiting=pairs if any(custom or caller or _legal(name) != one for name, one, custom, caller in pairs) else (),
+            awaits=tuple(names for call in client_calls(items) if (names := names_of(call))),
         )
 
 
@@ -225,6 +232,12 @@ def _renamed(items: Sequence[Item], call_ids: Sequence[str]) -> bool:
 
 def _is_custom(call: ToolCallRecord) -> bool:
     return call.extra.get(CUSTOM) is True and call.args is not None
+
+
+def _caller(call: ToolCallRecord) -> str:
+    """The program of the vendor's that made the call, as JSON; "" where the model did."""
+    caller = call.extra.get("caller")
+    return json.dumps(caller, sort_keys=True) if isinstance(caller, Mapping) else ""
 
 
 def _unchanged(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:
@@ -244,11 +257,12 @@ def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str],
     items: list[Item] = [_reply_text(text)] if text else []
     for call, identifier in zip(calls, ids, strict=True):
         name = legal_name(call.name)
+        caller = {"caller": call.extra["caller"]} if at_home and _caller(call) else {}
         if at_home and _is_custom(call):
             written = str((call.args or {}).get(CUSTOM_ARGUMENT, ""))
-            items.append({"type": CUSTOM_CALL, "call_id": identifier, "name": name, "input": written})
+            items.append({"type": CUSTOM_CALL, "call_id": identifier, "name": name, "input": written, **caller})
         else:
-            items.append({"type": FUNCTION_CALL, "call_id": identifier, "name": name, "arguments": legal_arguments(call)})
+            items.append({"type": FUNCTION_CALL, "call_id": identifier, "name": name, "arguments": legal_arguments(call), **caller})
     return items
 
 
@@ -279,4 +293,4 @@ def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMess
 
 
 def _answers_one_of(item: Mapping[str, Any], call_ids: Collection[str]) -> bool:
-    return item.get("call_id") in call_ids and item.get("type") != _FOUND_TOOLS
+    return answered_id(item) in call_ids and item.get("type") != _FOUND_TOOLS

@@ -15,7 +15,7 @@ from typing import Any
 from ....messages import ToolCallRecord
 from ..calls import CUSTOM_ARGUMENT, legal_name
 
-__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "Item", "awaited_ids", "outline", "restored", "text_of_item"]
+__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "Item", "outline", "restored", "text_of_item"]
 
 Item = dict[str, Any]
 
@@ -27,8 +27,8 @@ _MODEL_MADE = frozenset({"message", "reasoning", *CALL_TYPES})
 _NEVER_SENT = frozenset({"created_by", "parsed_arguments", "parsed", "sequence_number"})
 _OF_A_CALL = frozenset({"name", "arguments", "input", "call_id", "item_id", "output_index"})
 _BARE = frozenset({"type", "name"})
-# Calls of the vendor's tools that the caller's machine answers; the API waits for their outputs.
-_AWAITED = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
+# The API takes these without their id: where the server does not keep what it sent, it knows none.
+_MAY_LACK_ID = frozenset({"shell_call", "apply_patch_call"})
 
 
 def text_of_item(item: Mapping[str, Any]) -> str:
@@ -59,7 +59,7 @@ def _entry(item: Mapping[str, Any], stored: bool) -> Item | None:
     kind = item.get("type")
     hidden = _NEVER_SENT | ({"status"} if kind in _MODEL_MADE else set()) | (_OF_A_CALL if kind in CALL_TYPES else set())
     entry = {key: value for key, value in item.items() if value is not None and key not in hidden}
-    if kind in _MODEL_MADE and not stored:
+    if (kind in _MODEL_MADE or kind in _MAY_LACK_ID) and not stored:
         entry.pop("id", None)
     if kind == "message":
         return {**entry, "content": [_measured(part) for part in _parts(item)]}
@@ -145,13 +145,3 @@ def _with_text(entry: Mapping[str, Any], text: str, start: int) -> tuple[Item, i
         parts.append({"annotations": [], **kept, "text": text[start:end]})
         start = end
     return {**entry, "content": parts}, start
-
-
-def awaited_ids(items: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """The ids of calls of the vendor's tools that must be answered in the input, by items of the caller's own."""
-    waiting = (item for item in items if item.get("type") in _AWAITED or _is_client_search(item))
-    return frozenset(str(item["call_id"]) for item in waiting if item.get("call_id"))
-
-
-def _is_client_search(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "tool_search_call" and item.get("execution") == "client"

@@ -1,5 +1,6 @@
 """The mapper of the Responses API: LangChain's messages and tools on one side, the wire's items on the other."""
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from .encode import Encoded, ItemEncoder, Waiting, still_waiting, without_answer
 from .params import wire_choice, wire_tool
 
 __all__ = ["ResponsesMapper"]
+
+_logger = logging.getLogger("langchain_autotools")
 
 
 class ResponsesMapper:
@@ -73,7 +76,7 @@ class ResponsesMapper:
             if isinstance(message, AIMessage):
                 encoded = self._reply(message, used, messages, position)
                 used |= encoded.call_ids
-                awaited |= encoded.awaits
+                awaited.update(*encoded.awaits)
                 waiting = encoded.waiting
             else:
                 encoded = self._memo.get(message, waiting) or self._remembered(message, waiting)
@@ -99,7 +102,9 @@ class ResponsesMapper:
         taken = frozenset(used & encoded.call_ids)
         if taken:
             encoded = self._reply_as(message, frozenset(used), plain=False)
-        if encoded.awaits and not encoded.awaits <= self._answered(messages, position + 1):
+        answered = self._answered(messages, position + 1) if encoded.awaits else frozenset()
+        if not all(names & answered for names in encoded.awaits):
+            _logger.warning("calls of the vendor's tools are not sent, because no message answers them: %s", _listed(encoded.awaits))
             encoded = self._reply_as(message, frozenset(used) if taken else taken, plain=True)
         return encoded
 
@@ -119,7 +124,13 @@ class ResponsesMapper:
     # ------------------------------------------------------------------------------------------ replies
 
     def decode_body(
-        self, body: Mapping[str, Any], *, stored: bool = True, blocks: bool = False, taken: Collection[str | None] = frozenset()
+        self,
+        body: Mapping[str, Any],
+        *,
+        stored: bool = True,
+        blocks: bool = False,
+        listed: bool = False,
+        taken: Collection[str | None] = frozenset(),
     ) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
@@ -127,17 +138,20 @@ class ResponsesMapper:
             body: The reply's JSON.
             stored: Whether the server was asked to store it (a reply that says otherwise is believed).
             blocks: Whether content is a list of v1 content blocks.
+            listed: Whether content is a list, of texts and of what waits for the caller; else that is so only where anything waits.
             taken: Ids that messages of the history have: the reply gets none of them.
 
         Raises:
             StreamError: The reply is not one of the Responses API, or is not finished.
             Exception: The reply holds an error; it is raised as the vendor's own.
         """
-        return decode_body(body, self.stream_decoder(stored=stored, blocks=blocks, taken=taken))
+        return decode_body(body, self.stream_decoder(stored=stored, blocks=blocks, listed=listed, taken=taken))
 
-    def stream_decoder(self, *, stored: bool = True, blocks: bool = False, taken: Collection[str | None] = frozenset()) -> ResponsesDecoder:
+    def stream_decoder(
+        self, *, stored: bool = True, blocks: bool = False, listed: bool = False, taken: Collection[str | None] = frozenset()
+    ) -> ResponsesDecoder:
         """A decoder for one stream; arguments as of `decode_body`."""
-        return ResponsesDecoder(origin=self.origin, provider=self.provider, stored=stored, blocks=blocks, taken=taken)
+        return ResponsesDecoder(origin=self.origin, provider=self.provider, stored=stored, blocks=blocks, listed=listed, taken=taken)
 
     def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
         """The wire's token counts in LangChain's terms."""
@@ -156,6 +170,10 @@ class ResponsesMapper:
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """What a choice that `format_tool_choice` gave means for a run."""
         return read_choice(choice)
+
+
+def _listed(awaits: Sequence[frozenset[str]]) -> str:
+    return ", ".join(min(names) for names in awaits)
 
 
 def _user(media: Sequence[bytes]) -> bytes:

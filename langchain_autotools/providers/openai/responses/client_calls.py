@@ -1,0 +1,59 @@
+"""Calls of the vendor's tools that the caller's machine answers: a shell, patches, a computer, approvals of remote tools.
+
+Nothing here runs them. They stand in the message as the items that they are, end a run as pending, and go back together with the
+answer that the caller gives, which the API insists on (all but approvals).
+
+Wire facts: an answer is an item of type `..._output` that repeats the call's `call_id`; a local shell's repeats it as `id`; an
+approval is an `mcp_approval_response` that repeats the request's `id`; a shell in the vendor's own container is answered in the reply
+itself (platform.openai.com/docs/api-reference/responses/create).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["answered_id", "client_calls", "has_client_tools", "names_of", "pending_calls"]
+
+_CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
+_APPROVAL = "mcp_approval_request"
+_TOOLS = frozenset({"shell", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"})
+
+
+def has_client_tools(tools: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the caller's machine or his approval may be asked for."""
+    return any(tool.get("type") in _TOOLS or _asks(tool) for tool in tools)
+
+
+def _asks(tool: Mapping[str, Any]) -> bool:
+    kind = tool.get("type")
+    approves = kind == "mcp" and tool.get("require_approval") != "never"
+    return approves or (kind == "tool_search" and tool.get("execution") == "client")
+
+
+def pending_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items of a reply that wait for the caller: calls on his machine, and requests for his approval."""
+    answered = {answered_id(item) for item in items}
+    return [item for item in items if item.get("type") == _APPROVAL or (_is_for_client(item) and not names_of(item) & answered)]
+
+
+def client_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those of them that the API wants answered before it goes on."""
+    return [item for item in pending_calls(items) if item.get("type") != _APPROVAL]
+
+
+def _is_for_client(item: Mapping[str, Any]) -> bool:
+    return item.get("type") in _CALLS or (item.get("type") == "tool_search_call" and item.get("execution") == "client")
+
+
+def names_of(call: Mapping[str, Any]) -> frozenset[str]:
+    """What an answer may name a call by."""
+    keys = ("call_id", "id") if call.get("type") == "local_shell_call" else ("call_id",)
+    return frozenset(str(call[key]) for key in keys if call.get(key))
+
+
+def answered_id(item: Mapping[str, Any]) -> str | None:
+    """The name of the call that an item answers; None of an item that is no answer to one of these calls."""
+    kind = str(item.get("type"))
+    if not kind.endswith("_output"):
+        return None
+    named = item.get("call_id") or (item.get("id") if kind == "local_shell_call_output" else None)
+    return str(named) if named else None
