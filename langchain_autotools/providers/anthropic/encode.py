@@ -14,7 +14,7 @@ from ...errors import UnsupportedFeatureError
 from ...messages import ToolCallRecord, calls_of
 from .._json import dumps, to_bytes
 from .._order import in_order
-from .._origin import origin_said
+from .._origin import is_home
 from .._sources import extra
 from .assistant import spoken
 from .blocks import Part, part_of, text_part
@@ -73,7 +73,7 @@ class MessageEncoder:
 
     def __init__(self, origin: str, model: str) -> None:
         self._origin = origin
-        self._model = model.removesuffix("-latest")  # replies name the version that it stands for
+        self._model = model
 
     def encode(self, message: BaseMessage, ids: Sequence[CallId] = (), taken: Container[str] = (), place: int = 0) -> Encoded:
         """The message on the wire.
@@ -125,12 +125,7 @@ class MessageEncoder:
 
     def is_home(self, message: AIMessage) -> bool:
         """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
-        origin = origin_said(message)
-        if origin is not None:
-            return bool(origin == self._origin)
-        metadata = message.response_metadata
-        model = metadata.get("model_name") or metadata.get("model")
-        return metadata.get("model_provider", PROVIDER) == PROVIDER and (not model or str(model).startswith(self._model))
+        return is_home(message, self._origin, self._model, PROVIDER, assumed=PROVIDER)
 
 
 def _is_of_server(part: Part | int, ending: str) -> TypeGuard[Part]:

@@ -14,7 +14,7 @@ from ...errors import UnsupportedFeatureError
 from ...messages import ToolCallRecord, calls_of
 from .._json import dumps, to_bytes
 from .._order import in_order
-from .._origin import origin_said
+from .._origin import is_home, origin_said
 from .assistant import spoken
 from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
 from .decode import PROVIDER
@@ -101,7 +101,7 @@ class MessageEncoder:
     # ------------------------------------------------------------------------------------------ assistant
 
     def _assistant(self, message: AIMessage) -> Encoded:
-        at_home, own = self._is_home(message), origin_said(message) is not None
+        at_home, own = is_home(message, self._home.origin, self._home.model, PROVIDER), origin_said(message) is not None
         records = [_with_partner_signature(call, message) for call in calls_of(message)]
         stand_in = FOREIGN_SIGNATURE if self._home.signs and not (at_home and any(map(_signature, records))) else None
         parts: list[bytes] = []
@@ -115,15 +115,6 @@ class MessageEncoder:
                     part["executableCode"].pop("id", None)
                 parts.append(to_bytes(dumps(part)))
         return Encoded("model", tuple(parts), calls=tuple(_sent(call, at_home) for call in records))
-
-    def _is_home(self, message: AIMessage) -> bool:
-        """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
-        origin = origin_said(message)
-        if origin is not None:
-            return bool(origin == self._home.origin)
-        metadata = message.response_metadata
-        model = metadata.get("model_name") or metadata.get("model")
-        return metadata.get("model_provider") == PROVIDER and (not model or str(model).startswith(self._home.model))
 
     # ------------------------------------------------------------------------------------------ user
 

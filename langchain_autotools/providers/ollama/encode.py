@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 from ...errors import UnsupportedFeatureError
 from ...messages import calls_of
 from .._json import dumps, to_bytes
-from .._origin import origin_said
+from .._origin import is_home
 from .blocks import content_of
 from .calls import CallId, encode_call, wire_ids
 from .decode import PROVIDER
@@ -85,7 +85,7 @@ class MessageEncoder:
 
     def _assistant(self, message: AIMessage) -> Encoded:
         records = calls_of(message)
-        at_home = self._is_home(message)
+        at_home = is_home(message, self._origin, self._model, PROVIDER)
         ids = wire_ids(records, at_home=at_home)
         content = content_of(_spoken(message.content))
         said: dict[str, Any] = {"role": "assistant", "content": "".join(content.texts) or _elsewhere(message)}
@@ -99,14 +99,6 @@ class MessageEncoder:
             calls = ",".join(encode_call(call, one.sent, number, at_home=at_home) for number, (call, one) in enumerate(pairs))
             body = f'{body[:-1]},"tool_calls":[{calls}]}}'
         return Encoded(to_bytes(body), ids)
-
-    def _is_home(self, message: AIMessage) -> bool:
-        """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
-        origin = origin_said(message)
-        if origin is not None:
-            return bool(self._origin) and origin == self._origin
-        metadata = message.response_metadata
-        return metadata.get("model_provider") == PROVIDER and metadata.get("model_name") == self._model
 
 
 # ---------------------------------------------------------------------------------------------- user and system
