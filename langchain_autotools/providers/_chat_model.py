@@ -50,7 +50,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     _connection: ClassVar[frozenset[str]] = frozenset()
     """The fields that say how to reach the server, besides those that every class has. A call cannot change them."""
 
-    _not_per_call: ClassVar[frozenset[str]] = frozenset({"max_retries", "retry", "include_response_headers"})
+    _not_per_call: ClassVar[frozenset[str]] = ToolsAndMessagesMixin._not_per_call | {"max_retries", "retry", "include_response_headers"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         known = self._argument_names()
