@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from .choices import ToolChoice
 from .errors import ConfigurationError
-from .executor import ToolExecutor, from_references, to_references
+from .executor import ToolExecutor, check_signature, from_references, to_references, tool_inside
 from .keywords import Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
@@ -100,7 +100,9 @@ def formatted(model: Formatter, tools: Iterable[Any], *, strict: bool | None = N
     found: list[Mapping[str, Any]] = []
     for tool in tools:
         try:
-            found.append(model.format_tool(tool, strict=strict))
+            inside = tool_inside(tool) or tool
+            check_signature(inside)
+            found.append(model.format_tool(inside, strict=strict))
         except ConfigurationError as error:
             if not model.skip_invalid_tools:
                 raise

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
 from .content import BlockWriter
+from .errors import ConfigurationError
 from .history import as_sent, repair
 from .messages import call_ids, calls_of, copier
 from .outputs import generation_info, llm_output
@@ -64,7 +65,7 @@ class Turn:
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
-        left = self._accumulator.feed(chunk)
+        left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else _message_of(chunk))
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
     def finish(self) -> AIMessageChunk:
@@ -105,6 +106,24 @@ def as_chunk(message: AIMessage) -> AIMessageChunk:
         return message
     values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
     return AIMessageChunk(**values)
+
+
+def _message_of(piece: Any) -> AIMessage:
+    """What `raw_stream` yielded, or `raw_invoke` returned, as a message: texts and what LangChain's `_stream` and `_generate` give too.
+
+    Raises:
+        ConfigurationError: It is none of these.
+    """
+    if isinstance(piece, AIMessage):
+        return piece
+    if isinstance(piece, str):
+        return AIMessageChunk(content=piece)
+    if isinstance(piece, ChatResult) and piece.generations:
+        piece = piece.generations[0]
+    if isinstance(piece, ChatGeneration) and isinstance(piece.message, AIMessage):
+        about = {**(piece.generation_info or {}), **piece.message.response_metadata}
+        return piece.message.model_copy(update={"response_metadata": about})
+    raise ConfigurationError(f"raw_stream yields AIMessageChunks (or texts, or ChatGenerationChunks), not {type(piece).__name__}")
 
 
 def own_name(tool: Mapping[str, Any]) -> str | None:

@@ -2,9 +2,11 @@
 
 from .async_batch import AsyncToolCallBatch
 from .results import ToolCallResult
+from .signatures import check_signature
 from .sync_batch import ToolCallBatch
 from .tool_executor import OnExecuted, OnExecuting, ToolExecutor, checked_concurrency, checked_listener, checked_seconds
 from .tool_list import from_references, to_references
+from .wrapped import tool_inside
 
 __all__ = [
     "AsyncToolCallBatch",
@@ -13,9 +15,11 @@ __all__ = [
     "ToolCallBatch",
     "ToolCallResult",
     "ToolExecutor",
+    "check_signature",
     "checked_concurrency",
     "checked_listener",
     "checked_seconds",
     "from_references",
     "to_references",
+    "tool_inside",
 ]

@@ -28,6 +28,7 @@ from .background import Home
 from .inputs import InjectedArguments, ToolSituation, type_hints
 from .outputs import answered, does_more, output_content
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
+from .wrapped import WrappedTool
 
 __all__ = ["ToolFacts", "ToolRun"]
 
@@ -49,8 +50,9 @@ class ToolFacts:
 
     def __init__(self, tool: BaseTool) -> None:
         self.tool = tool
-        self.injected = InjectedArguments(tool)
-        self.asynchronous, self.only_asynchronous = _implementations(tool)
+        inside = tool.inside if isinstance(tool, WrappedTool) else tool
+        self.injected = InjectedArguments(inside)
+        self.asynchronous, self.only_asynchronous = _implementations(inside)
         self.observed = _observed(tool)
 
 

@@ -25,6 +25,8 @@ __all__ = [
     "overdue_result",
 ]
 
+_OF_A_GRAPH = "('__pregel_"  # the names under which a graph keeps what belongs to a run of it
+
 Place = tuple[int | str, ...]
 """Where in the arguments something is wrong: keys and positions, from the outside in."""
 
@@ -84,9 +86,14 @@ def overdue_result(call: ToolCallRecord) -> ToolCallResult:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in words for the model: type and message, no traceback. A `ToolException` speaks for itself."""
+    """An exception in words for the model: type and message, no traceback; of a group those of the exceptions inside. A `ToolException`
+    speaks for itself."""
+    if isinstance(error, BaseExceptionGroup):  # of a session or task group that failed: the group's own text says nothing
+        return "; ".join(dict.fromkeys(describe(inner) for inner in error.exceptions))
     if isinstance(error, ValidationError | ValidationErrorV1):
         return f"{type(error).__name__}: {'; '.join(_problems(error))}"
+    if isinstance(error, KeyError) and str(error.args[:1]).startswith(_OF_A_GRAPH):
+        return "the tool cannot run here: it asks for the graph around it (a stream writer, a store, an interrupt), and there is none"
     try:
         text = str(error)
     except Exception:

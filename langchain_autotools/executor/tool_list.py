@@ -13,6 +13,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_tool
 
 from ..errors import ConfigurationError
+from .signatures import check_signature
+from .wrapped import tool_inside, wrapped
 
 __all__ = ["as_tool", "collected", "from_references", "to_references", "tools_by_name"]
 
@@ -66,8 +68,13 @@ def as_tool(value: Any, name: str | None = None) -> BaseTool:
     `functools.partial` has bound by keyword are not shown to the model.
 
     Raises:
-        ConfigurationError: `value` has no implementation, no name, or arguments that cannot be described.
+        ConfigurationError: `value` has no implementation, no name, or arguments that cannot be described or given by name.
     """
+    check_signature(value)
+    inside = tool_inside(value)
+    if inside is not None and inside is not value:
+        check_signature(inside)
+        value = wrapped(value, inside)
     if isinstance(value, BaseTool):
         return value if name in (None, value.name) else value.model_copy(update={"name": name})
     if isinstance(value, Mapping | type):

@@ -1,0 +1,78 @@
+"""Functions that no model could ever call: their signature is refused where they are given.
+
+A model gives arguments by name, in one JSON object, and LangChain keeps some names for itself.
+"""
+
+import inspect
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+from ..errors import ConfigurationError
+
+__all__ = ["check_signature"]
+
+_TAKEN = ("args", "kwargs")
+_INSTEAD = "wrap it in a function whose parameters have names"
+
+
+def check_signature(tool: Any) -> None:
+    """Refuse a function, or a tool made of one, that cannot be called with arguments by name.
+
+    Raises:
+        ConfigurationError: It cannot; the text says why.
+    """
+    if isinstance(tool, StructuredTool):
+        function: Any = tool.func or tool.coroutine
+        why = None if function is None else _why_of_tool(tool, function)
+        name = tool.name
+    elif isinstance(tool, BaseTool | Mapping | type) or not callable(tool):
+        return
+    else:
+        why = _why(tool)
+        name = str(getattr(tool, "__qualname__", None) or getattr(tool, "__name__", None) or tool)
+    if why is not None:
+        raise ConfigurationError(f"{name!r} cannot be called as a tool: {why}")
+
+
+def _why_of_tool(tool: StructuredTool, function: Any) -> str | None:
+    """As of its function, unless its schema hides, or names otherwise, what a model cannot give."""
+    if _why(function) is None:
+        return None
+    schema = tool.args_schema
+    shown = set(schema.get("properties") or ()) if isinstance(schema, Mapping) else set(tool.args)
+    if any(name.startswith("v__") for name in shown):  # pydantic's substitutes for the names that it keeps for itself
+        return _why(function)
+    return _why(function, shown)
+
+
+def _why(function: Any, shown: Collection[str] | None = None) -> str | None:
+    """Why a function cannot be called with arguments by name; None if it can.
+
+    Args:
+        function: The function.
+        shown: The arguments that a model is told of, where these are not simply all.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # without a signature there is no schema either, which is said elsewhere
+        return None
+    first = parameters[0].name if parameters else ""
+    if _is_in_class(function) and first in ("self", "cls") and first not in (shown or ()):
+        return "it is a method without its object: give that of an object, as in [thing.method]"
+    for one in parameters:
+        if shown is not None and one.name not in shown:
+            continue
+        if one.kind is one.POSITIONAL_ONLY:
+            return f"its parameter {one.name!r} cannot be given by name: {_INSTEAD}"
+        if one.kind is one.VAR_POSITIONAL:
+            return f"a model gives arguments by name, and *{one.name} takes none: {_INSTEAD}"
+        if shown is None and one.kind is not one.VAR_KEYWORD and one.name in _TAKEN:
+            return f"LangChain keeps the name {one.name!r} for itself: give the parameter another"
+    return None
+
+
+def _is_in_class(function: Any) -> bool:
+    """Whether a plain function stands in a class's body."""
+    return inspect.isfunction(function) and "." in function.__qualname__.rpartition("<locals>.")[2]

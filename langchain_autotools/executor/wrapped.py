@@ -1,0 +1,42 @@
+"""Tools inside other runnables: `tool.with_retry()`, `tool.with_config(...)`, `tool.with_fallbacks([...])`."""
+
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+
+__all__ = ["WrappedTool", "tool_inside", "wrapped"]
+
+_INNER = ("bound", "runnable")
+
+
+def tool_inside(value: Any) -> BaseTool | None:
+    """The tool that a runnable is wrapped around; a tool is its own. None of anything else."""
+    while isinstance(value, Runnable) and not isinstance(value, BaseTool):
+        value = next((inner for name in _INNER if isinstance(inner := value.__dict__.get(name), Runnable)), None)
+    return value if isinstance(value, BaseTool) else None
+
+
+class WrappedTool(BaseTool):
+    """A tool that is declared as the one inside and invoked through what is around it."""
+
+    around: Any
+    inside: Any
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Through what is around the tool."""
+        return self.around.invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Like `invoke`, asynchronously."""
+        return await self.around.ainvoke(input, config, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inside._run(*args, **kwargs)
+
+
+def wrapped(value: Any, inside: BaseTool) -> WrappedTool:
+    """A runnable around a tool as a tool."""
+    said = {name: getattr(inside, name) for name in ("return_direct", "metadata", "tags", "response_format", "extras")}
+    schema: Any = inside.args_schema if inside.args_schema is not None else inside.get_input_schema()
+    return WrappedTool(name=inside.name, description=inside.description, args_schema=schema, around=value, inside=inside, **said)
