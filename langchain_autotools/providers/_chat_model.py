@@ -27,6 +27,7 @@ from ._reader import MISREAD, EndedEarly, ReplyReader, leaves_at_once, misshapen
 from ._rescue import arescue, arescued, rescue, rescued
 from ._secrets import digest, portable, public_params, shown
 from ._tokens import estimate, messages_tokens
+from ._values import DICTS, NUMBERS, check_values
 
 __all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
 
@@ -49,6 +50,10 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     """What is asked of fields when they are complete: no request could be made with what these refuse."""
     _connection: ClassVar[frozenset[str]] = frozenset()
     """The fields that say how to reach the server, besides those that every class has. A call cannot change them."""
+    _numbers: ClassVar[Mapping[str, Check]] = NUMBERS
+    """The same of numbers that a request sends, given to the constructor or to a call."""
+    _dicts: ClassVar[Mapping[str, str]] = DICTS
+    """Parameters of a call that are dicts, each with what may have been meant instead."""
 
     _not_per_call: ClassVar[frozenset[str]] = ToolsAndMessagesMixin._not_per_call | {"max_retries", "retry", "include_response_headers"}
 
@@ -60,10 +65,12 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             super().__init__(*args, **given)
         except ValidationError as error:
             raise ConfigurationError(f"{type(self).__name__}: {explained(error, type(self))}") from None  # it holds all arguments
-        for name, check in self._checks.items():
+        own = {name: check for name, check in self._numbers.items() if name in type(self).model_fields}
+        for name, check in {**own, **self._checks}.items():
             names = names_of(type(self), name)
             said = next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment")
             check(said, getattr(self, name))
+        check_values({name: getattr(self, name, None) for name in ("model_kwargs", "options")}, self._numbers, {})
 
     @model_validator(mode="after")
     def _set_autotools_version(self) -> Self:
@@ -82,7 +89,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
         Core asks this before anything else of every request.
         """
-        check_call(type(self), self._connection, kwargs)
+        self._check_call(kwargs)
         return public_params(super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()}))
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
@@ -95,15 +102,20 @@ class ProviderChatModel(ToolsAndMessagesMixin):
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
         return unknown_argument(cls, name, cls._argument_names(), "others that the vendor knows go into model_kwargs={...}")
 
+    def _check_call(self, kwargs: Mapping[str, Any]) -> None:
+        """Refuse keywords of a call that cannot work."""
+        check_call(type(self), self._connection, kwargs)
+        check_values(kwargs, self._numbers, self._dicts)
+
     if not TYPE_CHECKING:  # the type that core gives it is private to core
 
         def bind(self, **kwargs: Any) -> Any:
             """The model with these keywords in every request.
 
             Raises:
-                ConfigurationError: One of them is for the constructor, or two of the `tools` have one name and are not the same.
+                ConfigurationError: One of them is for the constructor or cannot work, or two different `tools` have one name.
             """
-            check_call(type(self), self._connection, kwargs)
+            self._check_call(kwargs)
             return super().bind(**kwargs)
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
@@ -112,10 +124,10 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """The request for these messages.
 
         Raises:
-            ConfigurationError: A keyword is for the constructor.
+            ConfigurationError: A keyword is for the constructor, or has a value that cannot work.
             UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
         """
-        check_call(type(self), self._connection, kwargs)
+        self._check_call(kwargs)
         try:
             return self._exchange(messages, stop, kwargs, stream=stream)
         except AutoToolsError:

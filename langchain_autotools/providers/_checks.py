@@ -122,8 +122,8 @@ def check_seconds(name: str, value: Any) -> None:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse a negative number."""
-    if value is not None and value < 0:
+    """Refuse a negative number, and what is none."""
+    if value is not None and not value >= 0:
         raise ConfigurationError(f"{name} must be 0 or more, not {value!r}")
 
 

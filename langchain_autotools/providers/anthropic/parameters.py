@@ -125,6 +125,12 @@ class AnthropicParameters(ProviderChatModel):
     http_async_client: Any = Field(default=None, exclude=True, repr=False)
     """Your own HTTP client for asynchronous requests."""
 
+    _dicts: ClassVar[Mapping[str, str]] = {
+        **ProviderChatModel._dicts,
+        "thinking": "as in {'type': 'adaptive'}",
+        "output_config": "effort='high' says the effort alone",
+    }
+
     _refused: ClassVar[Mapping[str, str]] = {
         "client": OWN_CLIENTS,
         "async_client": OWN_CLIENTS,

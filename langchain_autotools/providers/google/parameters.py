@@ -18,6 +18,7 @@ from .._checks import (
     check_async_client,
     check_client,
     check_client_arguments,
+    check_count,
     check_headers,
     check_key,
     check_model,
@@ -130,6 +131,16 @@ class GoogleParameters(ProviderChatModel):
     """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
     max_retries: int | None = Field(default=None, validation_alias="retries")
     """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
+
+    _numbers: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._numbers,
+        **dict.fromkeys(("topP", "topK", "maxOutputTokens"), check_count),
+    }
+    _dicts: ClassVar[Mapping[str, str]] = {
+        **ProviderChatModel._dicts,
+        "generation_config": "",
+        "thinking_config": "thinking_level='high' says the level alone",
+    }
 
     _refused: ClassVar[Mapping[str, str]] = {
         "client": OWN_CLIENTS,

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from ...errors import ConfigurationError
 from .._chat_model import ProviderChatModel
-from .._checks import Check, check_client_arguments, check_header, check_model, check_seconds, check_timeout
+from .._checks import Check, check_client_arguments, check_count, check_header, check_model, check_seconds, check_timeout
 from .._parameters import check_output_version
 from .address import Address, address_of
 from .schemas import output_format
@@ -23,7 +24,14 @@ OPTIONS = (
 )
 """Fields that are sent in the request's `options`, under their own names. None is not sent."""
 
+_TO_THE_END = -2
 _CLIENTS = "clients are made from the other settings when they are needed; client_kwargs goes to them"
+
+
+def _check_prediction(name: str, value: Any) -> None:
+    """Refuse a number of tokens that means nothing to the server."""
+    if value is not None and not value >= _TO_THE_END:
+        raise ConfigurationError(f"{name} must be a number of tokens, -1 (any number) or -2 (to the end of the context), not {value!r}")
 
 
 class OllamaParameters(ProviderChatModel):
@@ -100,6 +108,13 @@ class OllamaParameters(ProviderChatModel):
     """The same for synchronous requests only."""
     async_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
     """The same for asynchronous requests only."""
+
+    _numbers: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._numbers,
+        **dict.fromkeys(("num_ctx", "num_thread", "mirostat_eta", "mirostat_tau", "repeat_penalty", "tfs_z", "min_p"), check_count),
+        **dict.fromkeys(("num_predict", "max_tokens"), _check_prediction),
+    }
+    _dicts: ClassVar[Mapping[str, str]] = {**ProviderChatModel._dicts, "options": ""}
 
     _refused: ClassVar[dict[str, str]] = {
         "client": _CLIENTS,

@@ -187,6 +187,12 @@ class OpenAIParameters(ProviderChatModel):
     _environment: ClassVar[Environment] = _OPENAI
     _wire_names: ClassVar[Mapping[str, str]] = WIRE_NAMES
 
+    _dicts: ClassVar[Mapping[str, str]] = {
+        **ProviderChatModel._dicts,
+        **dict.fromkeys(("stream_options", "text"), ""),
+        "reasoning": "reasoning_effort='high' says the effort alone",
+    }
+
     _refused: ClassVar[Mapping[str, str]] = {
         "client": OWN_CLIENTS,
         "async_client": OWN_CLIENTS,
