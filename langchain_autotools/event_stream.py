@@ -17,7 +17,8 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
 
-from .messages import KEY, carry, new_messages, remember
+from .live import remember
+from .messages import KEY, carry, new_messages
 
 __all__ = ["arun_events", "run_events"]
 

@@ -21,6 +21,8 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import message_chunk_to_message
 from pydantic import BaseModel
 
+from .live import remembered
+
 __all__ = [
     "KEY",
     "ToolCallRecord",
@@ -35,7 +37,6 @@ __all__ = [
     "new_messages",
     "number_messages",
     "parse_arguments",
-    "remember",
     "result_id",
     "run_usage",
     "text_of",
@@ -48,7 +49,6 @@ _logger = logging.getLogger("langchain_autotools")
 KEY = "autotools"
 """The one key in `response_metadata` that belongs to this package."""
 
-_LIVE = "_autotools_messages"  # non-field attribute of a chunk, message or error: `+`, dumps and checkpoints drop it
 _NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 _UNCARRIED = "artifact not carried"
@@ -283,16 +283,6 @@ def without_carrier(message: _M) -> _M:
     return message.model_copy(update={"response_metadata": metadata | ({KEY: kept} if kept else {})})
 
 
-def remember(holder: Any, messages: Iterable[BaseMessage]) -> None:
-    """Let `holder` (a chunk, a message or an error) answer `new_messages` with these, outside its data."""
-    holder.__dict__[_LIVE] = list(messages)
-
-
-def _remembered(holder: Any) -> list[BaseMessage] | None:
-    messages = getattr(holder, "__dict__", {}).get(_LIVE)
-    return None if messages is None else list(messages)
-
-
 # ---------------------------------------------------------------------------------------------- for users
 
 
@@ -311,12 +301,11 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
     """
     if isinstance(source, BaseException):
         return _of_error(source, set()) or []
+    messages = remembered(source)
     try:
-        messages = carried(source)
+        messages = carried(source) if messages is None else messages
     except AttributeError:
         raise _no_message("new_messages", source) from None
-    if messages is None:
-        messages = _remembered(source)
     if messages is not None:
         return messages
     if not isinstance(source, AIMessageChunk):
@@ -332,7 +321,7 @@ def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] 
     if error is None or id(error) in seen:
         return None
     seen.add(id(error))
-    messages = _remembered(error)
+    messages = remembered(error)
     if messages is not None:
         return messages
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
@@ -351,7 +340,7 @@ def final_message(run: BaseMessage) -> AIMessage:
     """
     if not isinstance(run, AIMessage):
         raise _no_message("final_message", run)
-    for message in reversed(carried(run) or _remembered(run) or ()):
+    for message in reversed(carried(run) or remembered(run) or ()):
         if isinstance(message, AIMessage):
             return message
     plain = message_chunk_to_message(run) if isinstance(run, AIMessageChunk) else run

@@ -19,8 +19,8 @@ from pydantic import Field, PrivateAttr, model_validator
 from .errors import ConfigurationError
 from .keywords import call_settings
 from .limits import OnLimit
+from .live import remember
 from .loop import CallModel, Decision
-from .messages import remember
 from .outward import ChunkSum
 from .raw_model import RawChatModel
 from .run import Run, failing, stored_message

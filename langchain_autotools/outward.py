@@ -13,8 +13,9 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.messages.utils import message_chunk_to_message
 
+from .live import remember
 from .loop import RunOutcome
-from .messages import KEY, ToolCallRecord, carry, detached, generation_id, new_chunk, number_messages, remember, text_of
+from .messages import KEY, ToolCallRecord, carry, detached, generation_id, new_chunk, number_messages, text_of
 
 __all__ = ["ChunkSum", "RunOutput", "sum_chunks"]
 
@@ -212,8 +213,7 @@ class RunOutput:
         self._handed_out.append(message)
         metadata: dict[str, Any] = {KEY: {"messages": carry([message])}} if self._carry else {}
         chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
-        if not self._carry:
-            remember(chunk, [message])
+        remember(chunk, [message])
         return chunk
 
     def delivered(self) -> None:
@@ -250,8 +250,7 @@ class RunOutput:
             usage_metadata=message.usage_metadata,
             chunk_position="last",
         )
-        if not self._carry:
-            remember(chunk, [])
+        remember(chunk, [])
         return chunk
 
     def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:

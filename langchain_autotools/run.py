@@ -21,8 +21,9 @@ from .deadline import Deadline, abounded, bounded
 from .decisions import open_calls, ran_with
 from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from .history import repair
+from .live import remember
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
-from .messages import remember, result_id, text_of
+from .messages import result_id, text_of
 from .outward import ChunkSum, RunOutput, sum_chunks
 from .pauses import is_paused
 from .streaming.accumulator import canonical_message
@@ -214,8 +215,7 @@ class Run:
     def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
         """The run message, of all chunks of a run that nobody saw piece by piece."""
         message = sum_chunks(chunks)
-        if not self.settings.carry_messages:
-            remember(message, self._output.undelivered())
+        remember(message, self._output.undelivered())
         return message
 
     # ------------------------------------------------------------------------------------------ failure

@@ -20,7 +20,8 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from pydantic import BaseModel, RootModel
 
 from ..limits import REFUSALS
-from ..messages import KEY, calls_of, final_message, new_messages, remember, text_of
+from ..live import remember
+from ..messages import KEY, calls_of, final_message, new_messages, text_of
 from ._functions import json_schema_of
 from ._refusal import ModelRefusalError
 

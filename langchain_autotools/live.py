@@ -1,0 +1,40 @@
+"""Messages that a chunk, a message or an error knows beside its data, as they are in this process, artifacts and all.
+
+They are no field and in no data: a sum, a copy that serialises, a pickle, a checkpoint have what the data says.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage
+
+__all__ = ["remember", "remembered"]
+
+_LIVE: Final = "_autotools_messages"  # attribute of an error
+
+
+class _Remembering(dict[str, Any]):
+    """A message's metadata, which also knows messages: whatever makes another message or data of this one makes a plain dict of it."""
+
+    live: list[BaseMessage]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def remember(holder: Any, messages: Iterable[BaseMessage]) -> None:
+    """Let `holder` (a chunk, a message or an error) answer `new_messages` with these."""
+    if not isinstance(holder, BaseMessage):
+        holder.__dict__[_LIVE] = [*messages]
+        return
+    metadata = _Remembering(holder.response_metadata)
+    metadata.live = [*messages]
+    holder.__dict__["response_metadata"] = metadata
+
+
+def remembered(holder: Any) -> list[BaseMessage] | None:
+    """What `holder` was given to remember; None where that is nothing."""
+    values = getattr(holder, "__dict__", {})
+    metadata = values.get("response_metadata")
+    messages = metadata.live if isinstance(metadata, _Remembering) else values.get(_LIVE)
+    return None if messages is None else list(messages)
