@@ -187,7 +187,8 @@ class ChatAnthropic(AnthropicParameters):
         """The schema as a tool that the model must call."""
         name = str(format_tool(schema)["name"])
         said = {"kwargs": {"method": "function_calling"}, "schema": format_tool(schema)}
-        kwargs = {"tool_choice": name, "parallel_tool_calls": False, "ls_structured_output_format": said, **kwargs}
+        single: dict[str, Any] = {} if self.tools else {"parallel_tool_calls": False}  # the model's own tools may be called side by side
+        kwargs = {"tool_choice": name, "ls_structured_output_format": said, **single, **kwargs}
         return structured(self.bind_tools([schema], strict=strict, **kwargs), call_parser(schema, name), include_raw=include_raw)
 
     # ------------------------------------------------------------------------------------------ what LangChain asks

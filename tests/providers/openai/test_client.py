@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from langchain_autotools import ChatOpenAI
+from langchain_autotools import ChatOpenAI, __version__
 from langchain_autotools.providers.openai.client import Clients
 from langchain_autotools.providers.openai.forms import FormKey, RequestForms, origin_of, public_url
 
@@ -130,9 +130,6 @@ def test_an_origin_is_the_endpoint_and_the_model() -> None:
     assert (public_url("https://u:p@a/v1/?key=1"), public_url(None)) == ("https://a/v1", "")
 
 
-def test_the_installed_version_is_told_to_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the distribution is installed, its version stands in the metadata of every run."""
-    from langchain_autotools.providers import _chat_model
-
-    monkeypatch.setattr(_chat_model, "installed_version", lambda: "1.2.3")
-    assert (ChatOpenAI(model="any").metadata or {})["lc_versions"]["langchain-autotools-chat"] == "1.2.3"
+def test_the_version_is_told_to_traces() -> None:
+    """The version stands in the metadata of every run, as LangChain's packages write theirs."""
+    assert (ChatOpenAI(model="any").metadata or {})["lc_versions"]["langchain-autotools-chat"] == __version__

@@ -26,4 +26,4 @@ def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert capsys.readouterr().out == "21 °C.\n"
     strict = names["ChatStrict"](model="any", api_key="key", max_tokens=3, safe=True)
     assert strict._request_params(None, {}, stream=False) == {"model": "any", "max_tokens": 3, "safe_mode": True, "user": "anonymous"}
-    assert type(names["model"]).__name__ == "ChatXAI"
+    assert [type(names[name]).__name__ for name in ("mistral", "grok")] == ["ChatMistralAI", "ChatXAI"]
