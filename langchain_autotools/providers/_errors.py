@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.exceptions import ModelError
+from langchain_core.messages import BaseMessage, messages_from_dict
 
+from ..messages import carry
 from ..retry import is_transient, retry_after, should_retry
 from ._secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 
@@ -38,7 +40,13 @@ class ProviderError(ModelError):
 
 def _reduced(error: Any) -> tuple[Any, ...]:
     """How `pickle` and `copy` write an error: the SDKs' constructors take more than the text that they would be called with."""
-    return _restored, (type(error), error.args, dict(vars(error)))
+    return _restored, (type(error), error.args, {name: _portable(value) for name, value in vars(error).items()})
+
+
+def _portable(value: Any) -> Any:
+    """What an error holds, as another process can have it: what had completed, with marks in place of artifacts that are no plain data."""
+    is_history = isinstance(value, list) and all(isinstance(item, BaseMessage) for item in value)
+    return messages_from_dict(carry(value)) if is_history else value
 
 
 def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:

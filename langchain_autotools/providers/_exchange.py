@@ -46,7 +46,7 @@ class Exchange:
             vendor could not read), or None. The model is told, as after any other call that cannot run.
     """
 
-    body: bytes
+    body: bytes = field(repr=False)
     decoder: Callable[[], StreamDecoder]
     decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
     events: Callable[[], EventDecoder] = SSEDecoder

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ._origin import public_url
 
@@ -115,15 +115,15 @@ def is_secret_header(name: str) -> bool:
     return _SECRET_HEADER.search(name) is not None
 
 
-def secret_values(headers: Mapping[str, str] | None, proxy: str | None) -> list[str]:
-    """The secrets among a model's headers, and the password in its proxy's URL."""
-    password = urlsplit(proxy).password if proxy else None
-    return [*header_secrets(headers or {}), *([password] if password else [])]
+def secret_values(headers: Mapping[str, Any] | None, *urls: str | None) -> list[str]:
+    """The secrets among a model's headers or query parameters, and the passwords in its addresses."""
+    passwords = (urlsplit(url).password for url in urls if url)
+    return [*header_secrets(headers or {}), *(unquote(password) for password in passwords if password)]
 
 
-def header_secrets(headers: Mapping[str, str]) -> list[str]:
+def header_secrets(headers: Mapping[str, Any]) -> list[str]:
     """The secrets among headers, each also without the word before it that says of which kind it is (`Bearer`)."""
-    values = [value for name, value in headers.items() if is_secret_header(name)]
+    values = [str(value) for name, value in headers.items() if is_secret_header(name)]
     return [*values, *(value.partition(" ")[2] for value in values if " " in value)]
 
 

@@ -170,3 +170,13 @@ def test_a_key_given_as_a_header_is_hidden_without_its_scheme() -> None:
         with pytest.raises(ModelError) as caught:
             model.invoke("Hi")
     assert "invalid key ***" in str(caught.value) and KEY not in repr(vars(caught.value))
+
+
+def test_secrets_of_an_address_are_hidden_where_a_server_repeats_them() -> None:
+    """The password, and a key of the query."""
+    with OpenAIServer([Failure(400, f"bad: {PASSWORD} {KEY}")]) as server:
+        address = server.url.replace("//", f"//user:{PASSWORD}@")
+        model = ChatOpenAI(model="m", base_url=address, api_key="key", max_retries=0, default_query={"subscription-key": KEY})
+        server.check_place = lambda exchange: None  # type: ignore[method-assign]
+        with pytest.raises(ModelError, match=r"bad: \*\*\* \*\*\*"):
+            model.invoke("Hi")

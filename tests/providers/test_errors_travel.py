@@ -3,6 +3,7 @@
 import copy
 import importlib
 import pickle
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.exceptions import ModelConnectionError, ModelError
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
 
 from langchain_autotools import ChatOpenAI, LimitReachedError, StreamError, new_messages
 from langchain_autotools.providers._errors import ProviderError
@@ -104,6 +106,21 @@ def test_what_had_completed_travels_with_the_error() -> None:
         with pytest.raises(ModelError) as caught:
             model.invoke([HumanMessage("How warm?")])
     assert new_messages(pickle.loads(pickle.dumps(caught.value))) == new_messages(caught.value) != []
+
+
+@tool(response_format="content_and_artifact")
+def look() -> tuple[str, Any]:
+    """Look around."""
+    return "A lock.", threading.Lock()
+
+
+def test_an_artifact_that_cannot_travel_does_not_hold_the_error_back() -> None:
+    """It is marked there; here it is itself."""
+    with WIRES[0].serve([Turn(calls=[Call("look")]), Failure(500)]) as server:
+        with pytest.raises(ModelError) as caught:
+            WIRES[0].model(server, tools=[look]).invoke("What is there?")
+    travelled: Any = new_messages(pickle.loads(pickle.dumps(caught.value)))[1]
+    assert (travelled.content, travelled.artifact["autotools"]) == ("A lock.", "artifact not carried")
 
 
 def test_the_packages_own_errors_travel() -> None:

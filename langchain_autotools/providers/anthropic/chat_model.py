@@ -226,7 +226,7 @@ class ChatAnthropic(AnthropicParameters):
     def _secrets(self) -> list[str]:
         """Texts that must not stand in an error."""
         key = [self.anthropic_api_key.get_secret_value()] if self.anthropic_api_key else []
-        return [*key, *secret_values(self.default_headers, self.anthropic_proxy)]
+        return [*key, *secret_values(self.default_headers, self.anthropic_proxy, self.anthropic_api_url)]
 
     def _portable_fields(self) -> dict[str, Any]:
         hidden = dict.fromkeys(("anthropic_api_key", "http_client", "http_async_client"))

@@ -260,7 +260,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         """Texts that must not stand in an error."""
         key = [self.google_api_key.get_secret_value()] if self.google_api_key else []
         proxy = (self.client_args or {}).get("proxy")
-        return [*key, *secret_values(self.additional_headers, proxy if isinstance(proxy, str) else None)]
+        return [*key, *secret_values(self.additional_headers, proxy if isinstance(proxy, str) else None, self.base_url)]
 
     def _portable_fields(self) -> dict[str, Any]:
         return dict.fromkeys(("google_api_key", *self._uncopied))

@@ -299,7 +299,7 @@ class ChatOpenAI(OpenAIParameters):
         """Texts that must not stand in an error."""
         given = self.openai_api_key.get_secret_value() if isinstance(self.openai_api_key, SecretStr) else self.openai_api_key
         key = [given] if isinstance(given, str) else []
-        return [*key, *secret_values(self.default_headers, self.openai_proxy)]
+        return [*key, *secret_values(self.default_headers, self.openai_proxy, self.openai_api_base), *secret_values(self.default_query)]
 
     def _portable_fields(self) -> dict[str, Any]:
         hidden = dict.fromkeys(("openai_api_key", "http_client", "http_async_client"))
