@@ -1,6 +1,8 @@
 """The arguments that the constructor of a model takes, under all their names."""
 
+from collections.abc import Collection
 from difflib import get_close_matches
+from functools import lru_cache
 
 from pydantic import AliasChoices, BaseModel
 
@@ -18,12 +20,13 @@ def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
-def argument_names(model: type[BaseModel]) -> set[str]:
+@lru_cache(maxsize=256)
+def argument_names(model: type[BaseModel]) -> frozenset[str]:
     """All names of all arguments."""
-    return {name for field in model.model_fields for name in names_of(model, field)}
+    return frozenset(name for field in model.model_fields for name in names_of(model, field))
 
 
-def unknown_argument(model: type[BaseModel], name: str, known: set[str], others: str = "") -> str:
+def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], others: str = "") -> str:
     """That there is no argument of this name, what there is instead, and where others go."""
     near = get_close_matches(name, sorted(known), n=1)
     hints = [*([f"did you mean {near[0]!r}?"] if near else []), *([others] if others else [])]

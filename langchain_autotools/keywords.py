@@ -10,7 +10,7 @@ from .errors import ConfigurationError
 from .executor import ToolExecutor, checked_concurrency, checked_listener, checked_seconds
 from .limits import Limits
 
-__all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings"]
+__all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_settings"]
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
@@ -83,8 +83,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
     Raises:
         ConfigurationError: A setting cannot work, a keyword has no effect at a call, or is very nearly the name of one that has.
     """
-    for name in keywords.keys() - RUN_KEYWORDS:
-        _check_name(model, name)
+    _check_names(model, keywords)
     limits = {name: _setting(model, name, keywords) for name in sorted(_LIMITS - {"context_window"})}
     return CallSettings(
         limits=Limits(**limits, context_window=_context_window(model, keywords)),
@@ -96,6 +95,18 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         asked={name: _EXECUTION[name](name, keywords.pop(name)) for name in sorted(_EXECUTION) if _is_given(name, keywords)},
         fields={name: check(name, getattr(model, name)) for name, check in _EXECUTION.items()},
     )
+
+
+def drop_settings(model: Settable, keywords: dict[str, Any]) -> None:
+    """Take the settings of a run out of the keywords of a single request, where they set nothing.
+
+    Raises:
+        ConfigurationError: As of `call_settings`.
+    """
+    if RUN_KEYWORDS.isdisjoint(keywords):
+        _check_names(model, keywords)
+    else:
+        call_settings(model, keywords)
 
 
 def _is_given(name: str, keywords: dict[str, Any]) -> bool:
@@ -121,12 +132,13 @@ def _context_window(model: Settable, keywords: dict[str, Any]) -> int | None:
 # ---------------------------------------------------------------------------------------------- names
 
 
-def _check_name(model: Settable, name: str) -> None:
-    if name in model._not_per_call:
-        raise ConfigurationError(f"{name} is set where the model is made, and has no effect at a call")
-    near = _nearest(name)
-    if near is not None and not _is_known(model, name):
-        raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")
+def _check_names(model: Settable, keywords: Mapping[str, Any]) -> None:
+    for name in keywords.keys() - RUN_KEYWORDS:
+        if name in model._not_per_call:
+            raise ConfigurationError(f"{name} is set where the model is made, and has no effect at a call")
+        near = _nearest(name)
+        if near is not None and not _is_known(model, name):
+            raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")
 
 
 def _is_known(model: Any, name: str) -> bool:

@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
 from .errors import ConfigurationError
-from .keywords import call_settings
+from .keywords import drop_settings
 from .limits import OnLimit
 from .live import remember
 from .loop import CallModel, Decision
@@ -100,7 +100,7 @@ class ToolsAndMessagesMixin(RawChatModel):
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
         """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
-        call_settings(self, kwargs)
+        drop_settings(self, kwargs)
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
         if "tool_choice" in kwargs:
@@ -115,7 +115,7 @@ class ToolsAndMessagesMixin(RawChatModel):
             Raises:
                 ConfigurationError: A run setting cannot work, or a tool is declared twice in two ways.
             """
-            call_settings(self, dict(kwargs))
+            drop_settings(self, dict(kwargs))
             return super().bind(**kwargs)
 
     # ------------------------------------------------------------------------------------------ a run, for users
@@ -125,7 +125,7 @@ class ToolsAndMessagesMixin(RawChatModel):
         if not self.tools:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
-            call_settings(self, kwargs)
+            drop_settings(self, kwargs)
             if kwargs.get("tools"):
                 kwargs["tools"] = declared(self, kwargs["tools"])
             return None

@@ -54,7 +54,7 @@ class RawChatModel(BaseChatModel):
         super().__init__(*args, **kwargs)
 
     @classmethod
-    def _argument_names(cls) -> set[str]:
+    def _argument_names(cls) -> frozenset[str]:
         return argument_names(cls)
 
     @classmethod

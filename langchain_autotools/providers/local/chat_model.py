@@ -85,7 +85,7 @@ class ChatLocal(ChatOpenAI):
     }
 
     @classmethod
-    def _argument_names(cls) -> set[str]:
+    def _argument_names(cls) -> frozenset[str]:
         return super()._argument_names() - set(_SERVERS_OWN.split())
 
     @model_validator(mode="before")

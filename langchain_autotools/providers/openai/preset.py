@@ -118,7 +118,7 @@ class PresetChatModel(ChatOpenAI):
         super().__init__(*args, **{own.get(name, name): value for name, value in kwargs.items()})
 
     @classmethod
-    def _argument_names(cls) -> set[str]:
+    def _argument_names(cls) -> frozenset[str]:
         return (super()._argument_names() | cls.preset.arguments.keys()) - cls._refused.keys()
 
     @model_validator(mode="after")
