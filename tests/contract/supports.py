@@ -4,11 +4,12 @@
     python -m pytest --supports check                     # fails where the page says anything else
 
 Nothing is written by hand: a behaviour is a contract test, its words are the test's docstring, and a reason is that of the row in
-wires.py which says what its vendor cannot do.
+wires.py which says what its vendor cannot do, or what a class said when it refused (a test's property `found`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ _HEAD = """# What each class supports
 
 Every line is a behaviour that the contract tests (`tests/contract`) hold each class to, over real HTTP, against a server that refuses
 what the vendor refuses, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their
-results (`python -m pytest tests/contract --supports write`); CI compares."""
+results (`python -m pytest tests/contract --supports write`); CI compares. First what differs, then why, at the end what holds for all."""
 
 
 def facts(function: object, module: object) -> dict[str, str]:
@@ -42,7 +43,7 @@ class Supports:
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
-        self._order: dict[tuple[str, int], tuple[str, str]] = {}
+        self._order: dict[tuple[str, int, int], tuple[str, str]] = {}
         self._outcomes: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._classes: dict[str, str] = {}
         self._reasons: dict[str, int] = {}
@@ -54,25 +55,40 @@ class Supports:
         if "wire" not in said or (report.when != "call" and report.outcome == "passed"):
             return
         path, line, _ = report.location
-        self._order[path, line or 0] = said["heading"], said["behaviour"]
         reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
-        self._outcomes[said["wire"], said["behaviour"]].add(reason.removeprefix("Skipped: ") or report.outcome)
+        found = {said["behaviour"]: reason.removeprefix("Skipped: ") or report.outcome}
+        if "found" in said and report.passed:
+            found = {f"`{name}`": why or "passed" for name, why in json.loads(said["found"]).items()}
+        for place, (behaviour, outcome) in enumerate(found.items()):
+            self._order[path, line or 0, place] = said["heading"], behaviour
+            self._outcomes[said["wire"], behaviour].add(outcome)
         if "class" in said:
             self._classes[said["wire"]] = said["class"]
 
     def page(self, groups: Mapping[str, Sequence[str]]) -> str:
-        """The page that these results make: for each group of rows a table under each heading."""
+        """The page that these results make: for each group of rows tables of what differs, the reasons, and what holds for all."""
         self._reasons.clear()
+        wires = [wire for rows in groups.values() for wire in rows]
+        holds = [told for told in self._in_order() if all(self._cell(wire, told[1]) == "yes" for wire in wires)]
         lines = [_HEAD]
-        for title, wires in groups.items():
+        for title, rows in groups.items():
             tables: dict[str, list[str]] = defaultdict(list)
             for heading, behaviour in self._in_order():
-                tables[heading] += self._line(behaviour, wires)
-            lines.append(f"\n## {title}")
+                tables[heading] += [] if (heading, behaviour) in holds else self._line(behaviour, rows)
+            lines.append(f"\n## What differs: {title}")
             for heading, table in tables.items():
-                lines += [f"\n### {heading}\n", *self._top(wires), *table]
+                lines += [f"\n### {heading}\n", *self._top(rows), *table] if table else []
         notes = [f"{number}. {reason}" for reason, number in self._reasons.items()]
-        return "\n".join([*lines, *(["\n## Why not\n", *notes] if notes else [])]) + "\n"
+        lines += ["\n## Why not\n", *notes] if notes else []
+        return "\n".join([*lines, *self._held(holds)]) + "\n"
+
+    def _held(self, holds: Sequence[tuple[str, str]]) -> list[str]:
+        """What every class does, in few words."""
+        lists: dict[str, list[str]] = defaultdict(list)
+        for heading, behaviour in holds:
+            lists[heading].append(f"- {behaviour}")
+        lines = [line for heading, behaviours in lists.items() for line in (f"\n**{heading}**\n", *behaviours)]
+        return ["\n## What holds for every class", *lines] if lines else []
 
     def _in_order(self) -> list[tuple[str, str]]:
         """Heading and behaviour of each test, as they stand in the files."""
@@ -106,7 +122,7 @@ class Supports:
         if any("failed" in outcomes for outcomes in self._outcomes.values()):
             self._stale = "contract tests failed: docs/supports.md was neither written nor compared"
             return
-        groups = {"Classes with a wire or a place of their own": WIRES, "Presets of ChatOpenAI": PRESETS}
+        groups = {"classes with a wire or a place of their own": WIRES, "presets of ChatOpenAI": PRESETS}
         made = self.page({title: [wire.name for wire in rows] for title, rows in groups.items()})
         if self._mode == "write":
             PAGE.write_text(made, encoding="utf-8")
