@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..messages import ToolCallRecord
-from .batch import GRACE_SECONDS, Batch, given_up
+from .batch import GRACE_SECONDS, Batch, given_up, outcome_of, result_of
 from .call import ToolRun
-from .results import ToolCallResult, overdue_result
-from .threads import run_in_thread
+from .results import ToolCallResult, failed, overdue_result
+from .threads import NoThreadError, deeper, run_in_thread
 
 __all__ = ["AsyncToolCallBatch"]
 
@@ -124,7 +124,38 @@ class _TaskBatch(Batch):
     async def _run(self, run: ToolRun) -> ToolCallResult:
         if not self._in_time(run):
             return overdue_result(run.call)
-        return await (_run_in_thread(run) if self._uses_thread(run) else _run_as_task(run))
+        return await (self._run_in_thread(run) if self._uses_thread(run) else _run_as_task(run))
+
+    async def _run_in_thread(self, run: ToolRun) -> ToolCallResult:
+        loop = asyncio.get_running_loop()
+        begun, ended = loop.create_future(), loop.create_future()
+        outcome: list[ToolCallResult | BaseException] = []
+
+        def work() -> None:
+            _tell_loop(loop, begun, run)
+            try:
+                outcome.append(run.invoke())
+            except BaseException as error:
+                outcome.append(error)
+            _tell_loop(loop, ended, run)
+
+        try:
+            job = run_in_thread(partial(deeper(copy_context()).run, work), self._threads)
+        except NoThreadError as error:
+            return failed(run.call, str(error), error)
+        try:
+            await asyncio.wait([begun], timeout=self._time_left())
+            if not begun.done() and job.abandon():
+                return overdue_result(run.call)
+            self._in_time(run)
+            await asyncio.wait([ended], timeout=run.timeout)
+        finally:
+            if not outcome:
+                job.abandon()
+        if not outcome:
+            given_up(run)
+            return run.timed_out()
+        return result_of(outcome[0])
 
     async def _stop(self) -> None:
         results = [] if self._closed else self._give_up()
@@ -141,31 +172,17 @@ class _TaskBatch(Batch):
 
 
 async def _run_as_task(run: ToolRun) -> ToolCallResult:
-    task = asyncio.create_task(_outcome(run))
+    task = asyncio.create_task(outcome_of(run))
     try:
         await asyncio.wait([task], timeout=run.timeout)
     except asyncio.CancelledError:
         await _cancel(task)
         raise
     if task.done():
-        return _result(task.result())
+        return result_of(task.result())
     run.stop_for_timeout()
     await _cancel(task)
     return run.timed_out()
-
-
-async def _outcome(run: ToolRun) -> ToolCallResult | BaseException:
-    """What a run comes to, for a task: one that raises SystemExit or KeyboardInterrupt ends the whole loop."""
-    try:
-        return await run.ainvoke()
-    except (KeyboardInterrupt, SystemExit) as error:
-        return error
-
-
-def _result(outcome: ToolCallResult | BaseException) -> ToolCallResult:
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:
@@ -176,28 +193,14 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
         _logger.warning("an asynchronous tool goes on although it was cancelled")
 
 
-async def _run_in_thread(run: ToolRun) -> ToolCallResult:
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-    outcome: list[ToolCallResult | BaseException] = []
+def _tell_loop(loop: asyncio.AbstractEventLoop, event: asyncio.Future[None], run: ToolRun) -> None:
+    """Let those who wait on the loop know, if there is somebody."""
 
-    def note() -> None:
-        if not ended.done():
-            ended.set_result(None)
+    def tell() -> None:
+        if not event.done():
+            event.set_result(None)
 
-    def work() -> None:
-        try:
-            outcome.append(run.invoke())
-        except BaseException as error:
-            outcome.append(error)
-        try:
-            loop.call_soon_threadsafe(note)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            _logger.debug("tool %s has ended after its event loop, call %s", run.facts.tool.name, run.call.id)
-
-    run_in_thread(partial(copy_context().run, work))
-    await asyncio.wait([ended], timeout=run.timeout)
-    if not outcome:
-        given_up(run)
-        return run.timed_out()
-    return _result(outcome[0])
+    try:
+        loop.call_soon_threadsafe(tell)
+    except RuntimeError:  # the loop is closed: nobody waits any more
+        _logger.debug("tool %s goes on, or has ended, after its event loop, call %s", run.facts.tool.name, run.call.id)

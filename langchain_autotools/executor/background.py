@@ -16,6 +16,8 @@ from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, Generic, TypeVar
 
+from .threads import NoThreadError
+
 __all__ = ["BackgroundTask", "Home", "context_of_caller", "home_of_caller", "running_loop"]
 
 _T = TypeVar("_T")
@@ -37,7 +39,11 @@ class _LoopThread(threading.Thread):
         super().__init__(name="autotools-loop", daemon=True)
         self.loop = asyncio.new_event_loop()
         self.ending = False
-        self.start()
+        try:
+            self.start()
+        except RuntimeError as error:
+            self.loop.close()
+            raise NoThreadError("no thread can be started for the event loop of asynchronous tools") from error
 
     def run(self) -> None:
         asyncio.set_event_loop(self.loop)

@@ -11,7 +11,7 @@ from .call import ToolRun
 from .results import ToolCallResult, cancelled_result
 from .work import Answer, Work
 
-__all__ = ["GRACE_SECONDS", "Batch", "given_up"]
+__all__ = ["GRACE_SECONDS", "Batch", "given_up", "outcome_of", "result_of"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -28,6 +28,7 @@ class Batch:
         on_executing: Called with each call just before its tool runs.
         on_executed: Called with each result as soon as there is one.
         deadline: How many seconds all of it may take, from now on; None for no limit.
+        threads: How many threads tools may have in this process.
     """
 
     def __init__(
@@ -36,7 +37,8 @@ class Batch:
         limit: int | None,
         on_executing: Sequence[Callable[..., Any]],
         on_executed: Sequence[Callable[..., Any]],
-        deadline: float | None = None,
+        deadline: float | None,
+        threads: int,
     ) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._answers = answers
@@ -46,6 +48,7 @@ class Batch:
         self._limit = min(limit or len(answers), len(answers))
         self._on_executing = on_executing
         self._on_executed = on_executed
+        self._threads = threads
         self._end = None if deadline is None else time.monotonic() + deadline
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
@@ -77,10 +80,15 @@ class Batch:
         """Whether there is no time for another call."""
         return self._end is not None and time.monotonic() >= self._end
 
+    def _time_left(self) -> float | None:
+        """How many seconds are left; None for no limit."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
     def _in_time(self, run: ToolRun) -> bool:
         """Whether there is time to run it; it will take no more than there is."""
-        if self._end is not None:
-            run.end_within(max(0.0, self._end - time.monotonic()))
+        left = self._time_left()
+        if left is not None:
+            run.end_within(left)
         return not self._is_over()
 
     def _keep(self, index: int, result: ToolCallResult) -> bool:
@@ -111,3 +119,18 @@ class Batch:
 def given_up(run: ToolRun) -> None:
     """Log that a thread goes on although nobody waits for it."""
     _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.facts.tool.name, run.call.id)
+
+
+async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
+    """What an asynchronous tool comes to, for a task: one that raises SystemExit or KeyboardInterrupt ends the whole loop."""
+    try:
+        return await run.ainvoke()
+    except (KeyboardInterrupt, SystemExit) as error:
+        return error
+
+
+def result_of(outcome: ToolCallResult | BaseException) -> ToolCallResult:
+    """The result, of what `outcome_of` returned."""
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome

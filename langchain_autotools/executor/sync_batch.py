@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from ..messages import ToolCallRecord
 from .background import BackgroundTask, context_of_caller, running_loop
-from .batch import GRACE_SECONDS, Batch, given_up
+from .batch import GRACE_SECONDS, Batch, given_up, outcome_of, result_of
 from .call import ToolRun
-from .results import ToolCallResult, overdue_result
-from .threads import run_in_thread
+from .results import ToolCallResult, failed, overdue_result
+from .threads import Job, NoThreadError, deeper, run_in_thread
 
 __all__ = ["ToolCallBatch"]
 
@@ -75,7 +75,8 @@ class _ThreadBatch(Batch):
         super().__init__(*args)
         self._changed = threading.Condition()
         self._telling = threading.Lock()
-        self._tasks: set[BackgroundTask[ToolCallResult]] = set()
+        self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
+        self._jobs: list[Job] = []
         self._next = 0
         self._active = 0
 
@@ -95,10 +96,18 @@ class _ThreadBatch(Batch):
             self._stop()
 
     def _start_workers(self) -> None:
-        contexts = [context_of_caller() for _ in self.calls]
-        self._active = self._limit
-        for _ in range(self._limit):
-            run_in_thread(partial(self._work, contexts))
+        contexts = [deeper(context_of_caller()) for _ in self.calls]
+        work = partial(self._work, contexts)
+        self._active = wanted = min(self._limit, self._threads)
+        try:
+            for _ in range(wanted):
+                self._jobs.append(run_in_thread(work, self._threads))
+        except NoThreadError as error:
+            _logger.warning("%s; calls of one turn do not run side by side", error)
+            with self._changed:
+                self._active -= wanted - max(len(self._jobs), 1)
+            if not self._jobs:
+                work()
 
     def _work(self, contexts: Sequence[Context]) -> None:
         """What a worker thread does: one call after another, until none is left."""
@@ -124,13 +133,17 @@ class _ThreadBatch(Batch):
         if running_loop() is None:
             context.run(self._execute_all, places)
             return
+        deeper(context)
 
         def work() -> None:
             context.run(self._execute_all, places)
             self._rest()
 
         self._active = 1
-        run_in_thread(work)
+        try:
+            self._jobs.append(run_in_thread(work, self._threads))
+        except NoThreadError:
+            work()
 
     def _wait_for(self, index: int) -> None:
         """Wait for a result. After a failure the calls that are running end first."""
@@ -192,27 +205,62 @@ class _ThreadBatch(Batch):
             return overdue_result(run.call)
         if not self._uses_thread(run):
             return self._run_in_background(run)
-        return run.invoke() if run.timeout is None else _run_with_timeout(run, run.timeout)
+        return run.invoke() if run.timeout is None else self._run_with_timeout(run)
+
+    def _run_with_timeout(self, run: ToolRun) -> ToolCallResult:
+        """Run a synchronous tool in a thread of its own, which is given up when it takes too long."""
+        begun = threading.Event()
+        outcome: Future[ToolCallResult] = Future()
+
+        def work() -> None:
+            begun.set()
+            try:
+                outcome.set_result(run.invoke())
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        try:
+            job = run_in_thread(partial(deeper(copy_context()).run, work), self._threads)
+        except NoThreadError as error:
+            return failed(run.call, str(error), error)
+        if not begun.wait(self._time_left()) and job.abandon():
+            return overdue_result(run.call)
+        self._in_time(run)
+        try:
+            return outcome.result(run.timeout)
+        except TimeoutError:
+            if outcome.done():  # the tool's own, or it ended in this moment
+                return outcome.result()
+            job.abandon()
+            given_up(run)
+            return run.timed_out()
 
     def _run_in_background(self, run: ToolRun) -> ToolCallResult:
         with self._changed:
             if self._closed:
                 raise asyncio.CancelledError
-            task = BackgroundTask(run.ainvoke(), run.home())
+            task = BackgroundTask(outcome_of(run), run.home())
             self._tasks.add(task)  # before it starts: an interrupt may come at any moment
-        task.start()
+        try:
+            task.start()
+        except NoThreadError as error:
+            task.cancel()
+            return failed(run.call, str(error), error)
         in_time = _has_ended(task, run)
         if not in_time:
             run.stop_for_timeout()
             _cancel([task])
         with self._changed:
             self._tasks.discard(task)
-        return task.result() if in_time else run.timed_out()
+        return result_of(task.result()) if in_time else run.timed_out()
 
     def _stop(self) -> None:
         with self._changed:
             results = [] if self._closed else self._give_up()
             tasks = list(self._tasks)
+            jobs = self._jobs if results else []
+        for job in jobs:
+            job.abandon()
         _cancel(tasks)
         for result in results:
             try:
@@ -242,23 +290,3 @@ def _cancel(tasks: Sequence[BackgroundTask[Any]]) -> None:
     for task in tasks:
         if not task.wait(max(0.0, end - time.monotonic())):
             _logger.warning("an asynchronous tool goes on although it was cancelled")
-
-
-def _run_with_timeout(run: ToolRun, timeout: float) -> ToolCallResult:
-    """Run a synchronous tool in a thread of its own, which is given up when it takes too long."""
-    outcome: Future[ToolCallResult] = Future()
-
-    def work() -> None:
-        try:
-            outcome.set_result(run.invoke())
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    run_in_thread(partial(copy_context().run, work))
-    try:
-        return outcome.result(timeout)
-    except TimeoutError:
-        if outcome.done():  # the tool's own, or it ended in this moment
-            return outcome.result()
-        given_up(run)
-        return run.timed_out()

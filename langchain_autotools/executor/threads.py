@@ -1,66 +1,218 @@
-"""Daemon threads for tools, used again when they become free.
+"""Daemon threads for tools, used again when they become free, and not more of them than their caller allows.
 
 A thread that runs a tool may have to be given up (a timeout, a closed stream). Threads of `concurrent.futures` and of the event
 loop's own executor are joined when the program or the loop ends, so one tool that hangs would hang them too; daemon threads
-do not. There is no upper number: a call never waits for another call's thread.
+do not.
+
+Work beyond the limit waits for a thread. A tool that itself runs tools would wait for threads that wait for it, so each depth of
+such runs counts its own, told by context. Where the context does not reach (a tool that starts threads without it), and where all
+tools hang, one thread more is started as often as nothing has ended for some seconds: what waits always goes on.
 """
 
 import os
 import queue
 import threading
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable
+from contextvars import Context, ContextVar
 
-__all__ = ["run_in_thread"]
+__all__ = ["Job", "NoThreadError", "deeper", "run_beside", "run_in_thread"]
 
 _IDLE_SECONDS = 5.0  # how long a free thread waits for more work
+_STALLED_SECONDS = 5.0  # after which time without an end of any work there is one thread more
+
+_depth: ContextVar[int] = ContextVar("autotools_thread_depth", default=0)
+
+
+class NoThreadError(RuntimeError):
+    """The system gives this process no further thread."""
+
+
+class _Depth:
+    """The work of one depth of runs inside runs."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Job] = deque()
+        self.running = 0
+        self.ended = 0
+
 
 _lock = threading.Lock()
+_depths: defaultdict[int, _Depth] = defaultdict(_Depth)
 _free: list["_Worker"] = []
+_watched = False
+
+
+class Job:
+    """Work for a thread."""
+
+    def __init__(self, work: Callable[[], None], depth: _Depth | None) -> None:
+        self._work = work
+        self._depth = depth  # None: it is not counted, or not any more
+
+    def run(self) -> None:
+        """Do it."""
+        self._work()
+
+    def ended(self) -> "Job | None":
+        """Note that it has been done; returns what its thread does next. Call it with the lock."""
+        depth, self._depth = self._depth, None
+        if depth is None:
+            return None
+        depth.ended += 1
+        if depth.waiting:
+            return depth.waiting.popleft()
+        depth.running -= 1
+        return None
+
+    def abandon(self) -> bool:
+        """Nobody waits for it any more. True: it has not begun and never will; else its thread is not counted from now on."""
+        with _lock:
+            depth = self._depth
+            if depth is None:
+                return False
+            if self in depth.waiting:
+                depth.waiting.remove(self)
+                self._depth = None
+                return True
+            following = self.ended()
+        if following is not None:
+            _start(following, depth, may_wait=True)
+        return False
 
 
 class _Worker(threading.Thread):
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__(name="autotools-tool", daemon=True)
-        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self.give(work)
+        self._inbox: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self.give(job)
 
-    def give(self, work: Callable[[], None]) -> None:
-        self._inbox.put(work)
+    def give(self, job: Job) -> None:
+        self._inbox.put(job)
 
     def run(self) -> None:
-        while not self._is_done():
-            with _lock:
-                _free.append(self)
+        while (job := self._next()) is not None:
+            following: Job | None = job
+            while following is not None:
+                following.run()
+                with _lock:
+                    following = following.ended()
+                    if following is None:
+                        _free.append(self)
 
-    def _is_done(self) -> bool:
-        """Do one piece of work; True if none came and none can come any more."""
+    def _next(self) -> Job | None:
+        """The next job; None if none came and none can come any more."""
         try:
-            work = self._inbox.get(timeout=_IDLE_SECONDS)
+            return self._inbox.get(timeout=_IDLE_SECONDS)
         except queue.Empty:
             with _lock:
                 if self in _free:
                     _free.remove(self)
-                    return True
-            work = self._inbox.get()  # taken out of `_free` a moment ago: its work is on the way
-        work()
-        return False
+                    return None
+            return self._inbox.get()  # taken out of `_free` a moment ago: its work is on the way
 
 
-def run_in_thread(work: Callable[[], None]) -> None:
-    """Run `work` in a daemon thread, at once. It must not raise."""
+def run_in_thread(work: Callable[[], None], limit: int) -> Job:
+    """Run `work` in a daemon thread: at once, if this depth of runs has fewer than `limit`, else when one is free. It must not raise.
+
+    Raises:
+        NoThreadError: No thread can be started, and none is at work that could do it later.
+    """
+    with _lock:
+        depth = _depths[_depth.get()]
+        job = Job(work, depth)
+        waits = depth.running >= max(1, limit)
+        if waits:
+            depth.waiting.append(job)
+        else:
+            depth.running += 1
+    if waits:
+        _watch()
+    else:
+        _start(job, depth)
+    return job
+
+
+def run_beside(work: Callable[[], None]) -> None:
+    """Run `work` in a daemon thread that counts for no limit.
+
+    Raises:
+        NoThreadError: No thread can be started.
+    """
+    _start(Job(work, None), None)
+
+
+def deeper(context: Context) -> Context:
+    """The context, made one for what runs in a thread: its own tools have threads of their own."""
+    context.run(lambda: _depth.set(_depth.get() + 1))
+    return context
+
+
+def _start(job: Job, depth: _Depth | None, *, may_wait: bool = False) -> None:
+    """Begin a job that is counted as running, or let it wait where no thread can be had and others run, or it has waited before."""
     with _lock:
         worker = _free.pop() if _free else None
     if worker is not None:
-        worker.give(work)
-    else:
-        _Worker(work).start()
+        worker.give(job)
+        return
+    try:
+        _Worker(job).start()
+    except RuntimeError as error:
+        if depth is not None and _waits_again(job, depth, may_wait):
+            _watch()
+            return
+        raise NoThreadError("no thread can be started to run the tool: the system's limit is reached") from error
+
+
+def _waits_again(job: Job, depth: _Depth, may_wait: bool) -> bool:
+    with _lock:
+        depth.running -= 1
+        waits = may_wait or depth.running > 0
+        if waits:
+            depth.waiting.appendleft(job)
+        return waits
+
+
+def _watch() -> None:
+    """Have somebody see to it that what waits goes on."""
+    global _watched
+    with _lock:
+        if _watched:
+            return
+        _watched = True
+    try:
+        threading.Thread(target=_go_on, name="autotools-tool-watch", daemon=True).start()
+    except RuntimeError:  # the next one to wait tries again
+        _watched = False
+
+
+def _go_on() -> None:
+    """Start one thread more for each depth at which something waits and nothing has ended for some time, until nothing waits."""
+    global _watched
+    ended: dict[_Depth, int] = {}
+    while True:
+        time.sleep(_STALLED_SECONDS)
+        with _lock:
+            waiting = [depth for depth in _depths.values() if depth.waiting]
+            stalled = [(depth.waiting.popleft(), depth) for depth in waiting if ended.get(depth) == depth.ended]
+            for _, depth in stalled:
+                depth.running += 1
+            ended = {depth: depth.ended for depth in waiting}
+            if not waiting:
+                _watched = False
+                return
+        for job, depth in stalled:
+            _start(job, depth, may_wait=True)
 
 
 def _after_fork() -> None:
     """A child process has none of its parent's threads, and perhaps a lock that one of them held."""
-    global _lock
+    global _lock, _watched
     _lock = threading.Lock()
     _free.clear()
+    _depths.clear()
+    _watched = False
 
 
 if hasattr(os, "register_at_fork"):

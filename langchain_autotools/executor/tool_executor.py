@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -60,6 +60,11 @@ class ToolExecutor:
     Raises:
         ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
     """
+
+    max_threads: ClassVar[int] = 128
+    """How many threads the tools of all executors in this process may have at a time; further calls wait for one. Set it on the class.
+
+    Tools that run tools themselves never wait for their own: each depth of runs inside runs counts its own threads."""
 
     def __init__(
         self,
@@ -223,7 +228,7 @@ class ToolExecutor:
         executing = (self._on_executing, checked_listener("on_executing", on_executing))
         executed = (self._on_executed, checked_listener("on_executed", on_executed))
         listeners = ([one for one in both if one is not None] for both in (executing, executed))
-        return kind(answers, min(limits, default=None), *listeners, deadline)
+        return kind(answers, min(limits, default=None), *listeners, deadline, self.max_threads)
 
     def _answer(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Answer:
         inner = () if call.args is None else call.inner

@@ -13,7 +13,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 from ..deadline import Deadline, DeadlinePassed, current_deadline
-from ..executor.threads import run_in_thread
+from ..executor.threads import NoThreadError, run_beside
 
 __all__ = ["EVENT_HOOKS", "holding", "opened_in_time", "whole_in_time"]
 
@@ -63,7 +63,10 @@ class _Steps:
 
         context = copy_context()
         context.run(_steps.set, self)
-        run_in_thread(lambda: context.run(work))
+        try:
+            run_beside(lambda: context.run(work))
+        except NoThreadError:  # then it cannot be given up, but it can be done
+            context.run(work)
         try:
             ended.wait(self._deadline.remaining())
         finally:

@@ -1,10 +1,19 @@
 """What a model or a program asks for in great numbers stays bounded: names, threads."""
 
+import asyncio
+import threading
+import time
 import tracemalloc
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
-from langchain_autotools import ToolExecutor
+from langchain_autotools import ToolExecutor, new_messages
+from langchain_autotools.executor import threads
+from langchain_autotools.testing import ScriptedChatModel
+from tests.support.calls import call
 
 
 def x() -> str:
@@ -27,3 +36,157 @@ def test_what_stands_after_a_special_token_may_be_of_any_length() -> None:
     """A model that leaks its channel text into the name still means the tool before it."""
     tool = ToolExecutor([x]).find("functions.x<|channel|>" + "functions." * 100_000)
     assert tool is not None and tool.name == "x"
+
+
+# ---------------------------------------------------------------------------------------------- threads
+
+
+def synchronously(executor: ToolExecutor, calls: list[Any]) -> list[Any]:
+    """What the results of a synchronous run say."""
+    return [message.content for message in executor.execute_all(calls)]
+
+
+def asynchronously(executor: ToolExecutor, calls: list[Any]) -> list[Any]:
+    """The same of an asynchronous one."""
+    return [message.content for message in asyncio.run(executor.aexecute_all(calls))]
+
+
+Way = Callable[[ToolExecutor, list[Any]], list[Any]]
+both_ways = pytest.mark.parametrize("way", [synchronously, asynchronously])
+
+
+class Counted:
+    """A tool that knows how many of it ran at a time."""
+
+    def __init__(self) -> None:
+        self.most = self._running = 0
+        self._lock = threading.Lock()
+
+    def look(self) -> str:
+        """Look."""
+        with self._lock:
+            self._running += 1
+            self.most = max(self.most, self._running)
+        time.sleep(0.002)
+        with self._lock:
+            self._running -= 1
+        return "seen"
+
+
+@both_ways
+def test_thousands_of_calls_share_the_threads_that_there_may_be(way: Way) -> None:
+    """3,000 calls of one turn are all answered, by no more threads than the default allows."""
+    counted = Counted()
+    assert way(ToolExecutor([counted.look]), [call("look")] * 3000) == ["seen"] * 3000
+    assert 1 < counted.most <= ToolExecutor.max_threads
+
+
+async def test_thousands_of_runs_share_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is the process's: of runs at once, each with one call, further ones wait."""
+    monkeypatch.setattr(ToolExecutor, "max_threads", 8)
+    counted = Counted()
+    asks = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}])
+    model = ScriptedChatModel(tools=[counted.look], replies=lambda messages, **_: "Done." if messages[1:] else asks)
+    runs = await asyncio.gather(*(model.ainvoke("Hi") for _ in range(300)))
+    assert {new_messages(run)[1].content for run in runs} == {"seen"}
+    assert 1 < counted.most <= 8
+
+
+@both_ways
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_runs_inside_tools_go_on_where_all_threads_are_taken(way: Way, timeout: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of six tools runs three tools that each run three, with two threads for each depth."""
+    monkeypatch.setattr(ToolExecutor, "max_threads", 2)
+    leaf = ToolExecutor([x], timeout=timeout)
+
+    def middle() -> str:
+        """Run three."""
+        return "".join(map(str, synchronously(leaf, [call("x")] * 3)))
+
+    inner = ToolExecutor([middle], timeout=timeout)
+
+    def outer() -> str:
+        """Run three that run three."""
+        return "".join(map(str, way(inner, [call("middle")] * 3)))
+
+    assert way(ToolExecutor([outer], timeout=timeout), [call("outer")] * 6) == ["ran" * 9] * 6
+
+
+@both_ways
+def test_tools_that_lose_their_context_in_threads_of_their_own_go_on_too(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There nobody can know who waits for whom: when nothing moves, there is one thread more."""
+    monkeypatch.setattr(ToolExecutor, "max_threads", 2)
+    monkeypatch.setattr(threads, "_STALLED_SECONDS", 0.05)
+    inner = ToolExecutor([x])
+
+    def outer() -> str:
+        """Run a tool from a thread without context."""
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.extend(synchronously(inner, [call("x")] * 2)))
+        thread.start()
+        thread.join(60)
+        return "".join(found)
+
+    assert way(ToolExecutor([outer]), [call("outer")] * 4) == ["ranran"] * 4
+
+
+@both_ways
+def test_a_tool_that_is_given_up_keeps_no_other_from_running(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that hangs is not counted any more; a call that waits for a thread does not use up its time."""
+    monkeypatch.setattr(ToolExecutor, "max_threads", 1)
+    release = threading.Event()
+
+    def hang() -> str:
+        """Hang."""
+        release.wait(60)
+        return "late"
+
+    executor = ToolExecutor([hang, x], timeouts={"hang": 0.2, "x": 60})
+    results = way(executor, [call("hang"), call("hang"), call("x")])
+    release.set()
+    assert [("timed out" in str(one), one) for one in results][2] == (False, "ran")
+    assert ["timed out" in str(one) for one in results] == [True, True, False]
+
+
+@both_ways
+def test_a_call_that_is_cancelled_while_it_waits_never_runs(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deadline answers it, and a thread that becomes free later finds nothing of it."""
+    monkeypatch.setattr(ToolExecutor, "max_threads", 1)
+    release, ran = threading.Event(), []
+
+    def hang(number: int) -> str:
+        """Hang."""
+        ran.append(number)
+        release.wait(60)
+        return "late"
+
+    executor = ToolExecutor([hang])
+    calls = [call("hang", number=number) for number in range(3)]
+    if way is synchronously:
+        results = [message.content for message in executor.execute_all(calls, deadline=0.3)]
+    else:
+        results = [message.content for message in asyncio.run(executor.aexecute_all(calls, deadline=0.3))]
+    release.set()
+    time.sleep(0.05)
+    assert ran == [0]
+    assert ["time for this run is over" in str(one) for one in results] == [True] * 3
+
+
+@both_ways
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_where_no_thread_can_be_started_calls_are_answered(way: Way, timeout: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They run one after another in the caller's thread, or are answered with an error where that cannot be; nothing raw is raised."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("autotools-tool"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threads, "_free", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    results = way(ToolExecutor([x], timeout=timeout), [call("x")] * 3)
+    if way is synchronously and timeout is None:
+        assert results == ["ran"] * 3
+    else:
+        assert ["no thread can be started" in str(one) for one in results] == [True] * 3
