@@ -26,6 +26,7 @@ from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, too
 from .messages import result_id, text_of
 from .outward import ChunkSum, RunOutput, sum_chunks
 from .pauses import is_paused
+from .provisional import without_provisional
 from .streaming.accumulator import canonical_message
 
 __all__ = ["Run", "RunSettings", "failing", "stored_message"]
@@ -138,7 +139,7 @@ class Run:
         return () if self.settings.last_text_only else self._of_whole(part)
 
     def _of_whole(self, message: AIMessage) -> list[AIMessageChunk]:
-        return self._output.whole(with_output_version(message, self.settings.output_version))
+        return self._output.whole(with_output_version(without_provisional(message), self.settings.output_version))
 
     def turn_done(self) -> list[AIMessageChunk]:
         """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""

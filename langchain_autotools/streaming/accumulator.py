@@ -13,6 +13,7 @@ from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_
 
 from ..limits import AT_TOKEN_LIMIT, REFUSALS
 from ..messages import KEY
+from ..provisional import without_provisional
 from .json_text import strict_json
 from .tool_calls import AssembledCall, ToolCallAssembler
 
@@ -243,6 +244,7 @@ def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:
         message: The sum of a turn's chunks, or a message that core made of them. Without a verdict its calls stay as they are.
         stored: Whether to keep of the verdict only what a stored message keeps: ids and argument texts.
     """
+    message = without_provisional(message)
     values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
     values["usage_metadata"] = _without_cost(message.usage_metadata)
     verdict = message.response_metadata.get(KEY)

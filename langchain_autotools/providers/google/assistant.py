@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import UnsupportedFeatureError
+from ...provisional import is_provisional
 from .parts import Part, part_of, text_part
 
 __all__ = ["spoken"]
@@ -30,6 +31,8 @@ def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
     """
     if isinstance(block, str):
         return text_part(block) if block else None
+    if is_provisional(block):
+        return None
     kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
     signature = _signature(block) if at_home else None
     part = _part(block, kind, at_home=at_home)

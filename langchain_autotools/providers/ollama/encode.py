@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 
 from ...errors import UnsupportedFeatureError
 from ...messages import calls_of
+from ...provisional import is_provisional
 from .._json import dumps, to_bytes
 from .._origin import is_home
 from .blocks import content_of
@@ -157,7 +158,7 @@ def _spoken(content: Any) -> Any:
     """The content of an assistant without calls, which stand elsewhere, and without thoughts and other vendors' inner state."""
     if isinstance(content, str):
         return content
-    return [block for block in content if isinstance(block, str) or _is_spoken(block)]
+    return [block for block in content if isinstance(block, str) or (_is_spoken(block) and not is_provisional(block))]
 
 
 def _is_spoken(block: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from .forms import FormKey, RequestForms, origin_of, public_url
 from .parameters import CHAT_ONLY, OpenAIParameters
 from .profiles import profile_of
 from .request import default_params, read_timeout, request_options, request_params
-from .responses.client_calls import has_client_tools
+from .responses.client_calls import answers_in_blocks
 from .responses.exchange import responses_exchange
 from .responses.params import check_sendable
 from .routing import LearnedRoutes, route_of
@@ -67,8 +67,8 @@ class ChatOpenAI(OpenAIParameters):
         return self
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the reply may hold calls of the vendor's tools for the caller: these stand in its content."""
-        return has_client_tools(tools) and bool(route_of(self, {"tools": tools}).why)
+        """Whether the reply may hold what only content blocks can, such as calls of the vendor's tools for the caller."""
+        return answers_in_blocks(tools) and bool(route_of(self, {"tools": tools}).why)
 
     # ------------------------------------------------------------------------------------------ requests
 

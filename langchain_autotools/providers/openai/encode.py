@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, Functio
 
 from ...errors import UnsupportedFeatureError
 from ...messages import calls_of
+from ...provisional import is_provisional
 from .._json import dumps, to_bytes
 from .._origin import origin_said
 from .blocks import Part, part_of, text_part
@@ -290,6 +291,8 @@ def _is_inner(block: str | Mapping[str, Any]) -> bool:
     if isinstance(block, str):
         return False
     kind = str(block.get("type"))
+    if is_provisional(block):
+        return True
     if kind == "non_standard" and isinstance(block.get("value"), Mapping):
         inner = _is_inner(block["value"]) or not _is_part(block["value"])
     elif kind == "image_generation_call":

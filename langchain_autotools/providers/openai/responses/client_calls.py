@@ -11,16 +11,16 @@ itself (platform.openai.com/docs/api-reference/responses/create).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["answered_id", "client_calls", "has_client_tools", "names_of", "pending_calls"]
+__all__ = ["answered_id", "answers_in_blocks", "client_calls", "names_of", "pending_calls"]
 
 _CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
 _APPROVAL = "mcp_approval_request"
 _TOOLS = frozenset({"shell", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"})
 
 
-def has_client_tools(tools: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the caller's machine or his approval may be asked for."""
-    return any(tool.get("type") in _TOOLS or _asks(tool) for tool in tools)
+def answers_in_blocks(tools: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a reply may hold what only content blocks can: something for the caller to answer, or images that are not complete."""
+    return any(tool.get("type") in _TOOLS or _asks(tool) or _shows(tool) for tool in tools)
 
 
 def _asks(tool: Mapping[str, Any]) -> bool:
@@ -33,6 +33,10 @@ def pending_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
     """The items of a reply that wait for the caller: calls on his machine, and requests for his approval."""
     answered = {answered_id(item) for item in items}
     return [item for item in items if item.get("type") == _APPROVAL or (_is_for_client(item) and not names_of(item) & answered)]
+
+
+def _shows(tool: Mapping[str, Any]) -> bool:
+    return tool.get("type") == "image_generation" and bool(tool.get("partial_images"))
 
 
 def client_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -12,6 +12,7 @@ from langchain_core.messages.ai import UsageMetadata
 
 from ....errors import StreamError
 from ....messages import KEY, new_chunk
+from ....provisional import PROVISIONAL
 from ..usage import usage_metadata
 from .client_calls import pending_calls
 from .item_parts import annotations_of, fragment, log_probabilities, standard
@@ -26,6 +27,7 @@ _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter"
 _UNFINISHED = frozenset({"queued", "in_progress"})
 _WHOLE = ("stop", "tool_calls")
 _REASONING = "reasoning_content"
+_IMAGE = "image_generation_call"
 
 
 def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
@@ -197,11 +199,27 @@ class ResponsesDecoder:
         (block,) = standard({**block, "annotations": annotations}) if annotations else [block]
         return [{**block, "index": f"{slot.number}"}]
 
+    def _partial_image(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """An image that is not complete: seen by who reads the stream, and kept by nobody."""
+        data = event.get("partial_image_b64")
+        if self._in_text or not data:
+            return []
+        slot, number = self._slots.of(event, _IMAGE), event.get("partial_image_index") or 0
+        block = {"type": _IMAGE, "id": slot.item.get("id") or event.get("item_id"), "result": data}
+        block |= {key: event[key] for key in ("output_format", "quality", "size", "background") if event.get(key)}
+        marks = {PROVISIONAL: True, "partial_image_index": number}
+        if self._listed:
+            return [{**block, **marks}]
+        return [{**one, "extras": {**one.get("extras", {}), **marks}, "index": f"{slot.number}.partial{number}"} for one in standard(block)]
+
     def _chunk(self, blocks: list[dict[str, Any]]) -> AIMessageChunk | None:
         if not blocks:
             return None
         content, extra = self._content(blocks)
-        return self._made(content, extra)
+        chunk = self._made(content, extra)
+        if self._listed and any(block["type"] == _IMAGE for block in blocks):
+            chunk.__dict__["response_metadata"] = {"model_provider": self._provider}  # tells core how to read the block
+        return chunk
 
     def _made(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
         return new_chunk(content, extra, self._id)
@@ -217,7 +235,8 @@ class ResponsesDecoder:
         texts = [block for block in blocks if block["type"] == "text"]
         extra |= {_REASONING: thought} if thought else {}
         if self._listed:
-            return [{"type": "text", "text": block["text"], "index": int(block["index"])} for block in texts], extra
+            told = [{"type": "text", "text": block["text"], "index": int(block["index"])} for block in texts]
+            return [*told, *(block for block in blocks if block["type"] == _IMAGE)], extra
         return "".join(block["text"] for block in texts), extra
 
     # ------------------------------------------------------------------------------------------ the reply as a whole
@@ -347,6 +366,7 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, Mapping[str, Any]], list[dict[s
     "response.function_call_arguments.delta": ResponsesDecoder._arguments,
     "response.function_call_arguments.done": ResponsesDecoder._all_arguments,
     "response.custom_tool_call_input.delta": ResponsesDecoder._input,
+    "response.image_generation_call.partial_image": ResponsesDecoder._partial_image,
     "response.output_item.added": ResponsesDecoder._begun,
     "response.output_item.done": ResponsesDecoder._completed,
     "response.created": ResponsesDecoder._note,

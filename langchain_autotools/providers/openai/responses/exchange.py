@@ -12,7 +12,7 @@ from ..._clients import Clients
 from ..._origin import origin_of, origin_said
 from ..parameters import OpenAIParameters
 from ..request import read_timeout, request_options
-from .client_calls import has_client_tools
+from .client_calls import answers_in_blocks
 from .mapper import ResponsesMapper
 from .params import responses_params
 
@@ -64,7 +64,7 @@ def responses_exchange(
 
     def exchange(body: bytes, again: Any) -> Exchange:
         how: dict[str, Any] = {"stored": params.get("store") is not False, "blocks": model.output_version == "v1", "taken": taken}
-        how["listed"] = has_client_tools(params.get("tools") or ())
+        how["listed"] = answers_in_blocks(params.get("tools") or ())
         return Exchange(
             body=body,
             decoder=partial(mapper.stream_decoder, **how),

@@ -1,0 +1,28 @@
+"""Content blocks that only the reader of a stream sees, such as an image that is not complete: no message keeps them."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage
+
+__all__ = ["PROVISIONAL", "is_provisional", "without_provisional"]
+
+PROVISIONAL = "provisional"
+"""The mark of such a block: a key of its own, or of its `extras`."""
+
+_Message = TypeVar("_Message", bound=AIMessage)
+
+
+def is_provisional(block: Any) -> bool:
+    """Whether a block of content is one of these."""
+    if not isinstance(block, Mapping):
+        return False
+    extras = block.get("extras")
+    return bool(block.get(PROVISIONAL)) or (isinstance(extras, Mapping) and bool(extras.get(PROVISIONAL)))
+
+
+def without_provisional(message: _Message) -> _Message:
+    """The message without them; itself where it has none."""
+    if isinstance(message.content, str) or not any(map(is_provisional, message.content)):
+        return message
+    return message.model_copy(update={"content": [block for block in message.content if not is_provisional(block)]})
