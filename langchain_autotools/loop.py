@@ -16,7 +16,7 @@ from langchain_core.messages.ai import UsageMetadata
 
 from .errors import ConfigurationError, LimitReachedError
 from .limits import Limits, Progress, StopReason, end_of
-from .messages import KEY, ToolCallRecord, calls_of, waits_for_caller
+from .messages import KEY, ToolCallRecord, calls_of
 from .pauses import brought, is_paused
 
 __all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "TurnCut", "tool_loop", "turn_calls"]
@@ -198,6 +198,11 @@ def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
     return [_judged(call, calls.get(call.id)) for call in calls_of(message)], own.get("blocked")
 
 
+def _waits_for_caller(message: AIMessage) -> bool:
+    """Whether a reply holds calls that are none of functions, and that the caller answers: those of the vendor's tools on his machine."""
+    return bool((message.response_metadata.get(KEY) or {}).get("awaits"))
+
+
 def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCallRecord:
     if verdict is None:
         return replace(call, args=None, why=_ENDED)
@@ -275,7 +280,7 @@ class _Run:
         end = "refused" if message.additional_kwargs.get("refusal") else end_of(blocked)
         if end != "refused" and (calls or is_paused(message)):
             return None
-        return self._outcome("calls_pending" if end == "complete" and waits_for_caller(message) else end)
+        return self._outcome("calls_pending" if end == "complete" and _waits_for_caller(message) else end)
 
     def _answer(self, message: AIMessage, calls: list[ToolCallRecord]) -> Generator[Action, Any, RunOutcome | None]:
         """Answer a turn's calls, except those left to the caller."""
@@ -285,7 +290,7 @@ class _Run:
         results: list[ToolResult] = []
         if answered:
             results = yield from self._run_tools(message, self._admitted(answered))
-        if pending or waits_for_caller(message):
+        if pending or _waits_for_caller(message):
             return self._outcome("calls_pending", pending=pending)
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])

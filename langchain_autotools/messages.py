@@ -40,7 +40,6 @@ __all__ = [
     "result_id",
     "run_usage",
     "text_of",
-    "waits_for_caller",
     "without_carrier",
 ]
 
@@ -244,11 +243,6 @@ def carried(message: BaseMessage) -> list[BaseMessage] | None:
         foreign = sorted({type(one).__name__ for one in messages} - {type(one).__name__ for one in kept})
         _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))
     return kept
-
-
-def waits_for_caller(message: BaseMessage) -> bool:
-    """Whether a reply holds calls that are none of functions, and that the caller answers: those of the vendor's tools on his machine."""
-    return bool(_own(message).get("awaits"))
 
 
 def carry(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
