@@ -134,7 +134,7 @@ class _TaskBatch(Batch):
         def work() -> None:
             _tell_loop(loop, begun, run)
             try:
-                outcome.append(run.invoke())
+                outcome.append(overdue_result(run.call) if self._is_over() else run.invoke())
             except BaseException as error:
                 outcome.append(error)
             _tell_loop(loop, ended, run)

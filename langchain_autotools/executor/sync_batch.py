@@ -215,7 +215,7 @@ class _ThreadBatch(Batch):
         def work() -> None:
             begun.set()
             try:
-                outcome.set_result(run.invoke())
+                outcome.set_result(overdue_result(run.call) if self._is_over() else run.invoke())
             except BaseException as error:
                 outcome.set_exception(error)
 
