@@ -194,6 +194,11 @@ class ChatAnthropic(AnthropicParameters):
     # ------------------------------------------------------------------------------------------ what LangChain asks
 
     @property
+    def effort(self) -> str | None:
+        """`reasoning_effort`, by the vendor's name for it."""
+        return self.reasoning_effort
+
+    @property
     def _llm_type(self) -> str:
         return "anthropic-chat"
 

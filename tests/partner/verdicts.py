@@ -1,0 +1,81 @@
+"""What becomes of each failed test: it uses private internals, differs as our pages say, or is a gap; else it is unexplained."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from .suites import Result
+
+PRIVATE = "private internals"
+STATED = "stated difference"
+GAP = "gap"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Why certain tests fail.
+
+    Attributes:
+        kind: `PRIVATE`, `STATED` or `GAP`.
+        why: The reason, in words of the page.
+        package: The partner package; "" for every one.
+        tests: Patterns of test ids. Each must fail.
+        error: A regular expression for the error, in place of ids.
+        page: The page that states the difference, and `says`, words that stand there.
+    """
+
+    kind: str
+    why: str
+    package: str = ""
+    tests: tuple[str, ...] = ()
+    error: str = ""
+    page: str = ""
+    says: str = ""
+
+    def covers(self, result: Result) -> bool:
+        """Whether it speaks of this test."""
+        if self.package not in ("", result.package):
+            return False
+        return self.names(result) or bool(self.error and re.search(self.error, result.error))
+
+    def names(self, result: Result) -> bool:
+        """Whether it names this test."""
+        return any(fnmatchcase(result.id, pattern) for pattern in self.tests)
+
+
+USES_PRIVATE = Rule(PRIVATE, "uses names that begin with an underscore")
+
+
+@dataclass
+class Verdicts:
+    """All results, each failure with the rule that explains it."""
+
+    explained: list[tuple[Result, Rule]] = field(default_factory=list)
+    unexplained: list[Result] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def judge(results: Sequence[Result], rules: Iterable[Rule]) -> Verdicts:
+    """Explain every failure. A rule that explains nothing, or names a test that passes, is stale."""
+    rules = list(rules)
+    verdicts = Verdicts()
+    for result in results:
+        counts = verdicts.outcomes.setdefault(result.package, Counter())
+        if result.outcome != "failed":
+            counts[result.outcome] += 1
+            continue
+        rule = USES_PRIVATE if result.private else next((rule for rule in rules if rule.covers(result)), None)
+        counts[rule.kind if rule else "unexplained"] += 1
+        if rule:
+            verdicts.explained.append((result, rule))
+        else:
+            verdicts.unexplained.append(result)
+    used = {id(rule) for _, rule in verdicts.explained}
+    verdicts.stale = [f"explains nothing: {rule.package} {rule.why}" for rule in rules if id(rule) not in used]
+    passed = [result for result in results if result.outcome == "passed"]
+    named = ((rule, result) for rule in rules for result in passed if rule.package in ("", result.package))
+    verdicts.stale += [f"passes: {result.package} {result.id}" for rule, result in named if rule.names(result)]
+    return verdicts
