@@ -7,9 +7,9 @@ import pytest
 from tests.partner.page import PAGE, text_of
 from tests.partner.rules import RULES
 from tests.partner.suites import CLASSES, REPOSITORY, fetch, run
-from tests.partner.verdicts import STATED, Verdicts, judge
+from tests.partner.verdicts import STATED, Rule, Verdicts, judge
 
-pytestmark = [pytest.mark.partner, pytest.mark.enable_socket, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.partner, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,6 @@ def test_the_page_says_what_came_of_them(verdicts: Verdicts) -> None:
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.kind == STATED], ids=lambda rule: rule.why)
-def test_a_stated_difference_stands_on_its_page(rule) -> None:
+def test_a_stated_difference_stands_on_its_page(rule: Rule) -> None:
     """The page that a rule names has the words that it quotes."""
     assert rule.says and rule.says in (REPOSITORY / "docs" / rule.page).read_text(encoding="utf-8")
