@@ -11,7 +11,6 @@ under one key of `response_metadata`, `KEY`:
 
 import json
 import logging
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -35,10 +34,9 @@ __all__ = [
     "final_message",
     "new_chunk",
     "new_messages",
-    "number_messages",
     "parse_arguments",
-    "result_id",
     "run_usage",
+    "tells",
     "text_of",
     "without_carrier",
 ]
@@ -48,7 +46,6 @@ _logger = logging.getLogger("langchain_autotools")
 KEY = "autotools"
 """The one key in `response_metadata` that belongs to this package."""
 
-_NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 _UNCARRIED = "artifact not carried"
 _DEEPEST = 100
@@ -304,7 +301,30 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
         return messages
     if not isinstance(source, AIMessageChunk):
         return [source]
-    return [message_chunk_to_message(source)] if source.chunk_position == "last" else []
+    says = source.content or source.tool_call_chunks or source.tool_calls or source.invalid_tool_calls or source.additional_kwargs
+    return [_settled(message_chunk_to_message(source))] if says and source.chunk_position == "last" else []
+
+
+def _settled(message: BaseMessage) -> BaseMessage:
+    """The message of a sum of chunks, its calls as the turn's end had them: the chunks say more of them than messages do."""
+    records = _records(message)
+    if not isinstance(message, AIMessage) or not (records or message.invalid_tool_calls):
+        return message
+    invalid = [
+        {**call, "args": str(call["args"] or "").removeprefix("!}"), "error": call["error"] or records.get(call["id"], {}).get("why")}
+        for call in message.invalid_tool_calls
+    ]
+    entries = [{key: value for key, value in entry.items() if key != "why"} for entry in records.values()]
+    own = {key: value for key, value in _own(message).items() if key != "calls"}
+    if tells(entries, mixed=bool(message.tool_calls and invalid)):
+        own["calls"] = entries
+    metadata = {key: value for key, value in message.response_metadata.items() if key != KEY} | ({KEY: own} if own else {})
+    return message.model_copy(update={"invalid_tool_calls": invalid, "response_metadata": metadata})
+
+
+def tells(entries: Sequence[Mapping[str, Any]], *, mixed: bool) -> bool:
+    """Whether what is recorded of the calls of a message says more than the message: more than ids, or their order among invalid ones."""
+    return mixed or any(entry.keys() != {"id"} for entry in entries)
 
 
 def _no_message(function: str, value: object) -> ValueError:
@@ -337,7 +357,7 @@ def final_message(run: BaseMessage) -> AIMessage:
     for message in reversed(carried(run) or remembered(run) or ()):
         if isinstance(message, AIMessage):
             return message
-    plain = message_chunk_to_message(run) if isinstance(run, AIMessageChunk) else run
+    plain = _settled(message_chunk_to_message(run)) if isinstance(run, AIMessageChunk) else run
     return without_carrier(cast("AIMessage", plain))
 
 
@@ -350,36 +370,3 @@ def run_usage(run: BaseMessage) -> UsageMetadata | None:
         raise _no_message("run_usage", run)
     usage = _own(run).get("usage")
     return usage if usage is not None else getattr(run, "usage_metadata", None)
-
-
-# ---------------------------------------------------------------------------------------------- order
-
-
-def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> list[_M]:
-    """Mark the messages of one model turn with where they stand.
-
-    Args:
-        generation: The turn's `generation_id`, see `generation_id`.
-        messages: The AI message (number 0) and its results, or a part of them.
-        first: The number of the first of `messages` within the generation.
-    """
-    return [_numbered(message, generation, number) for number, message in enumerate(messages, first)]
-
-
-def _numbered(message: _M, generation: str, number: int) -> _M:
-    marks: dict[str, Any] = {"generation_id": generation, "message_order_idx": number}
-    if number:
-        marks["tool_call_idx"] = number - 1
-    return message.model_copy(update={"response_metadata": {**message.response_metadata, **marks}})
-
-
-def generation_id(message: AIMessage, position: int) -> str:
-    """The id of one model turn, derived from its message and the number of messages before it."""
-    calls = "\x1f".join(str(call) for call in call_ids(message))
-    return str(uuid.uuid5(_NAMESPACE, f"{position}\x1e{message.id}\x1e{calls}\x1e{text_of(message)}"))
-
-
-def result_id(asked: AIMessage, call_id: str) -> str | None:
-    """The id of the result of a call, derived from the message that made the call; None where that has no id either."""
-    turn = asked.response_metadata.get("generation_id") or asked.id
-    return str(uuid.uuid5(_NAMESPACE, f"{turn}\x1e{call_id}")) if turn else None

@@ -25,6 +25,7 @@ from .outward import ChunkSum
 from .raw_model import RawChatModel
 from .run import Run, failing, stored_message
 from .settings import Toolbox, chosen, declared, portable_tools, run_settings, toolbox_of, usable_tools
+from .streaming.accumulator import caller_metadata
 from .tracing import astart_trace, start_trace
 from .turn import Turn
 
@@ -98,14 +99,14 @@ class ToolsAndMessagesMixin(RawChatModel):
             self._toolbox = toolbox_of(self)
         return self._toolbox
 
-    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
+    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
         """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
         drop_settings(self, kwargs)
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
-        return super()._turn(messages, kwargs)
+        return super()._turn(messages, kwargs, runs=runs and bool(self.tools))
 
     if not TYPE_CHECKING:
 
@@ -150,7 +151,7 @@ class ToolsAndMessagesMixin(RawChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
-            return stored_message(super().invoke(input, config, **kwargs), self.output_version)
+            return stored_message(super().invoke(input, config, **kwargs), self.output_version, brief=True)
         invoke = super().invoke
 
         def turn(action: CallModel) -> Iterator[AIMessage]:
@@ -170,7 +171,7 @@ class ToolsAndMessagesMixin(RawChatModel):
         """Like `invoke`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
-            return stored_message(await super().ainvoke(input, config, **kwargs), self.output_version)
+            return stored_message(await super().ainvoke(input, config, **kwargs), self.output_version, brief=True)
         invoke = super().ainvoke
 
         async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
@@ -381,7 +382,9 @@ class ToolsAndMessagesMixin(RawChatModel):
             return cast("AIMessageChunk", chunk)
         parts.add(chunk)
         if chunk.__dict__["chunk_position"] == "last":
-            remember(chunk, [stored_message(parts.message(), self.output_version)])
+            whole = stored_message(parts.message(), self.output_version, brief=True)
+            chunk.__dict__["response_metadata"] = caller_metadata(chunk.response_metadata)
+            remember(chunk, [whole])
         return chunk
 
 

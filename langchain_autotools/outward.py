@@ -15,7 +15,8 @@ from langchain_core.messages.utils import message_chunk_to_message
 
 from .live import remember
 from .loop import RunOutcome
-from .messages import KEY, ToolCallRecord, carry, detached, generation_id, new_chunk, number_messages, text_of
+from .messages import KEY, ToolCallRecord, carry, detached, new_chunk, text_of
+from .places import generation_id, number_messages
 
 __all__ = ["ChunkSum", "RunOutput", "sum_chunks"]
 

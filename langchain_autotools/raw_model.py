@@ -218,9 +218,9 @@ class RawChatModel(BaseChatModel):
 
     # ------------------------------------------------------------------------------------------ one turn, for core
 
-    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Turn:
-        open_start = self.continues_conversation(kwargs)
-        return Turn(messages, kwargs, blocks=self.output_version == "v1", new_id=_new_call_id, open_start=open_start)
+    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
+        open_start, blocks = self.continues_conversation(kwargs), self.output_version == "v1"
+        return Turn(messages, kwargs, blocks=blocks, new_id=_new_call_id, open_start=open_start, runs=runs)
 
     def _stream(
         self,

@@ -23,9 +23,10 @@ from .executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExe
 from .history import repair
 from .live import remember
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
-from .messages import result_id, text_of
+from .messages import text_of
 from .outward import ChunkSum, RunOutput, sum_chunks
 from .pauses import is_paused
+from .places import result_id
 from .provisional import without_provisional
 from .streaming.accumulator import canonical_message
 
@@ -252,6 +253,6 @@ def _said(message: AIMessage) -> AIMessage | None:
     return said if text_of(said) else None
 
 
-def stored_message(message: AIMessage, output_version: str | None) -> AIMessage:
+def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
     """A turn's message as it is stored: its calls as the verdict has them, its content as the model is configured."""
-    return with_output_version(canonical_message(message, stored=True), output_version)
+    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)

@@ -38,6 +38,7 @@ class Turn:
         blocks: Whether content leaves as v1 content blocks.
         new_id: Makes the id by which a call is known whose server gave it none of its own.
         open_start: Whether the messages go on with a conversation that the server keeps.
+        runs: Whether a run goes on from this turn.
 
     Attributes:
         messages: The messages to send.
@@ -51,11 +52,12 @@ class Turn:
         blocks: bool,
         new_id: Callable[[], str],
         open_start: bool = False,
+        runs: bool = True,
     ) -> None:
         self.messages = as_sent(repair(messages, open_start=open_start))
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         used = _UsedIds(self.messages)
-        self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=lambda _: new_id(), sent_id=self._sent_id)
+        self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=lambda _: new_id(), sent_id=self._sent_id, runs=runs)
         self._writer = BlockWriter() if blocks else None
 
     def without_blocks(self) -> Self:

@@ -12,12 +12,13 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
 from ..limits import AT_TOKEN_LIMIT, REFUSALS
-from ..messages import KEY
+from ..messages import KEY, tells
 from ..provisional import without_provisional
+from .arguments import as_text
 from .json_text import strict_json
 from .tool_calls import AssembledCall, ToolCallAssembler
 
-__all__ = ["TurnAccumulator", "canonical_message"]
+__all__ = ["TurnAccumulator", "caller_metadata", "canonical_message"]
 
 NOT_EXECUTABLE: Final = "!}"
 """Stands before the arguments of a call that must not run: core's repair of partial JSON gives up on it at once, whatever follows
@@ -54,6 +55,7 @@ class TurnAccumulator:
         used_ids: The ids of calls that the history already has.
         new_id: Makes an id for the call at a position of this turn, where the server's own is missing or used.
         sent_id: Gives the id that such a call is sent with, by its position; None where it is sent with the other one.
+        runs: Whether a run goes on from this turn; else nobody asks why a turn without calls broke off.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class TurnAccumulator:
         used_ids: Container[str] = (),
         new_id: Callable[[int], str],
         sent_id: Callable[[int], str] | None = None,
+        runs: bool = True,
     ) -> None:
         self._assembler = ToolCallAssembler(declared)
         self._used_ids = used_ids
         self._new_id = new_id
         self._sent_id = sent_id
+        self._runs = runs
         self._id: str | None = None
         self._usage: Any = None
         self._metadata: dict[str, Any] = {}
@@ -158,7 +162,7 @@ class TurnAccumulator:
         blocked = CUT if cut else self._blocked()
         form = self._own.pop(_FORM, None)
         records, chunks = self._calls(blocked)
-        verdict = {"calls": records, "blocked": blocked} if records or blocked is not None else {}
+        verdict = {"calls": records, "blocked": blocked} if records or (blocked is not None and self._runs) else {}
         if verdict or self._own:
             self._metadata[KEY] = {**self._own, **verdict}
         return AIMessageChunk(
@@ -237,12 +241,13 @@ def _call_block(record: Mapping[str, Any], form: Mapping[str, Any], number: int)
     return {**known, "id": record["id"], "input": strict_json(record["arguments"])}
 
 
-def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:
+def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
     """A finished turn as one plain message, its calls rebuilt from the verdict, whatever core made of the chunks.
 
     Args:
         message: The sum of a turn's chunks, or a message that core made of them. Without a verdict its calls stay as they are.
         stored: Whether to keep of the verdict only what a stored message keeps: ids and argument texts.
+        brief: Whether to keep of that only what the message does not say itself.
     """
     message = without_provisional(message)
     values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
@@ -253,8 +258,16 @@ def canonical_message(message: AIMessage, *, stored: bool = False) -> AIMessage:
         values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
         values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
         if stored:
-            values["response_metadata"] = _stored(message.response_metadata, verdict)
+            values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
     return AIMessage(**values)
+
+
+def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a turn's last chunk for a caller whose calls these are: what a brief message keeps, and why calls must not run."""
+    verdict = metadata.get(KEY)
+    if not isinstance(verdict, Mapping) or "blocked" not in verdict:
+        return metadata
+    return _stored(metadata, verdict, brief=True, reasons=True)
 
 
 def _without_cost(usage: Any) -> Any:
@@ -272,10 +285,18 @@ def _invalid(record: Mapping[str, Any]) -> Any:
     return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
 
 
-def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
-    kept = [
-        {key: record[key] for key in ("id", "sent_id", "arguments", "wire_id", "extra") if key in record} for record in verdict["calls"]
-    ]
+def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
+    records = verdict["calls"]
+    kept = [_entry(record, brief=brief, reasons=reasons) for record in records]
+    if brief and not tells(kept, mixed=len({record["ok"] for record in records}) > 1):
+        kept = []
     own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
     rest = {key: value for key, value in metadata.items() if key != KEY}
     return {**rest, KEY: own} if own else rest
+
+
+def _entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
+    names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
+    if brief and (not record["ok"] or as_text(strict_json(record["arguments"])) == record["arguments"]):
+        names.remove("arguments")
+    return {key: record[key] for key in names if key in record}
