@@ -110,7 +110,7 @@ _OPENAI = [
         "langchain_openai",
         error="belongs to the Responses API, which use_responses_api=False rules out",
         page="chat_openai.md",
-        says="any argument that only this API has",
+        says="`False` none",
     ),
     Rule(
         STATED,
