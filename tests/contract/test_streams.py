@@ -14,6 +14,7 @@ from langchain_core.tools import tool
 from langchain_autotools import StreamError, new_messages
 from tests.contract.talk import WAYS, Run, Start, Talk, run_in, summed
 from tests.contract.wires import Wire
+from tests.support.calls import MADE_HERE
 from tests.support.http_server import Exchange, Gate
 from tests.support.script import Call, Cut, Failure, Raw, Reply, Turn
 
@@ -33,21 +34,30 @@ def two_turns() -> list[Reply]:
 
 
 def told(message: AIMessage) -> dict[str, Any]:
-    """A message as data, without what differs between two runs: its id, the digest of the server's address, and core's run ids (of
-    wires without message ids) with the generation ids that are made of them, of which only the order counts."""
+    """A message as data, without what differs between two runs: its id, the digest of the server's address, core's run ids (of wires
+    without message ids) with the ids of generations and results that are made of them, and ids made for calls without one; of generations
+    and calls the order counts."""
     return {key: comparable(value, []) for key, value in message.model_dump().items() if key != "id"}
 
 
-def comparable(value: Any, generations: list[str]) -> Any:
-    """Data without digests of addresses and run ids; a generation is its number."""
+def comparable(value: Any, made: list[str]) -> Any:
+    """Data without digests of addresses and run ids; a generation and an id made here are their numbers."""
     if isinstance(value, dict):
-        kept = {key: inner for key, inner in value.items() if key != "origin" and not str(inner).startswith("lc_run--")}
+        aside = {"origin", *(["id"] if "tool_call_id" in value else ())}
+        kept = {key: inner for key, inner in value.items() if key not in aside and not str(inner).startswith("lc_run--")}
         generation = kept.get("generation_id")
-        if generation is not None:
-            generations += [] if generation in generations else [generation]
-            kept["generation_id"] = str(generations.index(generation))
-        return {key: comparable(inner, generations) for key, inner in kept.items()}
-    return [comparable(inner, generations) for inner in value] if isinstance(value, list) else value
+        return {key: comparable(inner, made) for key, inner in kept.items()} | (
+            {} if generation is None else {"generation_id": number(generation, made)}
+        )
+    if isinstance(value, str) and MADE_HERE.fullmatch(value):
+        return number(value, made)
+    return [comparable(inner, made) for inner in value] if isinstance(value, list) else value
+
+
+def number(value: str, made: list[str]) -> str:
+    """Where a value first stood among those that were made."""
+    made += [] if value in made else [value]
+    return str(made.index(value))
 
 
 async def test_text_leaves_at_once(start: Start) -> None:

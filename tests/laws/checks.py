@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +11,10 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_autotools.messages import KEY
 from tests.laws.stories import Said, told
 from tests.laws.ways import QUESTION, Ran, chat, run
+from tests.support.calls import MADE_HERE
 from tests.support.openai_server import OpenAIServer
 
 _ASIDE = frozenset({"id", "generation_id", "index", "output_version"})  # a generation is named after its message, ids included
-
-
-_MADE_HERE = re.compile(r"call_[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}")  # the id of a call whose server gave it none: a random UUID
 
 
 def data_of(message: BaseMessage, *, aside: frozenset[str] = _ASIDE) -> Any:
@@ -28,7 +25,7 @@ def data_of(message: BaseMessage, *, aside: frozenset[str] = _ASIDE) -> Any:
 def _without(value: Any, aside: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {key: _without(inner, aside) for key, inner in value.items() if key not in aside}
-    if isinstance(value, str) and _MADE_HERE.fullmatch(value):
+    if isinstance(value, str) and MADE_HERE.fullmatch(value):
         return "an id made here"
     return [_without(inner, aside) for inner in value] if isinstance(value, list) else value
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
+
+MADE_HERE = re.compile(r"call_[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}")
+"""The id of a call whose server gave it none: a random UUID."""
 
 
 def call(name: str, call_id: str = "1", /, **args: Any) -> dict[str, Any]:
