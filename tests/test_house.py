@@ -19,7 +19,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 # A module imports from ranks below its own and from its own package, nothing else. Names of one rank never import each other.
 RANKS = {
     "errors": 0, "_version": 0, "live": 0,
-    "messages": 1, "limits": 1, "deadline": 1, "pauses": 1, "provisional": 1, "choices": 1, "constructor": 1,
+    "messages": 1, "limits": 1, "memo": 1, "deadline": 1, "pauses": 1, "provisional": 1, "choices": 1, "constructor": 1,
     "loop": 2, "executor": 2, "history": 2, "streaming": 2, "retry": 2, "events": 2, "content": 2, "past_core": 2, "places": 2,
     "outward": 3, "outputs": 3, "keywords": 3, "decisions": 3, "binding": 3,
     "run": 4, "turn": 4, "tracing": 4,

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from ..memo import MessageMemo
 from ..messages import KEY, call_ids
 from .tidy import with_call_ids
 
 __all__ = ["as_sent"]
+
+_memo: MessageMemo[BaseMessage] = MessageMemo()  # the same copy in every turn, so that what was encoded of it is found again
 
 
 def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -25,20 +28,36 @@ def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     for message in messages:
         if isinstance(message, AIMessage):
             sent = _sent_ids(message)
-            made.append(with_call_ids(message, list(sent), list(sent.values())) if sent else message)
+            made.append(_copy(message, sent) if sent else message)
         elif sent and isinstance(message, ToolMessage) and message.tool_call_id in sent:
-            made.append(message.model_copy(update={"tool_call_id": sent[message.tool_call_id]}))
+            made.append(_copy(message, {message.tool_call_id: sent[message.tool_call_id]}))
         else:
             made.append(message)
     return made
+
+
+def _copy(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage:
+    """The message with other ids of calls."""
+    copy = _memo.get(message, sent)
+    if copy is None:
+        if isinstance(message, AIMessage):
+            copy = with_call_ids(message, list(sent), list(sent.values()))
+        else:
+            (call_id,) = sent.values()
+            copy = message.model_copy(update={"tool_call_id": call_id})
+        _memo.put(message, sent, copy)
+    return copy
 
 
 def _sent_ids(message: AIMessage) -> Mapping[str, str]:
     """What each call of the message is sent with, by its id; empty where that is the id itself, or would make two calls one."""
     own = message.response_metadata.get(KEY)
     entries = own.get("calls") if isinstance(own, Mapping) else None
-    if not isinstance(entries, list) or not any(isinstance(entry, Mapping) and entry.get("sent_id") for entry in entries):
-        return {}
-    recorded = {entry.get("id"): entry.get("sent_id") for entry in entries if isinstance(entry, Mapping)}
-    sent = {call_id: str(recorded.get(call_id) or call_id) for call_id in call_ids(message) if call_id}
+    recorded: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping) and entry.get("sent_id"):
+            recorded[str(entry.get("id"))] = str(entry["sent_id"])
+    if not recorded:
+        return recorded
+    sent = {call_id: recorded.get(call_id, call_id) for call_id in call_ids(message) if call_id}
     return sent if len(set(sent.values())) == len(sent) and any(old != new for old, new in sent.items()) else {}

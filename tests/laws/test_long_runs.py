@@ -23,15 +23,30 @@ PACKAGE = str(Path(langchain_autotools.__file__).parent)
 
 
 PER_MESSAGE = {
+    "/history/sent.py:_sent_ids",
     "/history/pairing.py:_sound_calls",
     "/history/pairing.py:_sound_calls.<locals>.<listcomp>",
     "/history/pairing.py:_sound_ids",
     "/messages.py:call_ids",
     "/messages.py:call_ids.<locals>.<listcomp>",
     "/messages.py:_ordered",
-    "/providers/_memo.py:MessageMemo.get",
+    "/memo.py:MessageMemo.get",
 }
-"""What looks at each message of the history before it is sent, once: whether it is sound, which ids it uses, what its bytes are."""
+"""What looks at each message of the history before it is sent, once: is it sound, which ids has it and is it sent with, what are its bytes."""
+
+OF_MADE_IDS = {
+    "/history/sent.py:_copy",
+    "/history/sent.py:_sent_ids.<locals>.<dictcomp>",
+    "/messages.py:_own",
+    "/messages.py:_record",
+    "/messages.py:_records",
+    "/messages.py:_records.<locals>.<dictcomp>",
+    "/messages.py:calls_of",
+    "/messages.py:calls_of.<locals>.<listcomp>",
+    "/messages.py:parse_arguments",
+    "/turn.py:_digest.<locals>.<listcomp>",
+}
+"""The same, where the server gives calls no ids: they are derived from what each message says."""
 
 
 @contextmanager
@@ -58,8 +73,9 @@ def counting(calls: Counter[str]) -> Iterator[None]:
         sys.setprofile(before)
 
 
+@pytest.mark.parametrize("call_id", [None, ""], ids=["ids of the server", "ids made here"])
 @pytest.mark.parametrize("turns", [200, pytest.param(1000, marks=pytest.mark.exhaustive)])
-def test_a_long_run_does_the_same_work_in_every_turn(turns: int) -> None:
+def test_a_long_run_does_the_same_work_in_every_turn(turns: int, call_id: str | None) -> None:
     """Late turns call as many of the package's functions as early ones; only what looks at each message, once, grows with them."""
 
     def count(number: int) -> int:
@@ -68,7 +84,7 @@ def test_a_long_run_does_the_same_work_in_every_turn(turns: int) -> None:
 
     def reply(exchange: Exchange) -> Turn:
         number = exchange.number
-        return Turn("Done.") if number == turns else Turn(f"Turn {number}.", [Call("count", {"number": number})], characters=20)
+        return Turn("Done.") if number == turns else Turn(f"Turn {number}.", [Call("count", {"number": number}, call_id)], characters=20)
 
     late = turns - 2 * TEN
     work: list[Counter[str]] = []
@@ -80,8 +96,9 @@ def test_a_long_run_does_the_same_work_in_every_turn(turns: int) -> None:
         assert len(server.exchanges) == turns + 1
     first, last = work
     grown = {name: (first[name], last[name]) for name in first | last if last[name] > first[name]}
-    assert {name: counts for name, counts in grown.items() if name not in PER_MESSAGE} == {}
-    assert max(last.values()) <= TEN * 2 * turns
+    expected = PER_MESSAGE if call_id is None else PER_MESSAGE | OF_MADE_IDS
+    assert {name: counts for name, counts in grown.items() if name not in expected} == {}
+    assert max(last.values()) <= TEN * (2 if call_id is None else 3) * turns
     assert {part[ENCODE] for part in work} == {2 * TEN}
 
 

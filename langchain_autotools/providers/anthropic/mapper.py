@@ -10,8 +10,8 @@ from langchain_core.messages.ai import UsageMetadata
 
 from ...choices import ToolChoice
 from ...errors import UnsupportedFeatureError
+from ...memo import MessageMemo
 from .._json import dumps, dumps_params, to_bytes
-from .._memo import MessageMemo
 from .blocks import text_part
 from .calls import CallId
 from .decode import MessagesDecoder, decode_body

@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Syst
 from langchain_core.messages.ai import UsageMetadata
 
 from ...choices import ToolChoice
+from ...memo import MessageMemo
 from ...messages import KEY
 from .._json import dumps, dumps_params, to_bytes
-from .._memo import MessageMemo
 from .calls import CallId
 from .decode import GenerateContentDecoder, decode_body
 from .encode import Encoded, Home, MessageEncoder

@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.messages.ai import UsageMetadata
 
 from ...choices import ToolChoice, read_choice
+from ...memo import MessageMemo
 from .._json import dumps_params, to_bytes
-from .._memo import MessageMemo
 from .calls import Ids
 from .decode import ChatCompletionsDecoder, decode_body
 from .dialect import OPENAI, Dialect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -50,9 +51,12 @@ def arguments(text: str, index: Any = 0) -> dict[str, Any]:
     return delta("input_json_delta", index, partial_json=text)
 
 
+MADE = count()
+
+
 def read(*events: dict[str, Any], blocks: bool = True) -> AIMessage:
     """The turn that the events make."""
-    turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, blocks=False)
+    turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, blocks=False, new_id=lambda: f"call_made_{next(MADE)}")
     decoder = MAPPER.stream_decoder(blocks=blocks)
     raw = [chunk for chunk in map(decoder.feed, events) if chunk is not None]
     left = [out for out in map(turn.feed, [*raw, decoder.finish()]) if out is not None]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from langchain_autotools.memo import MessageMemo
 from langchain_autotools.messages import KEY
-from langchain_autotools.providers._memo import MessageMemo
 from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
 
 PARAMS = {"model": "any"}

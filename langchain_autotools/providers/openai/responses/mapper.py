@@ -8,8 +8,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.messages.ai import UsageMetadata
 
 from ....choices import ToolChoice, read_choice
+from ....memo import MessageMemo
 from ..._json import dumps_params, to_bytes
-from ..._memo import MessageMemo
 from ..tools import format_tool, format_tool_choice
 from .decode import ResponsesDecoder, decode_body, responses_usage
 from .encode import Encoded, ItemEncoder, Waiting, still_waiting, without_answers
