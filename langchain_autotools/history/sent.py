@@ -60,4 +60,4 @@ def _sent_ids(message: AIMessage) -> Mapping[str, str]:
     if not recorded:
         return recorded
     sent = {call_id: recorded.get(call_id, call_id) for call_id in call_ids(message) if call_id}
-    return sent if len(set(sent.values())) == len(sent) and any(old != new for old, new in sent.items()) else {}
+    return sent if len(set(sent.values())) == len(sent) and list(sent) != list(sent.values()) else {}

@@ -32,7 +32,7 @@ PER_MESSAGE = {
     "/messages.py:_ordered",
     "/memo.py:MessageMemo.get",
 }
-"""What looks at each message of the history before it is sent, once: is it sound, which ids has it and is it sent with, what are its bytes."""
+"""What looks at each message of the history before it is sent, once: is it sound, what are its ids, and its bytes."""
 
 OF_MADE_IDS = {
     "/history/sent.py:_copy",
