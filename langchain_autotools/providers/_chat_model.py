@@ -55,7 +55,9 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     _dicts: ClassVar[Mapping[str, str]] = DICTS
     """Parameters of a call that are dicts, each with what may have been meant instead."""
 
-    _not_per_call: ClassVar[frozenset[str]] = ToolsAndMessagesMixin._not_per_call | {"max_retries", "retry", "include_response_headers"}
+    _not_per_call: ClassVar[frozenset[str]] = ToolsAndMessagesMixin._not_per_call | {
+        *("max_retries", "retry", "include_response_headers", "model_kwargs", "stream_chunk_timeout"),
+    }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         known = self._argument_names()

@@ -18,6 +18,7 @@ from openai.resources.responses import Responses
 
 from langchain_autotools import ChatAnthropic, ChatOpenAI, ConfigurationError, ToolExecutor, ToolsAndMessagesMixin
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.anthropic_server import AnthropicServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Turn
 
@@ -196,13 +197,28 @@ def test_a_copy_has_its_own_time() -> None:
 # ---------------------------------------------------------------------------------------------- the vendor's keywords
 
 
-@pytest.mark.parametrize("name", ["max_retries", "retry", "include_response_headers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("max_retries", "retry", "include_response_headers", "model_kwargs", "stream_chunk_timeout"),
+        *("disabled_params", "null_content", "part_keys", "use_previous_response_id", "use_responses_api"),
+    ],
+)
 def test_what_is_set_at_construction_is_refused_at_a_call(name: str) -> None:
     """It would go into the request's body and do nothing."""
     with OpenAIServer([Turn("done")]) as server:
         model = ChatOpenAI(model="any", base_url=server.url, api_key="key")
         with pytest.raises(ConfigurationError, match=f"{name} is set where the model is made"):
             model.invoke("?", **{name: 3})
+    assert not server.exchanges
+
+
+def test_another_vendors_own_settings_too() -> None:
+    """Which fields a class has beside those of its wire is its own matter."""
+    with AnthropicServer([Turn("done")]) as server:
+        model = ChatAnthropic(model="any", base_url=server.url, api_key="key")
+        with pytest.raises(ConfigurationError, match="reuse_last_container is set where the model is made"):
+            model.bind(reuse_last_container=True).invoke("?")
     assert not server.exchanges
 
 

@@ -149,6 +149,7 @@ class AnthropicParameters(ProviderChatModel):
         "http_async_client": check_own_async_client,
     }
 
+    _not_per_call: ClassVar[frozenset[str]] = ProviderChatModel._not_per_call | {"reuse_last_container"}
     _connection: ClassVar[frozenset[str]] = frozenset({"anthropic_api_key", "anthropic_api_url", "anthropic_proxy"})
 
     @model_validator(mode="after")

@@ -216,6 +216,9 @@ class OpenAIParameters(ProviderChatModel):
         "http_async_client": check_async_client,
     }
 
+    _not_per_call: ClassVar[frozenset[str]] = ProviderChatModel._not_per_call | {
+        *("disabled_params", "null_content", "part_keys", "use_previous_response_id", "use_responses_api"),
+    }
     _connection: ClassVar[frozenset[str]] = frozenset(
         {"openai_api_key", "openai_api_base", "openai_organization", "openai_proxy", "default_headers", "default_query"}
     )
