@@ -21,6 +21,7 @@ __all__ = ["open_calls", "ran_with"]
 _INTERRUPTED = "This call was interrupted before it ran. Call the tool again if the result is still needed."
 _REFUSED = "This call was denied and did not run."
 _RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
+_MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"
 _NOTHING_WAITS = "resume decides about calls without results at the end of the history, and there are none"
 
 
@@ -62,9 +63,9 @@ def open_calls(
     return OpenCalls(message, [(number, _decided(call, by_id.get(call.id, True))) for number, call in decided], pending, edited)
 
 
-def ran_with(message: ToolMessage, call: ToolCallRecord) -> ToolMessage:
-    """The result of a call whose arguments a decision replaced, saying what it ran with: the history has the model's own."""
-    note = _RAN_WITH.format(arguments=call.arguments)
+def ran_with(message: ToolMessage, call: ToolCallRecord, *, executed: bool) -> ToolMessage:
+    """The result of a call whose arguments a decision replaced, saying what it ran with, or would have: the history has the model's own."""
+    note = (_RAN_WITH if executed else _MEANT_WITH).format(arguments=call.arguments)
     content = message.content
     told = f"{note}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]
     return message.model_copy(update={"content": told})

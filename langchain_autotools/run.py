@@ -193,7 +193,8 @@ class Run:
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""
         call = result.call
-        told = ran_with(result.message, call) if call.id in action.edited and call.args is not None else result.message
+        edited = call.id in action.edited and call.args is not None
+        told = ran_with(result.message, call, executed=result.executed) if edited else result.message
         message, chunk = self._numbered(action, told)
         self._results.append(replace(result, message=message))
         return chunk

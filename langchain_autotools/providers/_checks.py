@@ -42,7 +42,14 @@ Check = Callable[[str, Any], None]
 
 _WEB = ("http", "https")
 _PROXIES = (*_WEB, "socks5", "socks5h")
-_CONNECTION = frozenset({"api_key", "base_url", "default_headers", "default_query", "organization", "http_client", "http_async_client"})
+_CONNECTION = frozenset(
+    {
+        *("api_key", "base_url", "default_headers", "default_query", "organization", "http_client", "http_async_client"),
+        *("headers", "auth", "credentials", "async_client", "root_client", "client_kwargs", "client_options"),
+        *("openai_api_base", "openai_organization", "anthropic_api_url"),
+        *("azure_endpoint", "azure_ad_token", "azure_ad_token_provider"),
+    }
+)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 

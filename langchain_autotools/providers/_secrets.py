@@ -35,6 +35,7 @@ _SECRET_KEY = re.compile(
     re.IGNORECASE,
 )
 _OF_THE_BODY = ("extra_body", "model_kwargs")
+_BESIDE_THE_BODY = ("extra_headers", "extraheaders", "extra_query", "extraquery")  # where a wire's names are in camel case, also so
 _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
 _QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 _USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
@@ -60,23 +61,33 @@ def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _
     """
     if isinstance(value, str):
         return _USER.sub(f"//{_HIDDEN}@", value)
-    if isinstance(value, Mapping) and name.endswith(("headers", "query")):
+    if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
         return {key: hidden(inner) if is_secret_header(str(key)) else inner for key, inner in value.items()}
     return shown_body(value, hidden) if name in _OF_THE_BODY else value
 
 
 def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
-    """What a request's JSON says, as it may be shown: without the texts that stand under names of secrets."""
+    """What a request's JSON says, as it may be shown: without the texts that stand under names of secrets, in headers beside it too."""
     if isinstance(value, Mapping):
-        return {key: hidden(inner) if _is_secret_text(key, inner) else shown_body(inner, hidden) for key, inner in value.items()}
+        return {key: hidden(inner) if _is_secret_text(key, inner) else _shown_in_body(key, inner, hidden) for key, inner in value.items()}
     return [shown_body(inner, hidden) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _shown_in_body(name: Any, value: Any, hidden: Callable[[Any], str]) -> Any:
+    return shown(str(name), value, hidden) if _is_beside_body(name, value) else shown_body(value, hidden)
 
 
 def portable_body(value: Any) -> Any:
     """What a request's JSON says, as it may be pickled: without these texts and their names."""
     if isinstance(value, Mapping):
-        return {key: portable_body(inner) for key, inner in value.items() if not _is_secret_text(key, inner)}
+        kept = {key: inner for key, inner in value.items() if not _is_secret_text(key, inner)}
+        return {key: (public_headers(inner) or {}) if _is_beside_body(key, inner) else portable_body(inner) for key, inner in kept.items()}
     return [portable_body(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _is_beside_body(name: Any, value: Any) -> bool:
+    """Whether a keyword of a request is no part of its JSON: `extra_headers` and `extra_query`, which `model_kwargs` may hold."""
+    return isinstance(value, Mapping) and str(name).lower() in _BESIDE_THE_BODY
 
 
 def _is_secret_text(name: Any, value: Any) -> bool:
@@ -93,7 +104,7 @@ def portable(name: str, value: Any) -> Any:
     if isinstance(value, str):
         found = _ADDRESS_WITH_USER.match(value)
         return found[1] + value[found.end() :] if found else value
-    if isinstance(value, Mapping) and name.endswith(("headers", "query")):
+    if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
         return public_headers(value)
     return portable_body(value) if name in _OF_THE_BODY else value
 

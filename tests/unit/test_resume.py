@@ -103,6 +103,16 @@ def test_the_model_is_told_what_an_edited_call_ran_with() -> None:
     assert model.requests[0].messages[-2:] == tuple(new[:2])
 
 
+def test_the_model_is_not_told_that_a_refused_edit_ran() -> None:
+    """Arguments of a decision that the tool does not take run nothing, and the result says that."""
+    post = Post()
+    new = new_messages(scripted(post).resume(HISTORY, {"call_anna": {"whom": "eve"}, "call_ben": False}))
+    assert post.sent == []
+    assert new[0].text.startswith(
+        'The arguments of this call were changed, and it did not run. They were changed to: {"whom": "eve"}\n\n{"error": '
+    )
+
+
 def test_the_blocks_of_an_edited_call_say_it_too() -> None:
     """Whatever the result is made of; and so does an error."""
 

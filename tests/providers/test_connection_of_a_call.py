@@ -1,0 +1,40 @@
+"""How a server is reached is the constructor's, under every class's name for it; headers among `model_kwargs` are as secret as others."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from langchain_core.load import dumps
+
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, ConfigurationError
+
+SECRET = "secret-5f2c61d0a9"
+CLASSES = [ChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama]
+NAMES = ["headers", "auth", "credentials", "azure_ad_token", "openai_api_base", "openai_organization", "anthropic_api_url", "client_kwargs"]
+
+
+def made(kind: Any, **fields: Any) -> Any:
+    """A model that reaches nobody."""
+    return kind(model="any", base_url="http://127.0.0.1:9", api_key="key", **fields)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_takes_no_class_name_for_a_connection(kind: Any, name: str) -> None:
+    """Another vendor's name for a key, an address or headers is refused before it stands in a request, and its value is not said."""
+    given = {name: {"Authorization": SECRET} if name in ("headers", "client_kwargs") else SECRET}
+    with pytest.raises(ConfigurationError, match=f"{name} is for the constructor") as caught:
+        made(kind).invoke("Hi", **given)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_headers_among_the_other_keywords_are_hidden(kind: Any) -> None:
+    """Those that look secret, in repr, JSON, pickle and traces; the others are shown and travel."""
+    model = made(kind, model_kwargs={"extra_headers": {"X-Key": SECRET, "X-Team": "blue"}, "extra_query": {"key": SECRET}})
+    shown = [repr(model), dumps(model), model.model_dump_json(), str(model._get_invocation_params())]
+    assert [text for text in [*shown, pickle.dumps(model).decode("latin1")] if SECRET in text] == []
+    assert all("blue" in text for text in (repr(model), model.model_dump_json()))
+    assert pickle.loads(pickle.dumps(model)).model_kwargs["extra_headers"] == {"X-Team": "blue"}
