@@ -56,6 +56,7 @@ def test_negative_numbers_that_mean_something_are_taken() -> None:
         (ChatAnthropic, "output_config", "effort='high'"),
         (ChatAnthropic, "thinking", "'adaptive'"),
         (ChatGoogleGenerativeAI, "thinking_config", "thinking_level='high'"),
+        (ChatGoogleGenerativeAI, "tool_config", ""),
         (ChatOllama, "options", ""),
     ],
 )

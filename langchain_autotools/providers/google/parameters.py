@@ -138,7 +138,7 @@ class GoogleParameters(ProviderChatModel):
     }
     _dicts: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._dicts,
-        "generation_config": "",
+        **dict.fromkeys(("generation_config", "tool_config", "toolConfig"), ""),
         "thinking_config": "thinking_level='high' says the level alone",
     }
 
