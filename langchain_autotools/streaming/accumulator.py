@@ -43,6 +43,7 @@ _NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", 
 """What is said of a turn or a run here alone: a raw chunk that says it (a model inside a model) is not believed."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _FORM = "call_blocks"
+_ALONE = frozenset({"calls", "blocked", "origin"})
 _OF_BLOCKS = ("model_provider", "output_version")
 """What core reads content blocks by; `+` keeps it."""
 
@@ -287,6 +288,7 @@ def _invalid(record: Mapping[str, Any]) -> Any:
 
 def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
     records = verdict["calls"]
+    brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
     kept = [_entry(record, brief=brief, reasons=reasons) for record in records]
     if brief and not tells(kept, mixed=len({record["ok"] for record in records}) > 1):
         kept = []
