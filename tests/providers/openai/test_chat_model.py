@@ -15,7 +15,8 @@ from langchain_autotools import ChatOpenAI, ConfigurationError, RetryPolicy, new
 from langchain_autotools.providers.openai.profiles import profile_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
-from tests.support.script import Events, Turn
+from tests.support.script import Call, Events, Turn
+from tests.support.weather import get_temperature
 
 OWN = {"model", "messages", "stream", "stream_options"}
 
@@ -371,3 +372,13 @@ def test_a_run_message_counts_as_the_messages_it_carries() -> None:
     with OpenAIServer([Turn("Hello there")]) as server:
         model = ChatOpenAI(model="any", base_url=server.url, api_key="key")
         assert model.get_num_tokens_from_messages([model.invoke("Hi")]) == 3 + 3 + 3
+
+
+@pytest.mark.parametrize(("asked", "requests"), [(True, 1), (None, 3)])
+def test_limits_of_tokens_count_what_a_stream_reports(asked: bool | None, requests: int) -> None:
+    """A server that is not OpenAI's own reports the tokens of a stream only where it is asked to."""
+    calls = [Turn(calls=[Call("get_temperature", {"city": f"Paris {number}"})], usage=(200, 7)) for number in range(2)]
+    with OpenAIServer([*calls, Turn("21 °C.")]) as server:
+        model = ChatOpenAI(model="any", base_url=server.url, api_key="key", tools=[get_temperature], stream_usage=asked)
+        list(model.stream("How warm?", context_window=100, on_limit="return"))
+        assert len(server.requests) == requests
