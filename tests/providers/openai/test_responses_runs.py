@@ -63,7 +63,8 @@ def kinds(server: ResponsesServer, request: int) -> list[str]:
 @pytest.mark.parametrize("how", ["invoke", "stream"])
 def test_reasoning_goes_back_with_the_calls_of_a_callers_own_loop(start: Start, how: str) -> None:
     """Of a model that only declares its tools, too: the reasoning stands before the calls that it led to."""
-    model, server = start(thinking()[1:3], store=False, include=["reasoning.encrypted_content"])
+    asks = Turn(calls=[Call("get_temperature", '{"city":"Oslo"}')], reasoning="One city.")
+    model, server = start([asks, Turn("21 °C.")], store=False, include=["reasoning.encrypted_content"])
     bound = model.bind_tools([get_temperature])
     answer = bound.invoke(QUESTION) if how == "invoke" else message_chunk_to_message(reduce(add, bound.stream(QUESTION)))
     bound.invoke([*QUESTION, answer, ToolMessage("21 °C", tool_call_id=answer.tool_calls[0]["id"])])
