@@ -7,7 +7,7 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 
-from .loop import Decision
+from .loop import Decision, decided
 
 __all__ = ["BoundChatModel"]
 
@@ -37,7 +37,7 @@ class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: i
         **kwargs: Any,
     ) -> AIMessage:
         """As of the model, with what is bound."""
-        return self.invoke(history, config, resume=decisions, **kwargs)
+        return self.invoke(history, config, resume=decided(decisions), **kwargs)
 
     async def aresume(
         self,
@@ -47,4 +47,4 @@ class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: i
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        return await self.ainvoke(history, config, resume=decisions, **kwargs)
+        return await self.ainvoke(history, config, resume=decided(decisions), **kwargs)

@@ -19,7 +19,7 @@ from .limits import Limits, Progress, StopReason, end_of
 from .messages import KEY, ToolCallRecord, calls_of
 from .pauses import brought, is_paused
 
-__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "TurnCut", "tool_loop", "turn_calls"]
+__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "TurnCut", "decided", "tool_loop", "turn_calls"]
 
 Decision = bool | str | Mapping[str, Any]
 """What to do with a call found in the input: True executes it, a mapping executes it with these arguments instead, False
@@ -28,6 +28,17 @@ refuses it, and a text refuses it with that reason."""
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."
+
+
+def decided(decisions: Mapping[str, Decision] | Literal[True]) -> Mapping[str, Decision] | Literal[True]:
+    """The decisions that `resume` is given.
+
+    Raises:
+        ConfigurationError: They are None, which elsewhere means that nothing is resumed.
+    """
+    if decisions is None:
+        raise ConfigurationError("resume takes True, or decisions by call id, not None")
+    return decisions
 
 
 class ToolResult(Protocol):

@@ -20,7 +20,7 @@ from .errors import ConfigurationError
 from .keywords import drop_settings
 from .limits import OnLimit
 from .live import remember
-from .loop import CallModel, Decision
+from .loop import CallModel, Decision, decided
 from .outward import ChunkSum
 from .raw_model import RawChatModel
 from .run import Run, failing, stored_message
@@ -275,7 +275,7 @@ class ToolsAndMessagesMixin(RawChatModel):
             ConfigurationError: No call waits, a decision is about none that waits, a call to execute belongs to no tool of the
                 model, or True is said of one whose arguments were changed.
         """
-        return self.invoke(history, config, resume=decisions, **kwargs)
+        return self.invoke(history, config, resume=decided(decisions), **kwargs)
 
     async def aresume(
         self,
@@ -285,7 +285,7 @@ class ToolsAndMessagesMixin(RawChatModel):
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        return await self.ainvoke(history, config, resume=decisions, **kwargs)
+        return await self.ainvoke(history, config, resume=decided(decisions), **kwargs)
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """One turn for each list of messages, as core's. Tools are declared and never run: their calls come back."""

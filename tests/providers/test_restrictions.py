@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from langchain_autotools import ChatOpenAI, new_messages
+from langchain_autotools import ChatOpenAI, ConfigurationError, new_messages
 from tests.contract.wires import WIRES
 from tests.laws.ways import WAYS, run
 from tests.support.openai_server import OpenAIServer
@@ -180,3 +180,14 @@ def test_a_choice_in_model_kwargs_is_a_choice() -> None:
         model = ROWS["openai-chat"].model(server, tools=[tools.delete_all], model_kwargs={"tool_choice": "none"})
         model.invoke(QUESTION)
     assert tools.ran == ["get_temperature Rome"]
+
+
+@pytest.mark.parametrize("at_call", [False, True])
+def test_a_choice_in_the_extra_body_is_refused(at_call: bool) -> None:
+    """There it would be sent on every turn, and nobody would hold to it."""
+    tools, body = Tools(), {"extra_body": {"tool_choice": "none"}}
+    with OpenAIServer([]) as server:
+        fields = {"model": "any", "base_url": server.url, "api_key": "key", "tools": [tools.delete_all]}
+        with pytest.raises(ConfigurationError, match="tool_choice is an argument of its own"):
+            ChatOpenAI(**fields, **({} if at_call else body)).invoke(QUESTION, **(body if at_call else {}))
+    assert (tools.ran, server.requests) == ([], [])

@@ -226,3 +226,13 @@ def test_the_example_sends_only_what_was_approved(monkeypatch: pytest.MonkeyPatc
     assert len(shown) == 2
     assert [message["content"] for message in last if message["role"] == "tool"] == ["Sent to Anna.", '{"error": "The user said no."}']
     assert capsys.readouterr().out == "Done.\n"
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_none_decides_nothing(bound: bool) -> None:
+    """None is no decision: it would answer the calls as interrupted, and ask the model."""
+    post = Post()
+    model: Any = scripted(post)
+    with pytest.raises(ConfigurationError, match="not None"):
+        (model.bind_tools([post.send]) if bound else model).resume(HISTORY, None)
+    assert (post.sent, model.requests) == ([], [])
