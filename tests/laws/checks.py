@@ -67,6 +67,9 @@ def calls_in_order(message: AIMessage) -> list[str]:
     """The ids of a message's calls, executable or not, in the order in which they were written."""
     ids = [call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
     recorded = [entry["id"] for entry in (message.response_metadata.get(KEY) or {}).get("calls", ())]
+    if not recorded:  # left out where the message itself says the order
+        assert not (message.tool_calls and message.invalid_tool_calls)
+        return [str(call_id) for call_id in ids]
     assert sorted(map(str, ids)) == sorted(map(str, recorded))
     return recorded
 
