@@ -12,7 +12,7 @@ _NOT_SAID = frozenset({"id", "index", "tool_use_id", "signature", "encrypted_con
 
 
 def is_paused(message: BaseMessage) -> bool:
-    """Whether a server has only interrupted this turn (quirks C-15, G-17): its message goes back as it is, and the next turn goes on."""
+    """Whether a server has only interrupted this turn (wire quirks C-15, G-17): its message goes back as it is, in the next turn."""
     return _finish_reason(message) in _PAUSES
 
 

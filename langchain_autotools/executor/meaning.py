@@ -14,7 +14,7 @@ from .names import find_name
 
 __all__ = ["Meaning", "bundled_calls"]
 
-# A model's way to make several calls in one (quirks.md N-05).
+# A model's way to make several calls in one (wire quirk N-05).
 _BUNDLES = frozenset({"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"})
 _LEFT_TO_THE_CALLER = "Not run: a call of {name!r} is answered by the user. Call it by itself, not inside another call."
 _FORBIDDEN = "{name!r} may not be called now, and was not run. {offer}"

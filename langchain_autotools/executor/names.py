@@ -1,4 +1,4 @@
-"""Which tool a model means by a name that is not quite one (quirks.md N-03)."""
+"""Which tool a model means by a name that is not quite one (wire quirk N-03)."""
 
 import re
 from collections import Counter

@@ -1,7 +1,7 @@
 """Servers that refuse to stream: how their refusal is known.
 
 Seen of gateways and of single models: a status of 4xx or 501 and words such as "Streaming is not supported for this model" or
-"Unsupported value: 'stream' does not support true with this model" (quirks E-12). A refusal of `stream_options` is none of these.
+"Unsupported value: 'stream' does not support true with this model" (wire quirk E-12). A refusal of `stream_options` is none of these.
 """
 
 import re

@@ -1,6 +1,6 @@
 """`ChatCohere`: Cohere's models over its compatibility endpoint, with tools that run.
 
-Wire facts (docs.cohere.com/docs/compatibility-api; quirks B-03, A-23): `max_tokens`, not `max_completion_tokens`; a tool choice
+Wire facts (docs.cohere.com/docs/compatibility-api; wire quirks B-03, A-23): `max_tokens`, not `max_completion_tokens`; a tool choice
 forces some tool or forbids all, it cannot name one; a tool's `strict` is refused (422); a call without arguments says `null`;
 calls of one reply may share an id.
 """

@@ -1,6 +1,6 @@
 """`ChatDeepSeek`: DeepSeek's models, with tools that run.
 
-Wire facts (api-docs.deepseek.com/guides/thinking_mode; quirks R-02): a model that thinks wants its `reasoning_content` back in every
+Wire facts (api-docs.deepseek.com/guides/thinking_mode; wire quirk R-02): a model that thinks wants its `reasoning_content` back in every
 assistant message with calls, and refuses the request where one has none (400); an empty one is taken where it did not think. There
 is JSON output, but none that is held to a schema.
 """

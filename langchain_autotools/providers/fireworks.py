@@ -1,6 +1,6 @@
 """`ChatFireworks`: the models that Fireworks serves, with tools that run.
 
-Wire facts (quirks A-12, A-17, E-03): the id of a call is repeated on every fragment, or comes before its name; the usage of a
+Wire facts (wire quirks A-12, A-17, E-03): the id of a call is repeated on every fragment, or comes before its name; the usage of a
 stream may come without choices.
 """
 

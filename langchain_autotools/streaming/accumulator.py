@@ -34,7 +34,7 @@ BLOCKING: Final = frozenset(
         "tool_use_failed",
     }
 )
-"""Finish reasons, in lower case, after which no call of the turn may run (quirks T-03, T-04, E-08)."""
+"""Finish reasons, in lower case, after which no call of the turn may run (wire quirks T-03, T-04, E-08)."""
 
 CUT: Final = "stream cut"
 

@@ -1,6 +1,6 @@
 """One fragment of a tool call as it came, in any wire's shape, made comparable.
 
-Wire shapes (quirks A-10, A-11, A-26, A-28, N-02): the nested `{index, id, type, function: {name, arguments}}`, the flat
+Wire shapes (wire quirks A-10, A-11, A-26, A-28, N-02): the nested `{index, id, type, function: {name, arguments}}`, the flat
 `{index, id, name, args | arguments}`, the id or index inside `function`, the index as a string, arguments as an object,
 and `""`, `"null"` or `"None"` where nothing is meant.
 """

@@ -69,7 +69,7 @@ def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) 
 
 
 class _Adoption:
-    """Gives the fragments under an index that has no name, or none yet, to the call they go on with (quirk A-20).
+    """Gives the fragments under an index that has no name, or none yet, to the call they go on with (wire quirk A-20).
 
     That is the only named call that is not whole yet. If there are several it is unclear which, from then on.
     """
@@ -128,9 +128,9 @@ class _Adoption:
 
 
 def _without_copies(slots: list[Slot]) -> list[Slot]:
-    """The calls without those that came again under another index (quirk A-22): the same id, name and arguments.
+    """The calls without those that came again under another index (wire quirk A-22): the same id, name and arguments.
 
-    Where only the arguments differ they are two calls under one id (quirk A-23); halves that are one object together are joined.
+    Where only the arguments differ they are two calls under one id (wire quirk A-23); halves that are one object together are joined.
     """
     kept: list[Slot] = []
     known: dict[tuple[str, str | None], Slot] = {}

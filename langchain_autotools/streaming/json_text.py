@@ -46,7 +46,7 @@ def _is_too_deep(value: Any) -> bool:
 
 
 decoder: Final = _Decoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
-"""Strict JSON, save that control characters may stand in strings (quirk B-22): no NaN, no Infinity, no endless numbers."""
+"""Strict JSON, save that control characters may stand in strings (wire quirk B-22): no NaN, no Infinity, no endless numbers."""
 
 
 def strict_json(text: str) -> Any:
@@ -83,7 +83,7 @@ def same(one: Any, other: Any) -> bool:
 def mend_surrogates(text: str) -> str:
     """The text with pairs of surrogates joined, and halves of pairs (also written as escapes) as U+FFFD.
 
-    A half alone has no UTF-8: it could not be sent back (quirk B-20).
+    A half alone has no UTF-8: it could not be sent back (wire quirk B-20).
     """
     if _SURROGATES.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

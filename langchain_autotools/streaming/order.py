@@ -57,7 +57,7 @@ class _InOrder:
             self._continue(fragment)
 
     def _is_another(self, slot: Slot, fragment: Fragment) -> bool:
-        """Whether a fragment with the id of `slot` names another tool: two calls under one id (quirk A-23)."""
+        """Whether a fragment with the id of `slot` names another tool: two calls under one id (wire quirk A-23)."""
         named = fragment.name is not None and slot.name is not None and fragment.name != slot.name
         return named and not slot.may_be_named_on(fragment.name or "", self._declared)
 

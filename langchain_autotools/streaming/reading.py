@@ -66,7 +66,7 @@ def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slo
 
 
 def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
-    """One call, or several under an id that a server gives to all of them (quirk A-23)."""
+    """One call, or several under an id that a server gives to all of them (wire quirk A-23)."""
     if all(slot.arguments for slot in slots):
         return slots
     others = _without_ids(fragments, declared)

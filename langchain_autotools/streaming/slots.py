@@ -92,13 +92,13 @@ class Slot:
             self.misnamed = True
 
     def may_be_named_on(self, name: str, declared: Collection[str]) -> bool:
-        """Whether `name` can be the next part of this call's name (quirk N-01): no arguments yet, and a declared name comes of it."""
+        """Whether `name` can be the next part of this call's name (wire quirk N-01): no arguments yet, and a declared name comes of it."""
         if self.name is None or self.pieces or name in declared:
             return False
         return not declared or any(tool.startswith(self.name + name) for tool in declared)
 
     def learn(self, extra: Mapping[str, Any] | None) -> None:
-        """Take unknown keys; objects are merged one level deep, because servers send them in parts too (quirk R-05)."""
+        """Take unknown keys; objects are merged one level deep, because servers send them in parts too (wire quirk R-05)."""
         for key, value in (extra or {}).items():
             known = self.extra.get(key)
             self.extra[key] = {**known, **value} if isinstance(known, Mapping) and isinstance(value, Mapping) else value

@@ -1,7 +1,7 @@
 """From the bytes of a reply to its events: server-sent events and JSON lines, cut anywhere.
 
 Both decoders have `feed(bytes) -> events` and `flush() -> events` and do no I/O. They are lenient where servers are known to
-be careless (quirks E-11, E-12): `data:` without a space, JSON lines without a blank line between them, a last event without
+be careless (wire quirks E-11, E-12): `data:` without a space, JSON lines without a blank line between them, a last event without
 one, any line end, a byte order mark, and a plain JSON body where a stream was asked for, which comes out as one event.
 """
 

@@ -5,7 +5,7 @@
 
 What stands before the models refuses with a code and a message alone (reports of its errors: DeploymentNotFound, 404 "Resource not
 found" without a version, 401); what the models themselves refuse is told in OpenAI's form. Replies hold the results of content
-filters: a stream begins with those of the prompt alone, and an event without a delta brings more (quirks E-01, E-02).
+filters: a stream begins with those of the prompt alone, and an event without a delta brings more (wire quirks E-01, E-02).
 """
 
 from __future__ import annotations

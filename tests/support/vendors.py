@@ -1,6 +1,6 @@
 """What the vendors with a preset refuse and send otherwise than OpenAI, as a table for `VendorServer` (vendor_server.py).
 
-Facts: quirks A-12, A-23, B-03, E-07, E-12, H-05, H-09, R-01 to R-04, the vendors' documentation and reports of their errors.
+Facts: wire quirks A-12, A-23, B-03, E-07, E-12, H-05, H-09, R-01 to R-04, the vendors' documentation and reports of their errors.
 A vendor's `translate` refuses what the vendor refuses, and gives what is left in OpenAI's words, which OpenAI's rules then check.
 """
 

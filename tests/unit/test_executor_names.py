@@ -69,7 +69,7 @@ def test_the_result_carries_the_name_the_model_wrote() -> None:
     assert (message.content, message.name) == ("2", "functions.add")
 
 
-# ---------------------------------------------------------------------------------------------- bundles (quirks.md N-05)
+# ---------------------------------------------------------------------------------------------- bundles (wire quirk N-05)
 
 
 def uses(*parts: tuple[str, dict[str, Any]]) -> dict[str, Any]:

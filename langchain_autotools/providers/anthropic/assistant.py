@@ -3,7 +3,7 @@
 Opaque blocks (thinking with its signature, server tools and their results) go back unchanged and in their place, to the endpoint
 and model that sent them; to any other they are left out, as every other vendor's inner state is.
 
-Wire facts (quirks C-09 to C-16): thinking may be empty and still be needed for its signature; without a signature it is refused;
+Wire facts (wire quirks C-09 to C-16): thinking may be empty and still be needed for its signature; without a signature it is refused;
 a text without a visible character is refused; citations in replies name the uploaded file, those in requests may not.
 """
 

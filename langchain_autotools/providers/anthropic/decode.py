@@ -6,7 +6,7 @@ package gives them and its core translates to standard blocks. Text and thinking
 their block; what a server tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and
 with its arguments at its end, under a number of its own, since gateways use an index twice.
 
-Wire facts (quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
+Wire facts (wire quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
 twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
 """
 

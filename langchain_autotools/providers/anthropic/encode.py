@@ -1,7 +1,7 @@
 """Messages of any vendor as messages of the Messages API.
 
 Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one message. All
-results of a turn come first in their user message (quirks C-18).
+results of a turn come first in their user message (wire quirk C-18).
 """
 
 from collections.abc import Container, Mapping, Sequence

@@ -202,7 +202,7 @@ def _said_by_user(encoded: Encoded) -> Encoded:
 def _settled(messages: list[Encoded]) -> list[Encoded]:
     """The messages without what the server's own tools were asked and never answered, where the conversation has gone on since.
 
-    At the end, results of other calls apart, such a block is a turn that the server has paused and goes on with (quirks C-15).
+    At the end, results of other calls apart, such a block is a turn that the server has paused and goes on with (wire quirk C-15).
     """
     if not any(message.asked for message in messages):
         return messages
@@ -223,7 +223,7 @@ def _message(role: str, blocks: Iterable[bytes]) -> bytes:
 
 
 def _as_prefill(encoded: Encoded) -> Encoded:
-    """An assistant's message that ends the request: its last text may not end in white space (quirks C-18)."""
+    """An assistant's message that ends the request: its last text may not end in white space (wire quirk C-18)."""
     if not encoded.blocks:
         return encoded
     block = json.loads(encoded.blocks[-1])

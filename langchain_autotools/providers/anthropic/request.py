@@ -107,7 +107,7 @@ def _renamed(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
-    """The choice; one that forces a call is not sent to a model that thinks, which the vendor refuses (quirks C-18)."""
+    """The choice; one that forces a call is not sent to a model that thinks, which the vendor refuses (wire quirk C-18)."""
     choice = params.get("tool_choice")
     choice = format_tool_choice(choice, params["tools"])
     if choice and choice["type"] in _FORCED and is_thinking(params.get("thinking")):

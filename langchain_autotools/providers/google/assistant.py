@@ -1,6 +1,6 @@
 """What an assistant said, as parts of a model's Content: text, and at home thoughts, signatures and what the server's tools did.
 
-Signatures go back on the very part that they came with, be it empty; parts that carry one are never joined (quirks G-03). Any other
+Signatures go back on the very part that they came with, be it empty; parts that carry one are never joined (wire quirk G-03). Any other
 endpoint or model gets the text, and media that it can read; thoughts and what servers' tools did are left out.
 """
 

@@ -1,8 +1,8 @@
 """Tool calls of a history, and their results, as the wire takes them back.
 
-Wire facts (quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike; a response
-is an object and repeats the call's name; newer models refuse a turn whose first call has no signature, unless it carries the word
-that the vendor names for calls of others. What the model wrote goes back as it wrote it, so that prompt caches hit.
+Wire facts (wire quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike; a
+response is an object and repeats the call's name; newer models refuse a turn whose first call has no signature, unless it carries the
+word that the vendor names for calls of others. What the model wrote goes back as it wrote it, so that prompt caches hit.
 """
 
 import re

@@ -34,7 +34,7 @@ from .tools import flat_tools, format_tool, format_tool_choice, read_choice
 
 __all__ = ["ChatGoogleGenerativeAI"]
 
-_EMPTY_REPLIES = 2  # so often a reply without a word is tried again (quirks G-08); then it is the reply
+_EMPTY_REPLIES = 2  # so often a reply without a word is tried again (wire quirk G-08); then it is the reply
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 

@@ -2,9 +2,9 @@
 
 Content is text as long as there has been nothing but text; where thinking, a signature or anything else comes, it is a list of
 blocks from then on, each numbered by `index`, in the shapes of LangChain's partner package, which its core translates to
-standard blocks. A part that carries a signature is a block of its own, so that it goes back as it came (quirks G-03).
+standard blocks. A part that carries a signature is a block of its own, so that it goes back as it came (wire quirk G-03).
 
-Wire facts (quirks G-01 to G-17): calls come whole, several in one event or one in each, with or without an id, and with `args`
+Wire facts (wire quirks G-01 to G-17): calls come whole, several in one event or one in each, with or without an id, and with `args`
 missing where there are none; or in pieces (`partial_args`). An empty call ends such pieces and is no call. What ends a reply is
 a `finishReason`; a connection may end without one.
 """

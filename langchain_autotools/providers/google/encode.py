@@ -1,7 +1,7 @@
 """Messages of any vendor as parts of Contents.
 
 Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one Content. The
-responses of a turn stand alone in a Content of their own, one for each call (quirks G-10).
+responses of a turn stand alone in a Content of their own, one for each call (wire quirk G-10).
 """
 
 from collections.abc import Mapping, Sequence

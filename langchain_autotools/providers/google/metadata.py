@@ -10,7 +10,7 @@ PROMPT_BLOCKED = "PROMPT_BLOCKED"
 """The finish reason of a reply without candidates, whose prompt was refused."""
 
 CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
-"""Finish reasons that say the model called a tool wrongly. It is told so, as the result of that call (quirks G-07)."""
+"""Finish reasons that say the model called a tool wrongly. It is told so, as the result of that call (wire quirk G-07)."""
 
 _KNOWN = CALL_FAILURES | {
     *("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),

@@ -1,6 +1,6 @@
 """Arguments of a call that arrive piece by piece, as values at JSON paths (`streamFunctionCallArguments`).
 
-Wire facts (quirks G-05): `partialArgs: [{"jsonPath": "$.a[0]", "stringValue": "Bos", "willContinue": true}]`; a string goes on
+Wire facts (wire quirk G-05): `partialArgs: [{"jsonPath": "$.a[0]", "stringValue": "Bos", "willContinue": true}]`; a string goes on
 while its `willContinue` holds; the call goes on while its own does, and an empty `functionCall` ends it.
 """
 

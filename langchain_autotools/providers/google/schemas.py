@@ -2,7 +2,7 @@
 
 Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Schema, on both APIs alike (google-genai,
 `types.FunctionDeclaration`; recorded requests to both); the older `parameters` takes an OpenAPI subset that knows no `$ref`, no
-`const`, no `additionalProperties` and no list of types, and refuses the whole request for one of them (quirks G-11). Of a reply it is
+`const`, no `additionalProperties` and no list of types, and refuses the whole request for one of them (wire quirk G-11). Of a reply it is
 `responseJsonSchema`. References are resolved in place, because not every model follows them; a schema that refers to itself keeps its
 `$defs`.
 """

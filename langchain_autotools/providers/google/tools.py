@@ -1,7 +1,7 @@
 """Tools and tool choices as Google's two APIs declare them.
 
 Wire facts: a function is `{name, description, parametersJsonSchema}` (see `schemas`) with a name of letters, digits, `_`, `.`, `:`, `-`
-that begins with a letter or `_`, at most 64 long (quirks N-06); all functions stand in one entry of `tools`, each of the vendor's own
+that begins with a letter or `_`, at most 64 long (wire quirk N-06); all functions stand in one entry of `tools`, each of the vendor's own
 tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or VALIDATED,
 and for ANY and VALIDATED `allowedFunctionNames`.
 

@@ -1,6 +1,6 @@
 """Token counts of generateContent in LangChain's terms.
 
-Wire facts: the counts of each event are those of the reply so far (quirks G-15); `candidatesTokenCount` does not include thinking, and
+Wire facts: the counts of each event are those of the reply so far (wire quirk G-15); `candidatesTokenCount` does not include thinking, and
 `promptTokenCount` includes what came from a cache but not what the server's own tools added. Modalities are words, or numbers
 where a client asked for those; those of text are left out, because LangChain's details are not to sum to more than the total.
 """

@@ -1,7 +1,7 @@
 """Requests to Ollama, and the bytes of their replies as they come.
 
 The SDK's client has no public way to the bytes of a reply, and its public stream drops ids and places of calls and dies on lines that
-servers send (quirks O-01 to O-03). So requests go through httpx, the library that the SDK itself stands on, with the SDK's own
+servers send (wire quirks O-01 to O-03). So requests go through httpx, the library that the SDK itself stands on, with the SDK's own
 configuration: its address rules, environment variables, redirects, and no limit on the time of a reply.
 """
 
@@ -43,7 +43,7 @@ def get_json(http: Any, url: str, options: Mapping[str, Any]) -> Any:
 
 
 def refusal(response: Any) -> Exception | None:
-    """The error that an error status means; None for a call that the server could not read: a reply like any other (quirk T-07)."""
+    """The error that an error status means; None for a call that the server could not read: a reply like any other (wire quirk T-07)."""
     from .errors import error_of_response, message_of
 
     return None if is_model_mistake(message_of(response)) else error_of_response(response)

@@ -1,6 +1,6 @@
 """Replies of /api/chat as raw chunks: streams of JSON lines, and whole bodies, which are a stream of one.
 
-Wire facts (quirks O-01 to O-09, T-07): a call comes whole, its arguments as an object, in any event, the last one included; older
+Wire facts (wire quirks O-01 to O-09, T-07): a call comes whole, its arguments as an object, in any event, the last one included; older
 servers send neither id nor index, so a call's place tells it apart. `done` marks the end and `done_reason` says "stop" also where
 there are calls. An event may have no message (`done_reason` "load"). An error is a line of its own, `{"error": ...}`, of some
 releases under the key "error parsing tool call". That one is the model's mistake, not the server's: it becomes a call that

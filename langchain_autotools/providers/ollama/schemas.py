@@ -1,6 +1,6 @@
 """Schemas as Ollama takes them: of a tool's parameters, and of structured output in `format`.
 
-Wire facts (quirk O-05): of a parameter's schema the server keeps type, description, enum, items, properties, required and anyOf and
+Wire facts (wire quirk O-05): of a parameter's schema the server keeps type, description, enum, items, properties, required and anyOf and
 silently drops everything else, references among it. So references are written out (what holds itself: once), `const`, `oneOf` and
 `allOf` are said in the keys that are kept, and what has no such key (defaults, bounds, patterns, tuples) is told in the description. Of
 a schema in `format` the server makes a grammar, which knows references; it is sent as it is.

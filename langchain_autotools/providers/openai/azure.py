@@ -2,7 +2,7 @@
 
 Wire facts (learn.microsoft.com/azure/ai-foundry/openai/reference): a chat completion goes to its deployment's path, a response to
 one path for all, with the deployment as its model; every request says `api-version`; a key goes as `api-key`, a token as
-`Authorization`; streams begin with a chunk of filter results alone (quirks E-01, E-02).
+`Authorization`; streams begin with a chunk of filter results alone (wire quirks E-01, E-02).
 """
 
 import asyncio

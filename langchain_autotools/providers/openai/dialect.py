@@ -7,7 +7,7 @@ from dataclasses import dataclass
 __all__ = ["OPAQUE_KEYS", "OPENAI", "Dialect", "IdShape"]
 
 OPAQUE_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details", "extra_content")
-"""The keys of messages under which servers send state that some want back, and others refuse (quirks R-01 to R-05)."""
+"""The keys of messages under which servers send state that some want back, and others refuse (wire quirks R-01 to R-05)."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ _OVERFLOW_TEXTS = (
     "ContextWindowExceededError",
 )
 _NEVER_RETRIED = frozenset({"insufficient_quota"})  # a 429 that lasts until somebody pays
-_ALWAYS_RETRIED = frozenset({"tool_use_failed"})  # the model wrote an unreadable call: its next try may be readable (quirks T-07)
+_ALWAYS_RETRIED = frozenset({"tool_use_failed"})  # the model wrote an unreadable call: its next try may be readable (wire quirk T-07)
 
 __getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("OpenAI")})
 

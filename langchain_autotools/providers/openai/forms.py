@@ -1,6 +1,6 @@
 """How requests to one endpoint and model are written, and what is learned from a server that refuses a form.
 
-Servers that speak chat completions differ in two things that no request can get right for all of them (quirks H-03, R-03): the
+Servers that speak chat completions differ in two things that no request can get right for all of them (wire quirks H-03, R-03): the
 content of an assistant message that has only calls (null or the empty string), and opaque state sent back with a history
 (demanded by some, refused by others). The first refusal that names one of them changes the form, and the form is kept.
 """

@@ -1,4 +1,4 @@
-"""Shapes of the Messages API's streams (quirks C-01 to C-17), read through one turn: content, calls, how it ended."""
+"""Shapes of the Messages API's streams (wire quirks C-01 to C-17), read through one turn: content, calls, how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns that the vendor pauses (quirks C-15, C-16): the run goes on with them, and what its own tools did goes back verbatim."""
+"""Turns that the vendor pauses (wire quirks C-15, C-16): the run goes on with them, and what its own tools did goes back verbatim."""
 
 from __future__ import annotations
 

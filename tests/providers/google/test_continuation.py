@@ -1,4 +1,4 @@
-"""Replies that the vendor ends before they are complete (CONTINUATION, quirks G-17): the run goes on with them by itself."""
+"""Replies that the vendor ends before they are complete (CONTINUATION, wire quirk G-17): the run goes on with them by itself."""
 
 from __future__ import annotations
 

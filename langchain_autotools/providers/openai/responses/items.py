@@ -5,8 +5,8 @@ tools did. LangChain's message already holds the texts and the calls. What is ke
 its text and its call, which are put in again from the message. A message that was edited no longer fits its outline, and goes
 back as text and calls alone, which is always legal.
 
-Wire facts: "Item of type 'reasoning' was provided without its required following item" and the reverse (quirks P-05); items that
-the server does not store are unknown to it by their id; `status` and what other servers add is refused by some (P-05).
+Wire facts: "Item of type 'reasoning' was provided without its required following item" and the reverse (wire quirk P-05); items that
+the server does not store are unknown to it by their id; `status` and what other servers add is refused by some.
 """
 
 from collections.abc import Mapping, Sequence

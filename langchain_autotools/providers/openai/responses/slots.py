@@ -1,8 +1,8 @@
 """The output items of one streamed reply while they grow: which event belongs to which item, and what was already handed on.
 
 Servers name an item by its place (`output_index`), by its id, by both or, for some events, by neither; ids may differ between
-two events of one item, and an item may come only at its end or only in the reply as a whole (quirks P-01, P-03, P-04; llama.cpp
-sends no output_index). The item as it stands in `output_item.done` is the truth, deltas are for display (P-02).
+two events of one item, and an item may come only at its end or only in the reply as a whole (wire quirks P-01, P-03, P-04; llama.cpp
+sends no output_index). The item as it stands in `output_item.done` is the truth, deltas are for display (wire quirk P-02).
 """
 
 from collections.abc import Mapping, Sequence
