@@ -28,7 +28,8 @@ def as_module(page: str) -> str:
 def test_the_examples_of_the_pages_pass_mypy(tmp_path: Path) -> None:
     """The blocks of each page, one after another, are a program that mypy takes."""
     for page in PAGES:
-        (tmp_path / f"{page.stem.lower()}_page.py").write_text(as_module(page.read_text(encoding="utf-8")), encoding="utf-8")
+        name = "_".join(page.relative_to(REPOSITORY).with_suffix("").parts).lower()
+        (tmp_path / f"{name}_page.py").write_text(as_module(page.read_text(encoding="utf-8")), encoding="utf-8")
     files = sorted(path.name for path in tmp_path.glob("*_page.py"))
     settings = ["--python-version", "3.11", "--ignore-missing-imports", "--cache-dir", str(REPOSITORY / ".mypy_cache" / "pages")]
     done = subprocess.run(

@@ -16,11 +16,16 @@ from tests.support.script import Call, Turn
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 EXAMPLES = sorted(
     {*(REPOSITORY / "examples").glob("*.py")} - {REPOSITORY / "examples" / "local_weights.py"}
 )  # tests/providers/local has that
 CITIES = ("Paris", "Rome", "Oslo")
+
+
+def page_name(page: Path) -> str:
+    """Where a page lies in the repository."""
+    return page.relative_to(REPOSITORY).as_posix()
 
 
 def python_blocks(text: str) -> list[str]:
@@ -82,7 +87,7 @@ def test_the_examples_run(path: Path, server: LoopbackServer, capsys: pytest.Cap
     assert "21 °C" in said or "Sent to Anna." in said
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_the_pages_name_only_what_exists(path: Path) -> None:
     """The Python of every page parses, and every name that it imports from this package exists."""
     for block in python_blocks(path.read_text(encoding="utf-8")):
@@ -92,7 +97,7 @@ def test_the_pages_name_only_what_exists(path: Path) -> None:
                 assert all(hasattr(module, alias.name) for alias in node.names)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_links_between_pages_lead_somewhere(path: Path) -> None:
     """Every relative link of a page leads to a file of the repository."""
     for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", path.read_text(encoding="utf-8")):

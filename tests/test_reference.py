@@ -1,0 +1,31 @@
+"""The reference has every public name once: `docs/reference` says which docstrings go where; building the site resolves them."""
+
+import re
+from collections import Counter
+from importlib import import_module
+
+import pytest
+
+from tests.test_readme import REPOSITORY
+
+NAMED = Counter(
+    name
+    for page in (REPOSITORY / "docs" / "reference").glob("*.md")
+    for name in re.findall(r"^::: langchain_autotools\.(\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+)
+
+
+@pytest.mark.parametrize("module", ["", "testing", "history"])
+def test_the_reference_has_every_public_name_once(module: str) -> None:
+    """Each name of a public `__all__` stands on one page, those of the root under the root's name."""
+    root = import_module("langchain_autotools")
+    public = set(import_module(f"langchain_autotools.{module}".rstrip(".")).__all__) - {"__version__"}
+    wanted = {f"{module}.{name}" if module and name not in root.__all__ else name for name in public}
+    assert {name: NAMED[name] for name in wanted} == dict.fromkeys(wanted, 1)
+
+
+def test_the_reference_names_only_what_exists() -> None:
+    """Each name on its pages can be imported, so that a user can follow it."""
+    for name in NAMED:
+        module, _, attribute = f"langchain_autotools.{name}".rpartition(".")
+        assert hasattr(import_module(module), attribute), name
