@@ -1,5 +1,6 @@
 """Turns the bytes of one streamed reply into raw chunks. It does no I/O: the same reader serves threads and event loops."""
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ __all__ = ["MISREAD", "EndedEarly", "EventDecoder", "ReplyReader", "leaves_at_on
 
 _DONE = b"[DONE]"
 _SHOWN = 200
+_STREAM_TYPE = re.compile(r"event-stream|ndjson|jsonl", re.IGNORECASE)
+_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
 MISREAD = (TypeError, AttributeError, LookupError, ValueError)
 """What a decoder raises where a field is of another type than it reads."""
@@ -90,7 +93,7 @@ class ReplyReader:
         """
         events = self._events.feed(piece)
         if events:
-            self._begun = True
+            self._begun = self._begun or _begins(events)
             if self._silence is not None:
                 self._last_event = time.monotonic()
             return self._chunks(events)
@@ -104,15 +107,15 @@ class ReplyReader:
         """The chunks that only the end of the reply completes; the last one always comes.
 
         Raises:
-            StreamError: The reply holds no event.
-            EndedEarly: Nothing has come by which the wire says that the reply is at its end.
+            StreamError: The reply is no stream.
+            EndedEarly: Nothing has come by which the wire says that the reply is at its end, or nothing at all has come.
         """
         if not self.done:
             rest = self._events.flush()
-            self._begun = self._begun or bool(rest)
+            self._begun = self._begun or _begins(rest)
             yield from self._chunks(rest)
         if not self._begun:
-            raise StreamError(f"the reply is no stream of events: {_described(self._head, self._headers)}")
+            raise self._nothing()
         try:
             last = self._decoder.finish()
         except MISREAD as error:
@@ -122,6 +125,17 @@ class ReplyReader:
         if not self._decoder.complete:
             raise EndedEarly([last])
         yield last
+
+    def _nothing(self) -> StreamError:
+        """The error for a reply without an event: a stream that was begun and ended too early, or no stream."""
+        head = self._head.lstrip()
+        is_stream = head.startswith(_FIELDS) if head else _STREAM_TYPE.search(self._headers.get("content-type") or "")
+        if not (self.done or is_stream):
+            return StreamError(f"the reply is no stream of events: {_described(self._head, self._headers)}")
+        metadata: dict[str, Any] = {"finish_reason": "incomplete"}
+        if self._keep_headers:
+            metadata["headers"] = dict(self._headers)
+        return EndedEarly([AIMessageChunk(content="", response_metadata=metadata)])
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
         try:
@@ -154,6 +168,11 @@ class ReplyReader:
             elif self._decoder.ended:  # the wire's end marker is one of its events
                 break
         self.done = self._decoder.ended
+
+
+def _begins(events: list[Event]) -> bool:
+    """Whether a stream that begins with these events says anything."""
+    return bool(events) and not events[0][1].startswith(_DONE)
 
 
 def _object(event: Any, data: bytes) -> dict[str, Any]:

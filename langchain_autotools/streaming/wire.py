@@ -241,7 +241,7 @@ class NDJSONDecoder:
                 events.append((None, line))
                 continue
             document = line.strip()
-            if not document:
+            if not document or (document.startswith(b":") and not self._body):  # a proxy's comment, which keeps the connection open
                 continue
             if self._body or (document[:1] in (b"{", b"[") and document[-1:] not in (b"}", b"]")):
                 self._body.append(document)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessageChunk, HumanMessage, ToolMessage
 
-from langchain_autotools import ToolsAndMessagesMixin
+from langchain_autotools import StreamError, ToolsAndMessagesMixin
 from tests.contract.wires import PRESETS, WIRES, Wire
 from tests.laws.ways import QUESTION, WAYS, Ran, run
 from tests.support.http_server import Exchange
@@ -118,6 +118,58 @@ def test_law_11_an_opening_is_never_an_error(wire: Wire, caplog: pytest.LogCaptu
     ran, requests = asked(wire, [begun(wire, Turn("Hello."))] * 2, "stream", max_retries=1, retry=AT_ONCE)
     assert (reason(ran), ran.new[-1].text, requests) == ("incomplete", "", 2)
     assert any("broke off" in text for text in warnings(caplog))
+
+
+NOTHING = {
+    "no byte": b"",
+    "comments": b": keep-alive\n\n: keep-alive\n\n",
+    "an event without data": b"event: message_start\n",
+    "[DONE]": b"data: [DONE]\n\n",
+}
+
+
+def nothing(wire: Wire, body: bytes) -> Raw:
+    """A stream in which a server says nothing, as this wire would have it."""
+    if wire.name != "ollama":
+        return Raw([body])
+    return Raw([b"" if body.startswith(b"event") else body.removeprefix(b"data: ")], content_type="application/x-ndjson")
+
+
+@each_wire
+@pytest.mark.parametrize("body", NOTHING.values(), ids=list(NOTHING))
+def test_law_11_a_stream_without_a_word_is_incomplete(wire: Wire, body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """A stream that was begun and says nothing is asked for again; at last the run ends, without an error, and a log warns."""
+    empty = nothing(wire, body)
+    for way in STREAMED:
+        caplog.clear()
+        ran, requests = asked(wire, [empty, empty, Turn("Hello.")], way, max_retries=2, retry=AT_ONCE)
+        assert (reason(ran), ran.new[-1].text, requests, warnings(caplog)) == ("complete", "Hello.", 3, [])
+        ran, requests = asked(wire, [Turn("Look.", [CALL]), empty, empty], way, max_retries=1, retry=AT_ONCE)
+        assert (reason(ran), requests) == ("incomplete", 3)
+        assert [(message.type, message.text) for message in ran.new][::2] == [("ai", "Look."), ("ai", "")]
+        assert ran.new[-1].response_metadata["finish_reason"] == "incomplete"
+        assert any("broke off" in text for text in warnings(caplog))
+
+
+@each_wire
+@pytest.mark.parametrize("other", FIVE, ids=lambda wire: wire.name)
+def test_law_11_a_history_with_an_empty_reply_goes_on(wire: Wire, other: Wire) -> None:
+    """What such a run leaves behind is accepted by every vendor, the next question after it or not."""
+    ran, _ = asked(wire, [nothing(wire, b"")], "stream", max_retries=0)
+    assert [message.type for message in ran.new] == ["ai"]
+    for after in ([], [HumanMessage("Are you there?")]):
+        with other.serve([Turn("Yes.")]) as server:
+            again = run("stream", other.model(server, tools=[get_temperature]), [QUESTION, *ran.new, *after])
+            assert (again.error, server.rejections, again.new[-1].text) == (None, [], "Yes.")
+
+
+@each_wire
+def test_law_11_what_is_no_stream_is_an_error(wire: Wire) -> None:
+    """A body of another kind, and an empty one that is not said to be a stream, are no reply that broke off."""
+    for body, kind in ((b"", "text/html"), (b"", "application/json"), (b"<html>Sign in</html>", "text/event-stream")):
+        with wire.serve([Raw([body], kind)] * 2) as server:
+            ran = run("stream", wire.model(server, tools=[get_temperature], max_retries=1, retry=AT_ONCE), [QUESTION])
+            assert (type(ran.error), len(server.exchanges)) == (StreamError, 2)
 
 
 def begun(wire: Wire, turn: Turn) -> Reply:

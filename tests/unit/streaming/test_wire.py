@@ -122,6 +122,7 @@ NDJSON: list[tuple[str, bytes, list[bytes]]] = [
     ("blank lines are left out", b'\n{"a":1}\n \n\r\n{"b":2}\n', [b'{"a":1}', b'{"b":2}']),
     ("a document on several lines stays whole", b'{\n "a": {\n }\n}\n', [b'{\n"a": {\n}\n}']),
     ("what is no JSON is handed on", b"oops\n", [b"oops"]),
+    ("comments are left out", b': wait\n{"a":1}\n', [b'{"a":1}']),
 ]
 
 
