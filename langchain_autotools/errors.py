@@ -12,12 +12,16 @@ What a vendor answers (rate limits, refused keys, ...) is raised as the vendor S
 `langchain_core.exceptions`, made under `providers/`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from traceback import walk_tb
+from types import FrameType, TracebackType
+from typing import Final
 
 from langchain_core.exceptions import ModelError
 
-__all__ = ["AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError", "map_errors"]
+__all__ = ["AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError", "concise", "map_errors"]
+
+_INTERNAL: Final = frozenset({__name__.partition(".")[0], "langchain_core", "contextlib"})
 
 
 class AutoToolsError(Exception):
@@ -53,19 +57,38 @@ class LimitReachedError(AutoToolsError):
         return str(self.args[0])
 
 
-@contextmanager
-def map_errors(table: Mapping[type[BaseException], Callable[[BaseException], BaseException]]) -> Iterator[None]:
+class map_errors:
     """Translate errors raised in the body: the entry of the nearest class in the error's MRO makes the new one.
 
     The original is kept as `__cause__`. An entry may return the error itself, which is then raised unchanged.
     """
-    try:
-        yield
-    except BaseException as error:
-        translate = next((table[cls] for cls in type(error).__mro__ if cls in table), None)
-        if translate is None:
-            raise
-        new = translate(error)
-        if new is error:
-            raise
-        raise new from error
+
+    def __init__(self, table: Mapping[type[BaseException], Callable[[BaseException], BaseException]]) -> None:
+        self._table = table
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        translate = next((self._table[cls] for cls in type(error).__mro__ if cls in self._table), None)
+        new = error if translate is None else translate(error)
+        if new is not error:
+            raise new from error
+
+
+class concise:
+    """Cut the traceback of a `ConfigurationError` that leaves the body down to the caller, who can mend it; its text says how.
+
+    It stays whole where code of anybody else stands in between.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, ConfigurationError) and trace is not None and all(_is_internal(frame) for frame, _ in walk_tb(trace)):
+            trace.tb_next = None
+
+
+def _is_internal(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _INTERNAL

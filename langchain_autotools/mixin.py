@@ -16,7 +16,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
-from .errors import ConfigurationError
+from .errors import ConfigurationError, concise
 from .keywords import drop_settings
 from .limits import OnLimit
 from .live import remember
@@ -151,19 +151,17 @@ class ToolsAndMessagesMixin(RawChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
-            return stored_message(super().invoke(input, config, **kwargs), self.output_version, brief=True)
+            with concise():
+                return stored_message(super().invoke(input, config, **kwargs), self.output_version, brief=True)
         invoke = super().invoke
 
         def turn(action: CallModel) -> Iterator[AIMessage]:
             yield invoke(list(action.messages), trace.child, **kwargs, **run.request(action))
 
         trace = start_trace(self, config, run.input)
-        with failing(run):
-            try:
+        with concise(), failing(run):
+            with trace:
                 message = run.message(list(self._drive(run, turn, trace.child)))
-            except BaseException as error:
-                trace.manager.on_chain_error(error)
-                raise
             trace.manager.on_chain_end(message)
         return message
 
@@ -171,19 +169,17 @@ class ToolsAndMessagesMixin(RawChatModel):
         """Like `invoke`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
-            return stored_message(await super().ainvoke(input, config, **kwargs), self.output_version, brief=True)
+            with concise():
+                return stored_message(await super().ainvoke(input, config, **kwargs), self.output_version, brief=True)
         invoke = super().ainvoke
 
         async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
             yield await invoke(list(action.messages), trace.child, **kwargs, **run.request(action))
 
         trace = await astart_trace(self, config, run.input)
-        with failing(run):
-            try:
+        with concise(), failing(run):
+            async with trace:
                 message = run.message([chunk async for chunk in self._adrive(run, turn, trace.child)])
-            except BaseException as error:
-                await trace.manager.on_chain_error(error)
-                raise
             await trace.manager.on_chain_end(message)
         return message
 
@@ -194,7 +190,8 @@ class ToolsAndMessagesMixin(RawChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
-            yield from self._remembering(super().stream(input, config, **kwargs))
+            with concise():
+                yield from self._remembering(super().stream(input, config, **kwargs))
             return
         streams = self._streams(run, kwargs, async_api=False)
         stream, invoke = super().stream, super().invoke
@@ -207,12 +204,9 @@ class ToolsAndMessagesMixin(RawChatModel):
             return (invoke(one, trace.child, **request) for one in (messages,))
 
         trace = start_trace(self, config, run.input)
-        with failing(run, streamed=True):
-            try:
+        with concise(), failing(run, streamed=True):
+            with trace:
                 yield from trace.seen(self._drive(run, turn, trace.child))
-            except BaseException as error:
-                trace.manager.on_chain_error(error)
-                raise
             trace.manager.on_chain_end(trace.output())
 
     async def astream(
@@ -221,9 +215,10 @@ class ToolsAndMessagesMixin(RawChatModel):
         """Like `stream`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
-            async with aclosing(self._aremembering(super().astream(input, config, **kwargs))) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+            with concise():
+                async with aclosing(self._aremembering(super().astream(input, config, **kwargs))) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
             return
         streams = self._streams(run, kwargs, async_api=True)
         stream, invoke = super().astream, super().ainvoke
@@ -239,15 +234,11 @@ class ToolsAndMessagesMixin(RawChatModel):
                     yield chunk
 
         trace = await astart_trace(self, config, run.input)
-        with failing(run, streamed=True):
-            try:
-                async with aclosing(self._adrive(run, turn, trace.child)) as chunks:
-                    async for chunk in chunks:
-                        trace.see(chunk)
-                        yield chunk
-            except BaseException as error:
-                await trace.manager.on_chain_error(error)
-                raise
+        with concise(), failing(run, streamed=True):
+            async with trace, aclosing(self._adrive(run, turn, trace.child)) as chunks:
+                async for chunk in chunks:
+                    trace.see(chunk)
+                    yield chunk
             await trace.manager.on_chain_end(trace.output())
 
     def resume(

@@ -1,8 +1,8 @@
 """How often, and after which waits, a request that failed is made again.
 
-`RetryPolicy` is one flat record of numbers on top of tenacity. It is the only owner of retries: the vendors' SDKs get
-`max_retries=0`. It knows no vendor: an error says itself whether the same request may succeed (`is_retryable`, as
-`langchain_core.exceptions` defines it) and how long the server asked to wait (`retry_after`, seconds).
+`RetryPolicy` is one flat record of numbers. It is the only owner of retries: the vendors' SDKs get `max_retries=0`. It knows no
+vendor: an error says itself whether the same request may succeed (`is_retryable`, as `langchain_core.exceptions` defines it) and how
+long the server asked to wait (`retry_after`, seconds).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from .deadline import DeadlinePassed, current_deadline
 from .errors import ConfigurationError
@@ -78,22 +78,29 @@ class RetryPolicy:
 
     def call(self, attempt: Callable[[], _Result]) -> _Result:
         """Call `attempt` until it succeeds, fails for good, or the attempts are used up; then its last error is raised."""
-        if self.attempts == 1:
-            return attempt()
-        import tenacity
-
-        return tenacity.Retrying(sleep=time.sleep, **self._strategy())(attempt)
+        started, failures = time.monotonic(), 0
+        while True:
+            try:
+                return attempt()
+            except Exception as error:
+                failures += 1
+                wait = self._wait_after(error, failures, time.monotonic() - started)
+                if wait is None:
+                    raise
+            time.sleep(wait)
 
     async def acall(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """Like `call`, asynchronously. A cancelled attempt is not repeated."""
-        if self.attempts == 1:
-            return await attempt()
-        import tenacity
-
-        async def once() -> _Result:  # tenacity looks at the function to tell whether it must await
-            return await attempt()
-
-        return await tenacity.AsyncRetrying(sleep=asyncio.sleep, **self._strategy())(once)
+        started, failures = time.monotonic(), 0
+        while True:
+            try:
+                return await attempt()
+            except Exception as error:
+                failures += 1
+                wait = self._wait_after(error, failures, time.monotonic() - started)
+                if wait is None:
+                    raise
+            await asyncio.sleep(wait)
 
     def wait(self, failures: int, asked: float | None = None) -> float:
         """Seconds to wait after this many failures; `asked` is the wait that the server asked for, if it did."""
@@ -109,38 +116,32 @@ class RetryPolicy:
         asked = _asked_wait(error)
         return asked is None or asked <= self.retry_after_max
 
-    def _strategy(self) -> dict[str, Any]:
-        """The policy in tenacity's terms."""
-        import tenacity
+    def _wait_after(self, error: Exception, failures: int, elapsed: float) -> float | None:
+        """Seconds to wait before the next attempt; None where there is none.
 
-        stop: Any = tenacity.stop_after_attempt(self.attempts)
-        if self.timeout is not None:
-            stop = tenacity.stop_any(stop, tenacity.stop_before_delay(self.timeout))
-        return {
-            "stop": stop,
-            "wait": lambda state: self.wait(state.attempt_number, _asked_wait(state.outcome.exception())),
-            "retry": tenacity.retry_if_exception(self.allows),
-            "before_sleep": _before_wait,
-            "reraise": True,
-        }
+        Args:
+            error: What the last attempt raised.
+            failures: How many attempts have failed.
+            elapsed: Seconds since the first attempt began.
+
+        Raises:
+            DeadlinePassed: The wait is longer than the run may take.
+        """
+        if failures >= self.attempts or not self.allows(error):
+            return None
+        wait = self.wait(failures, _asked_wait(error))
+        if self.timeout is not None and elapsed + wait >= self.timeout:
+            return None
+        deadline = current_deadline()
+        if deadline is not None and wait >= deadline.remaining():
+            raise DeadlinePassed(deadline) from error
+        _logger.debug("attempt %d failed (%s): next in %.2f s", failures, type(error).__name__, wait)  # its text may hold content
+        return wait
 
 
-def _asked_wait(error: BaseException | None) -> float | None:
+def _asked_wait(error: BaseException) -> float | None:
     asked = getattr(error, "retry_after", None)
     return asked if isinstance(asked, int | float) else None
-
-
-def _before_wait(state: Any) -> None:
-    """Tell of a retry: the kind of error only, its text may hold content. One that would come after the deadline is none.
-
-    Raises:
-        DeadlinePassed: The wait is longer than the run may take.
-    """
-    error = state.outcome.exception()
-    deadline = current_deadline()
-    if deadline is not None and state.next_action.sleep >= deadline.remaining():
-        raise DeadlinePassed(deadline) from error
-    _logger.debug("attempt %d failed (%s): next in %.2f s", state.attempt_number, type(error).__name__, state.next_action.sleep)
 
 
 # ---------------------------------------------------------------------------------------------- what a server says

@@ -23,7 +23,7 @@ _Manager = TypeVar("_Manager", CallbackManagerForChainRun, AsyncCallbackManagerF
 
 
 class RunTrace(Generic[_Manager]):
-    """One parent run.
+    """One parent run; as a context manager it reports the error that ends it.
 
     Attributes:
         manager: Reports the run's end or error.
@@ -34,6 +34,20 @@ class RunTrace(Generic[_Manager]):
         self.manager: _Manager = manager
         self.child = patch_config(config, callbacks=manager.get_child())
         self._seen: ChunkSum | None = ChunkSum() if manager.handlers else None
+
+    def __enter__(self: "RunTrace[CallbackManagerForChainRun]") -> None: ...
+
+    def __exit__(self: "RunTrace[CallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.manager.on_chain_error(error)
+
+    async def __aenter__(self: "RunTrace[AsyncCallbackManagerForChainRun]") -> None: ...
+
+    async def __aexit__(
+        self: "RunTrace[AsyncCallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        if error is not None:
+            await self.manager.on_chain_error(error)
 
     def seen(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
         """The same chunks, each noted."""

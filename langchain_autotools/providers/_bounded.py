@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 from ..deadline import Deadline, DeadlinePassed, current_deadline
@@ -177,25 +178,25 @@ class holding:
         _receiving(None)
 
 
-def whole_in_time(whole: Callable[[], _T]) -> _T:
-    """What `whole` returns.
+def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
+    """A function that returns what `whole` returns; `whole` itself where the run has no deadline.
 
-    Raises:
-        DeadlinePassed: The deadline of the run came first.
+    It raises `DeadlinePassed` where the deadline comes first.
     """
     deadline = current_deadline()
-    return whole() if deadline is None else _Steps(deadline).take(whole, lambda _: None)
+    return whole if deadline is None else partial(_Steps(deadline).take, whole, lambda _: None)
 
 
-def opened_in_time(begin: Callable[[], _Opened[_T]]) -> _Opened[_T]:
-    """The first chunks of a reply, and the others, each as long as there is time.
+def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]]:
+    """A function that returns the first chunks of a reply, and the others, each as long as there is time; `begin` itself where the run
+    has no deadline.
 
-    Raises:
-        DeadlinePassed: The deadline of the run came before the first chunk.
+    It raises `DeadlinePassed` where the deadline comes before the first chunk.
     """
     deadline = current_deadline()
-    if deadline is None:
-        return begin()
-    steps = _Steps(deadline)
+    return begin if deadline is None else partial(_opened, begin, _Steps(deadline))
+
+
+def _opened(begin: Callable[[], _Opened[_T]], steps: _Steps) -> _Opened[_T]:
     begun, rest = steps.take(begin, lambda opened: opened[1].close())
     return begun, steps.rest(rest)

@@ -6,7 +6,8 @@ how errors are translated (`_error_table`). The synchronous and asynchronous hal
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, closing, contextmanager
+from contextlib import aclosing, closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -24,7 +25,7 @@ from ._drain import adrain, drain
 from ._exchange import ErrorTable, Exchange, Response
 from ._no_stream import refuses_streams
 from ._reader import MISREAD, EndedEarly, ReplyReader, leaves_at_once, misshapen, read_body
-from ._rescue import arescue, arescued, rescue, rescued
+from ._rescue import arescued, rescued
 from ._secrets import digest, portable, public_params, shown
 from ._tokens import estimate, messages_tokens
 from ._values import DICTS, NUMBERS, check_values
@@ -168,7 +169,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
-            begun, rest = opened_in_time(lambda: self._retry_policy().call(lambda: self._begin(exchange)))
+            begun, rest = opened_in_time(partial(self._retry_policy().call, partial(self._begin, exchange)))()
         except EndedEarly as early:
             yield from early.chunks
             return
@@ -188,7 +189,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
-            begun, rest = await self._retry_policy().acall(lambda: self._abegin(exchange))
+            begun, rest = await self._retry_policy().acall(partial(self._abegin, exchange))
         except EndedEarly as early:
             for chunk in early.chunks:
                 yield chunk
@@ -240,44 +241,30 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         return begun, chunks
 
     def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
-        with self._reply(exchange) as (answered, response), closing(response.iter_bytes()) as pieces:
-            reader = self._reader(answered, response)
-            for piece in pieces:
-                yield from reader.feed(piece)
-                if reader.done:
-                    drain(response)
-                    break
-            yield from reader.finish()
-
-    async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
-        async with self._areply(exchange) as (answered, response), aclosing(response.aiter_bytes()) as pieces:
-            reader = self._reader(answered, response)
-            async for piece in pieces:
-                for chunk in reader.feed(piece):
-                    yield chunk
-                if reader.done:
-                    await adrain(pieces)
-                    break
-            for chunk in reader.finish():
-                yield chunk
-
-    @contextmanager
-    def _reply(self, exchange: Exchange) -> Generator[tuple[Exchange, Response], None, None]:
-        """The reply to a request, closed at the end, and the form of the request that it answers.
-
-        What the SDK and the HTTP library raise meanwhile is translated.
-        """
         with map_errors(self._error_table(exchange)):
             answered, response = self._sent(exchange)
-            with closing(response), holding(response):
-                yield answered, response
+            with closing(response), holding(response), closing(response.iter_bytes()) as pieces:
+                reader = self._reader(answered, response)
+                for piece in pieces:
+                    yield from reader.feed(piece)
+                    if reader.done:
+                        drain(response)
+                        break
+                yield from reader.finish()
 
-    @asynccontextmanager
-    async def _areply(self, exchange: Exchange) -> AsyncGenerator[tuple[Exchange, Response], None]:
+    async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
         with map_errors(self._error_table(exchange)):
             answered, response = await self._asent(exchange)
-            async with aclosing(response):
-                yield answered, response
+            async with aclosing(response), aclosing(response.aiter_bytes()) as pieces:
+                reader = self._reader(answered, response)
+                async for piece in pieces:
+                    for chunk in reader.feed(piece):
+                        yield chunk
+                    if reader.done:
+                        await adrain(pieces)
+                        break
+                for chunk in reader.finish():
+                    yield chunk
 
     def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
         try:
@@ -306,20 +293,36 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return whole_in_time(lambda: self._retry_policy().call(lambda: rescue(lambda: self._whole(exchange), exchange.instead)))
+        return whole_in_time(partial(self._retry_policy().call, partial(self._whole, exchange)))()
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return await self._retry_policy().acall(lambda: arescue(lambda: self._awhole(exchange), exchange.instead))
+        return await self._retry_policy().acall(partial(self._awhole, exchange))
 
     def _whole(self, exchange: Exchange) -> AIMessageChunk:
-        with self._reply(exchange) as (answered, response):
-            return self._decoded(answered, response, response.read())
+        try:
+            with map_errors(self._error_table(exchange)):
+                answered, response = self._sent(exchange)
+                with closing(response), holding(response):
+                    return self._decoded(answered, response, response.read())
+        except Exception as error:
+            turn = exchange.instead(error) if exchange.instead else None
+            if turn is None:
+                raise
+            return turn
 
     async def _awhole(self, exchange: Exchange) -> AIMessageChunk:
-        async with self._areply(exchange) as (answered, response):
-            return self._decoded(answered, response, await response.aread())
+        try:
+            with map_errors(self._error_table(exchange)):
+                answered, response = await self._asent(exchange)
+                async with aclosing(response):
+                    return self._decoded(answered, response, await response.aread())
+        except Exception as error:
+            turn = exchange.instead(error) if exchange.instead else None
+            if turn is None:
+                raise
+            return turn
 
     def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
         value = read_body(body, response.headers)

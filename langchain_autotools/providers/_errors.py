@@ -121,6 +121,7 @@ class Family:
         if isinstance(error, sdk.APIConnectionError):
             return self._disconnected(error.__cause__ or error, error.request)
         if isinstance(error, sdk.APIStatusError):
+            error.__traceback__ = None  # the server refused: where the SDK says so helps nobody, and doubles what is printed
             return self.status_error(_worded(error), error.response, error.body)
         return same
 

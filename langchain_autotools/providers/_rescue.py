@@ -1,36 +1,14 @@
 """Turns in place of errors: some vendors refuse a call that their model wrote badly as if the request were at fault."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, closing
 
 from langchain_core.messages import AIMessageChunk
 
-__all__ = ["Instead", "arescue", "arescued", "rescue", "rescued"]
+__all__ = ["Instead", "arescued", "rescued"]
 
 Instead = Callable[[Exception], AIMessageChunk | None]
 """Given an error: the turn that it stands for, or None."""
-
-
-def rescue(whole: Callable[[], AIMessageChunk], instead: Instead | None) -> AIMessageChunk:
-    """A whole reply, or the turn that stands for its error."""
-    try:
-        return whole()
-    except Exception as error:
-        turn = instead(error) if instead else None
-        if turn is None:
-            raise
-        return turn
-
-
-async def arescue(whole: Callable[[], Awaitable[AIMessageChunk]], instead: Instead | None) -> AIMessageChunk:
-    """Like `rescue`, asynchronously."""
-    try:
-        return await whole()
-    except Exception as error:
-        turn = instead(error) if instead else None
-        if turn is None:
-            raise
-        return turn
 
 
 def rescued(chunks: Generator[AIMessageChunk, None, None], instead: Instead) -> Generator[AIMessageChunk, None, None]:

@@ -1,0 +1,131 @@
+"""What a failed call prints: the caller's line, what went wrong, and no more in between than langchain-openai prints."""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import openai
+import pytest
+
+from langchain_autotools import (
+    AzureChatOpenAI,
+    ChatAnthropic,
+    ChatGoogleGenerativeAI,
+    ChatOpenAI,
+    ConfigurationError,
+    ToolsAndMessagesMixin,
+    new_messages,
+)
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Failure
+
+NO_MODEL = Failure(404, "The model `nowhere` does not exist", "invalid_request_error", "model_not_found")
+KEYS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
+
+
+def invoke(model: Any) -> None:
+    """One whole reply."""
+    model.invoke("Hi")
+
+
+def stream(model: Any) -> None:
+    """One stream."""
+    list(model.stream("Hi"))
+
+
+def ainvoke(model: Any) -> None:
+    """One whole reply, asynchronously."""
+    asyncio.run(model.ainvoke("Hi"))
+
+
+def astream(model: Any) -> None:
+    """One stream, asynchronously."""
+
+    async def read() -> None:
+        [_ async for _ in model.astream("Hi")]
+
+    asyncio.run(read())
+
+
+Way = Callable[[Any], None]
+THEIRS = {invoke: 44, stream: 33, ainvoke: 51}
+"""The lines that langchain-openai 1.7 prints of a 404, called in the same way; its `astream` prints 91."""
+
+
+def lines_of(error: BaseException) -> list[str]:
+    """What Python prints of an error."""
+    return "".join(traceback.format_exception(error)).splitlines()
+
+
+def forecast(city: str) -> str:
+    """The forecast of a city."""
+    return "rain"
+
+
+@pytest.mark.parametrize("way", THEIRS, ids=lambda way: way.__name__)
+def test_a_wrong_model_prints_no_more_than_langchain_openai(way: Way) -> None:
+    """The error is typed and has its cause; neither a retry library nor the SDK stands between the caller's line and it."""
+    with OpenAIServer([NO_MODEL]) as server:
+        model = ChatOpenAI(model="nowhere", base_url=server.url, api_key="key")
+        with pytest.raises(openai.NotFoundError, match="does not exist") as caught:
+            way(model)
+    assert type(caught.value.__cause__) is openai.NotFoundError
+    assert new_messages(caught.value) == []
+    assert len(lines_of(caught.value)) <= THEIRS[way]
+
+
+def test_a_wrong_model_of_a_run_prints_little_more() -> None:
+    """A run adds its own loop, two frames."""
+    with OpenAIServer([NO_MODEL]) as server:
+        with pytest.raises(openai.NotFoundError) as caught:
+            invoke(ChatOpenAI(model="nowhere", base_url=server.url, api_key="key", tools=[forecast]))
+    assert len(lines_of(caught.value)) <= THEIRS[invoke] + 6
+
+
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No key stands in the environment."""
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    yield
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize("tools", [[], [forecast]], ids=["one turn", "a run"])
+@pytest.mark.parametrize("way", [invoke, stream, ainvoke, astream])
+@pytest.mark.parametrize("model_class", [ChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI])
+def test_a_missing_key_prints_the_callers_line(model_class: type[Any], way: Way, tools: list[Any]) -> None:
+    """langchain-openai prints 21 lines; ours are the caller's, one of the model's, and what to do."""
+    model = model_class(model="any", tools=tools)
+    with pytest.raises(ConfigurationError, match="no key") as caught:
+        way(model)
+    own = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if "langchain" in frame.filename]
+    assert len(own) == 1
+    assert len(lines_of(caught.value)) <= 21
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_azure_prints_the_callers_line() -> None:
+    """So does a class with more ways to be let in."""
+    model = AzureChatOpenAI(azure_endpoint="http://localhost:1", azure_deployment="any", api_version="2025-04-01-preview")
+    with pytest.raises(ConfigurationError) as caught:
+        invoke(model)
+    assert len(lines_of(caught.value)) <= 21
+
+
+def test_code_of_the_user_stays_in_the_traceback() -> None:
+    """A configuration error that comes through a model of the user's own keeps the way that it came."""
+
+    class OwnModel(ToolsAndMessagesMixin):
+        @property
+        def _llm_type(self) -> str:
+            return "own"
+
+        def raw_stream(self, messages: Any, stop: Any = None, **kwargs: Any) -> Any:
+            raise ConfigurationError("no endpoint")
+            yield
+
+    with pytest.raises(ConfigurationError) as caught:
+        invoke(OwnModel())
+    assert "in raw_stream" in "\n".join(lines_of(caught.value))
