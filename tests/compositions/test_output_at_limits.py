@@ -47,7 +47,7 @@ def _restless(exchange: Exchange) -> Turn:
 @rows
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
 async def test_the_last_request_asks_for_the_schema(wire: Wire, way: str) -> None:
-    """A run that would call tools for ever is held to the schema at its limit, with all tools still declared."""
+    """A run that would call tools for ever is held to the schema at its limit, with all tools still declared (wire quirk H-10)."""
     with wire.serve(_restless) as server:
         model = wire.model(server, tools=[get_temperature], max_turns=2).with_structured_output(Weather, method="function_calling")
         if way == "invoke":

@@ -358,7 +358,10 @@ async def test_a_stream_that_just_ends_is_an_error_or_runs_nothing(start: Start,
     "words", ["Streaming is not supported for this model.", "Unsupported value: 'stream' does not support true with this model."]
 )
 async def test_a_server_that_does_not_stream_is_asked_for_whole_replies(start: Start, words: str) -> None:
-    """A refusal of streams is answered with the same request, not streamed; the run and its messages are what they are elsewhere."""
+    """A refusal of streams is answered with the same request, not streamed; the run and its messages are what they are elsewhere.
+
+    Wire quirk E-12.
+    """
     refusal = Failure(400, words, "invalid_request_error")
     for way in ("stream", "astream"):
         talk = start([reply for turn in two_turns() for reply in (refusal, turn)], tools=[get_temperature])

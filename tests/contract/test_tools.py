@@ -133,7 +133,7 @@ async def test_a_failing_tool_is_answered_with_its_error(start: Start, run: Run)
 
 
 async def test_an_unknown_tool_is_answered_with_the_names_there_are(start: Start, run: Run) -> None:
-    """A call of a tool that does not exist runs nothing and tells the model what exists."""
+    """A call of a tool that does not exist runs nothing and tells the model what exists (wire quirk N-04)."""
     talk = start([Turn(calls=[Call("get_weather", {"city": "Paris"})]), Turn("Sorry.")], tools=[get_temperature, tell_time])
     ran = await run(talk.model, QUESTION)
     assert ran.message.text == "Sorry."

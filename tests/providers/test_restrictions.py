@@ -83,7 +83,10 @@ RESTRICTIONS = [
 
 @pytest.mark.parametrize(("wire", "choice", "first", "later"), RESTRICTIONS)
 def test_names_that_may_be_called_hold_for_every_turn(wire: str, choice: dict[str, Any], first: Any, later: Any) -> None:
-    """Each request says them, a demand for a call goes after the first; another tool does not run though the server calls it."""
+    """Each request says them, a demand for a call goes after the first; another tool does not run though the server calls it.
+
+    Wire quirk T-06.
+    """
     tools, row = Tools(), ROWS[wire]
     script = [Turn(calls=[Call(ONE, {"city": "Rome"})]), Turn(calls=[Call("delete_all")]), Turn("Done.")]
     with row.serve(script) as server:

@@ -50,7 +50,7 @@ async def aadd(a: int, b: int = 1) -> int:
     ],
 )
 def test_a_name_that_is_not_quite_right_finds_its_tool(written: str, found: str | None) -> None:
-    """Known additions are taken off; nothing is guessed."""
+    """Known additions are taken off; nothing is guessed (wire quirks N-03, G-12)."""
     executor = ToolExecutor(dict.fromkeys(["get_weather", "mcp_read", "functions", "read_file", "readFile"], add))
     tool_ = executor.find(written)
     assert (tool_.name if tool_ else None) == found
@@ -78,7 +78,7 @@ def uses(*parts: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_a_bundle_of_calls_is_executed_and_answered_as_one() -> None:
-    """Every call inside runs; the outer id gets one result that holds them all."""
+    """Every call inside runs; the outer id gets one result that holds them all (wire quirks N-05, P-09)."""
     heard: list[str] = []
     executor = ToolExecutor(
         [add, aadd], on_executing=lambda one: heard.append(one.id), on_executed=lambda result: heard.append(result.call.id)

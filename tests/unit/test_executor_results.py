@@ -171,7 +171,7 @@ def test_a_result_that_nobody_awaited_is_an_error() -> None:
 
 @pytest.mark.parametrize("value", [None, "", "  \n", AIMessage(content="")])
 def test_an_empty_result_says_so(value: Any) -> None:
-    """Several servers reject an empty result, so it is a short text."""
+    """Several servers reject an empty result, so it is a short text (wire quirk H-04)."""
     assert run(lambda: value).content == "(no output)"
 
 

@@ -66,7 +66,7 @@ def test_notifications_are_messages() -> None:
 
 
 def test_unanswered_call_is_answered_with_an_error() -> None:
-    """A call without result gets an error result in its place that names what happened."""
+    """A call without result gets an error result in its place that names what happened (wire quirk H-01)."""
     asked = ai("a")
     repaired = repair([HI, asked, HumanMessage("Well?")])
     answer = repaired[2]
@@ -116,7 +116,7 @@ def test_open_end_is_left_open_on_request() -> None:
 
 
 def test_orphan_result_is_left_out() -> None:
-    """A result that answers no call before it cannot be sent."""
+    """A result that answers no call before it cannot be sent (wire quirk H-01)."""
     assert same(repair([tool("gone"), HI]), [HI])
     assert kinds([HI, tool("gone"), AIMessage("Hello")]) == ["orphan_result"]
 
@@ -131,7 +131,7 @@ def test_result_before_its_call_is_not_its_result() -> None:
 
 
 def test_results_are_put_in_call_order() -> None:
-    """Results in another order than their calls are sorted."""
+    """Results in another order than their calls are sorted (wire quirk H-02)."""
     asked, first, second = ai("a", "b"), tool("a"), tool("b")
     assert same(repair([HI, asked, second, first]), [HI, asked, first, second])
     assert kinds([HI, asked, second, first]) == ["misplaced_result", "misplaced_result"]

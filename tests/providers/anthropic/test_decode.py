@@ -132,7 +132,7 @@ def test_a_bad_end_runs_nothing(reason: str) -> None:
 
 
 def test_thinking_and_its_signature() -> None:
-    """C-09 to C-12: thinking streams, its signature comes with its end, also without any text; redacted thinking comes whole."""
+    """C-09, C-10, C-12: thinking streams, its signature comes with its end, also without any text; redacted thinking comes whole."""
     first = [
         start({"type": "thinking", "thinking": "", "signature": ""}),
         delta("thinking_delta", thinking="Hm"),

@@ -198,7 +198,10 @@ def test_the_server_knows_its_own_blocks() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_code_of_the_vendors_that_calls_our_tools_stays_open(way: str) -> None:
-    """Code that runs at the vendor calls our tool in one turn after another and ends in the last: what asked for it stays where it was."""
+    """Code that runs at the vendor calls our tool in one turn after another and ends in the last: what asked for it stays where it was.
+
+    Wire quirk C-19.
+    """
 
     def called(number: int) -> dict[str, Any]:
         caller = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}

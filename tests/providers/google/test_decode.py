@@ -52,7 +52,7 @@ async def test_text_is_a_string_as_long_as_there_is_nothing_else() -> None:
 
 
 async def test_thoughts_and_signatures_are_blocks_of_their_own() -> None:
-    """Thoughts join, text joins, a signed part joins nothing, and an empty signed part is no text."""
+    """Thoughts join, text joins, a signed part joins nothing, and an empty signed part is no text (wire quirks G-03, G-14)."""
     parts = [{"text": "Hm. ", "thought": True}, {"text": "So.", "thought": True}, {"text": "One "}, {"text": "two"}]
     signed = [{"text": "three", "thoughtSignature": SIGNATURE}, {"text": ""}, {"text": "", "thoughtSignature": "ZW5k"}]
     events = [*(event(part) for part in [*parts, *signed]), event(reason="STOP")]
@@ -115,7 +115,7 @@ async def test_sound_is_a_standard_block() -> None:
 
 
 async def test_calls_keep_their_place_between_texts() -> None:
-    """Text, a call and text again go back in that order, and unsigned calls stay unsigned."""
+    """Text, a call and text again go back in that order, and unsigned calls stay unsigned (wire quirks G-01, G-02, G-04, G-09)."""
     parts = [{"text": "First "}, call("get_temperature", {"city": "Rome"}, thoughtSignature=SIGNATURE), {"text": "then"}, call("tell_time")]
     for message in await both([*(event(part) for part in parts), event(reason="STOP")], event(*parts, reason="STOP")):
         assert [(each.name, each.args) for each in calls_of(message)] == [("get_temperature", {"city": "Rome"}), ("tell_time", {})]
@@ -139,7 +139,10 @@ def sent_back(mapper: GenerateContentMapper, message: AIMessage) -> list[Any]:
 
 @pytest.mark.parametrize("output_version", ["v0", "v1"])
 async def test_server_tools_and_pictures_go_back_with_their_signatures(output_version: str) -> None:
-    """Code that the vendor ran, its outcome and a picture return as they came, also from standard blocks; none of it is executed."""
+    """Code that the vendor ran, its outcome and a picture return as they came, also from standard blocks; none of it is executed.
+
+    Wire quirk G-13.
+    """
     parts = [
         {"executableCode": {"id": "c1", "language": "PYTHON", "code": "print(1)"}, "thoughtSignature": SIGNATURE},
         {"codeExecutionResult": {"id": "c1", "outcome": "OUTCOME_OK", "output": "1\n"}},
@@ -175,7 +178,7 @@ PIECES = [
 
 
 async def test_arguments_in_pieces_are_put_together() -> None:
-    """Values at paths make one object; the empty call that ends them is none, and the next call begins afresh."""
+    """Values at paths make one object; the empty call that ends them is none, and the next call begins afresh (wire quirks G-04, G-05)."""
     events = [*(event(part) for part in PIECES), event(call("plan")), event(reason="STOP")]
     for message in await both(events):
         assert [(each.name, each.args) for each in calls_of(message)] == [
@@ -209,14 +212,14 @@ def test_a_path_that_fits_nothing_refuses_the_call(path: str) -> None:
 
 
 async def test_arguments_as_text_are_read_strictly() -> None:
-    """Gateways that send arguments as JSON text are understood; text that is none never runs."""
+    """Gateways that send arguments as JSON text are understood; text that is none never runs (wire quirk G-06)."""
     for message in await both([event(call("f", '{"a": 1}'), call("g", '{"a": ')), event(reason="STOP")]):
         assert [(each.name, each.args) for each in calls_of(message)] == [("f", {"a": 1}), ("g", None)]
 
 
 @pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])
 async def test_a_call_that_the_model_failed_to_write_is_answered(reason: str) -> None:
-    """The model hears, as the result of a call, what the server said of it, and goes on."""
+    """The model hears, as the result of a call, what the server said of it, and goes on (wire quirk G-07)."""
     failed = event(reason=reason)
     failed["candidates"][0]["finishMessage"] = "Malformed function call: print(default_api.get_temperature(city=Rome))"
     for way in WAYS:
@@ -259,7 +262,7 @@ async def test_a_blocked_prompt_is_an_empty_refusal() -> None:
 
 
 async def test_what_a_reply_says_of_itself() -> None:
-    """Grounding, ratings and counts stand in the metadata, under the names that LangChain's core looks for."""
+    """Grounding, ratings and counts stand in the metadata, under the names that LangChain's core looks for (wire quirk G-15)."""
     support = {"segment": {"startIndex": 0, "endIndex": 5, "text": "Spain"}, "groundingChunkIndices": [0]}
     grounding = {"groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}], "groundingSupports": [support]}
     usage = {
@@ -283,7 +286,7 @@ async def test_what_a_reply_says_of_itself() -> None:
 
 
 async def test_an_error_in_the_stream_is_the_error_that_it_names() -> None:
-    """An error object among the events is raised as the vendor's error of its status, and what came before has left."""
+    """An error object among the events is raised as the vendor's error of its status, and what came before has left (wire quirk G-16)."""
     error = {"error": {"code": 429, "message": "Slow down.", "status": "RESOURCE_EXHAUSTED", "details": [RETRY]}}
     with GoogleServer([Events([event({"text": "Hel"}), error]), Raw([json.dumps([error]).encode()], "application/json")]) as server:
         model = ChatGoogleGenerativeAI(model="any", base_url=server.url, api_key="key", max_retries=0)
@@ -318,7 +321,7 @@ async def test_a_connection_that_ends_early_ends_nothing_well() -> None:
 
 
 async def test_an_empty_reply_is_tried_again() -> None:
-    """A reply that ends normally without a word is asked for again, twice at most; without retries it is the answer."""
+    """A reply that ends normally without a word is asked for again, twice at most; without retries it is the answer (wire quirk G-08)."""
     empty = Events([event(reason="STOP")], event(reason="STOP"))
     for way in WAYS:
         for before, retries, text in ((1, 2, "Hello"), (2, 2, "Hello"), (3, 2, ""), (1, 0, "")):

@@ -71,7 +71,7 @@ def test_a_history_that_begins_with_the_model() -> None:
 
 
 def test_responses_are_one_content_in_order() -> None:
-    """All responses of a turn stand together, alone, named as their calls; what follows is a Content of its own."""
+    """All responses of a turn stand together, alone, named as their calls; what follows is a Content of its own (wire quirk G-10)."""
     sent = contents(
         HumanMessage("q"),
         asking(("a", "f"), ("b", "g")),
@@ -104,7 +104,7 @@ def test_responses_are_one_content_in_order() -> None:
     ],
 )
 def test_a_response_is_an_object(content: Any, status: Any, response: dict[str, Any]) -> None:
-    """Whatever a tool returned goes as an object; an object stays one unless the server would read references in it."""
+    """Whatever a tool returned goes as an object; an object stays one unless the server would read references in it (wire quirk G-10)."""
     sent = contents(HumanMessage("q"), asking(("a", "f")), ToolMessage(content, tool_call_id="a", status=status))
     assert sent[2]["parts"][0]["functionResponse"]["response"] == response
 
@@ -182,7 +182,7 @@ def test_names_become_legal_on_both_sides() -> None:
 
 
 def test_unreadable_arguments_are_told_as_such() -> None:
-    """A call whose arguments are no object goes back with them under a key that says so."""
+    """A call whose arguments are no object goes back with them under a key that says so (wire quirk H-08)."""
     message = AIMessage("", invalid_tool_calls=[{"id": "a", "name": "f", "args": '{"q": ', "error": "cut"}])
     sent = contents(HumanMessage("q"), message, ToolMessage("bad", tool_call_id="a", status="error"))
     assert sent[1]["parts"][0]["functionCall"]["args"] == {"INVALID_JSON": '{"q": '}

@@ -78,7 +78,10 @@ def references(node: Any) -> list[str]:
 
 
 def test_schemas_of_every_shape_are_declared_and_accepted() -> None:
-    """Nested models, unions, enums, defaults and names of any script go through; what does not refer to itself stands in its place."""
+    """Nested models, unions, enums, defaults and names of any script go through; what does not refer to itself stands in its place.
+
+    Wire quirk G-11.
+    """
     with GoogleServer([Turn("Hi.")]) as server:
         model = ChatGoogleGenerativeAI(model="any", base_url=server.url, api_key="k", tools=[order, tell_time])
         model.bind_tools([Pair, free_tool()]).invoke("Hi")

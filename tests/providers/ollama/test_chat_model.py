@@ -155,7 +155,7 @@ def test_nobody_is_forced_and_that_is_said(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_thinking_stays_in_the_loop() -> None:
-    """Thinking that came with a call goes back with it; that of the answer does not."""
+    """Thinking that came with a call goes back with it; that of the answer does not (wire quirk O-04)."""
     script = [
         Turn("", [Call("get_temperature", {"city": "Paris"})], reasoning="I must look."),
         Turn("21 °C.", reasoning="Easy."),

@@ -84,7 +84,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_in_every_shape(name: str) -> None:
-    """Each call is read once and whole, whatever tells it apart; ids are each used once."""
+    """Each call is read once and whole, whatever tells it apart; ids are each used once (wire quirks O-01, O-02, O-09)."""
     events, expected = CALLS[name]
     message = read(*events, DONE)
     assert calls(message) == expected
@@ -121,7 +121,7 @@ def test_log_probabilities_leave_with_their_text() -> None:
 
 
 def test_events_without_a_message_and_blank_lines() -> None:
-    """A model that was only loaded, and blank lines, are no error."""
+    """A model that was only loaded, and blank lines, are no error (wire quirk O-03)."""
     message = read({"model": "m", "created_at": "t", "done": True, "done_reason": "load"}, b"\n\n")
     assert (message.text, message.response_metadata["finish_reason"]) == ("", "load")
 
@@ -160,7 +160,10 @@ ERRORS = [
 
 @pytest.mark.parametrize(("line", "kind", "status"), ERRORS, ids=[str(number) for number in range(len(ERRORS))])
 def test_errors_in_a_stream_are_typed(line: dict[str, Any], kind: type[Exception], status: int) -> None:
-    """An error line, whatever its key, is raised as the error that it would have been outside, in its own words."""
+    """An error line, whatever its key, is raised as the error that it would have been outside, in its own words.
+
+    Wire quirks O-03, O-08.
+    """
     import ollama
 
     with pytest.raises(kind) as raised:
@@ -198,7 +201,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize("line", MISTAKES, ids=["under error", "as a key"])
 def test_a_call_that_the_server_cannot_read_is_the_models_mistake(line: dict[str, Any]) -> None:
-    """It becomes a call that cannot run, with what the model wrote where the server tells it; nothing is raised."""
+    """It becomes a call that cannot run, with what the model wrote where the server tells it; nothing is raised (wire quirk T-07)."""
     message = read(event(content="Hi"), line)
     assert (message.text, message.tool_calls, len(message.invalid_tool_calls)) == ("Hi", [], 1)
     raw = calls_of(message)[0].arguments

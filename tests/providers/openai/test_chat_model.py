@@ -33,7 +33,7 @@ def sent(call: dict[str, Any] | None = None, *, stream: bool = False, **construc
 
 
 def test_a_plain_model_sends_only_what_it_must() -> None:
-    """No parameter that nobody set: compatible servers refuse what they do not know."""
+    """No parameter that nobody set: compatible servers refuse what they do not know (wire quirk E-14)."""
     assert sent() == {"model": "any", "messages": [{"content": "Hi", "role": "user"}]}
     assert sent(stream=True) == {"model": "any", "messages": [{"content": "Hi", "role": "user"}], "stream": True}
 

@@ -91,13 +91,16 @@ def test_two_streams_at_once_keep_apart() -> None:
     ],
 )  # fmt: skip
 def test_events_that_say_nothing_change_nothing(odd: Mapping[str, Any]) -> None:
-    """Filter results, null deltas, progress notes and empty fields leave the reply as it is, wherever they stand."""
+    """Filter results, null deltas, progress notes and empty fields leave the reply as it is, wherever they stand.
+
+    Wire quirks A-34, E-01, E-02, E-03, E-05.
+    """
     wanted = read(event({"content": "a"}), event({"content": "b"}, finish_reason="stop"))
     assert read(odd, event({"content": "a"}), odd, event({"content": "b"}, finish_reason="stop"), odd) == wanted
 
 
 def test_reasoning_is_kept_under_the_key_it_came_in() -> None:
-    """Reasoning in any of its spellings leaves at once and adds up under the server's key."""
+    """Reasoning in any of its spellings leaves at once and adds up under the server's key (wire quirk R-01)."""
     for key in ("reasoning_content", "reasoning", "reasoning_text", "thinking"):
         message = read(event({key: "h"}), event({key: "m", "content": None}), event({"content": "a", key: None}))
         assert (message.content, message.additional_kwargs) == ("a", {key: "hm"})
@@ -105,7 +108,7 @@ def test_reasoning_is_kept_under_the_key_it_came_in() -> None:
 
 
 def test_content_in_parts_is_text_and_thinking() -> None:
-    """A list of parts gives its text as text and its thinking apart; images wait for the end."""
+    """A list of parts gives its text as text and its thinking apart; images wait for the end (wire quirk E-07)."""
     picture = {"type": "image_url", "image_url": {"url": "data:"}}
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "h"}], "closed": True}, {"type": "text", "text": "a"}, "b", picture]
     message = read(event({"content": parts}), event({"content": {"type": "text", "text": "c"}}))
@@ -113,7 +116,7 @@ def test_content_in_parts_is_text_and_thinking() -> None:
 
 
 def test_reasoning_details_are_put_together_in_order() -> None:
-    """Fragments of one detail become one; encrypted ones and those that were signed stay apart; nothing is doubled."""
+    """Fragments of one detail become one; encrypted ones and those that were signed stay apart; nothing is doubled (wire quirk R-04)."""
 
     def text(**more: Any) -> dict[str, Any]:
         return {"type": "reasoning.text", "index": 0, "format": "x", **more}
@@ -136,7 +139,7 @@ def test_reasoning_details_are_put_together_in_order() -> None:
 
 
 def test_fragments_of_calls_are_handed_on_as_they_came() -> None:
-    """Calls are not put together here: every fragment leaves raw, unknown keys included."""
+    """Calls are not put together here: every fragment leaves raw, unknown keys included (wire quirks A-27, A-29)."""
     fragments = [{**CALL, "extra_content": {"a": 1}}, {"index": 0, "function": {"arguments": "x"}}]
     out = chunks(
         [
@@ -152,13 +155,16 @@ def test_fragments_of_calls_are_handed_on_as_they_came() -> None:
 
 
 def test_a_call_in_the_chunk_that_ends_the_reply_is_read() -> None:
-    """What stands beside a finish reason counts, and so does what follows it."""
+    """What stands beside a finish reason counts, and so does what follows it (wire quirks A-30, E-06)."""
     message = read(event({"content": "a", "tool_calls": [CALL]}, finish_reason="tool_calls"), event({"content": "b"}))
     assert (message.content, message.additional_kwargs["tool_calls"]) == ("ab", [CALL])
 
 
 def test_an_input_of_a_custom_tool_becomes_one_argument() -> None:
-    """Free text of a custom tool, streamed or whole, is the JSON of one argument; an empty `custom` of a function is nothing."""
+    """Free text of a custom tool, streamed or whole, is the JSON of one argument; an empty `custom` of a function is nothing.
+
+    Wire quirk A-34.
+    """
     stream = [
         {"index": 1, "id": "c", "type": "custom", "custom": {"name": "calc", "input": '4 "'}},
         {"index": 1, "custom": {"input": "\n+"}},
@@ -182,7 +188,10 @@ def test_calls_of_a_whole_message_are_told_apart_by_their_place() -> None:
 
 
 def test_a_reply_spread_over_choices_is_one_reply() -> None:
-    """Where one reply was asked for, text and calls of several choices belong together, and their calls are told apart."""
+    """Where one reply was asked for, text and calls of several choices belong together, and their calls are told apart.
+
+    Wire quirk A-32.
+    """
     message = MAPPER.decode_body({"choices": [{"index": 0, "message": {"content": "a"}}, {"index": 1, "message": {"tool_calls": [CALL]}}]})
     assert (message.content, [call["id"] for call in message.additional_kwargs["tool_calls"]]) == ("a", ["c"])
     two = {"choices": [{"index": n, "delta": {"tool_calls": [CALL]}} for n in (0, 1)]}
@@ -201,7 +210,10 @@ def test_of_alternatives_the_first_is_read() -> None:
 
 
 def test_a_whole_message_in_a_stream_is_read_once() -> None:
-    """A server that answers a stream with a whole message is understood; a message that repeats the deltas adds nothing."""
+    """A server that answers a stream with a whole message is understood; a message that repeats the deltas adds nothing.
+
+    Wire quirks A-33, E-12.
+    """
     whole = {"role": "assistant", "content": "ab", "tool_calls": [CALL]}
     assert read(body(whole)) == read(event(None, message=whole, finish_reason="stop"))
     assert read(body(whole)).content == "ab"
@@ -215,12 +227,12 @@ def test_a_whole_message_in_a_stream_is_read_once() -> None:
     [(["tool_calls", "stop"], "tool_calls"), (["stop", "tool_calls"], "tool_calls"), (["", None, "length"], "length")],
 )
 def test_of_two_finish_reasons_the_telling_one_counts(reasons: list[str | None], wanted: str) -> None:
-    """A server may end its reply twice; the reason that says more than "stop" is kept, once."""
+    """A server may end its reply twice; the reason that says more than "stop" is kept, once (wire quirk E-09)."""
     assert read(*(event({}, finish_reason=reason) for reason in reasons)).response_metadata["finish_reason"] == wanted
 
 
 def test_a_stream_without_its_end_says_so() -> None:
-    """Neither a finish reason nor the end marker: the reply is incomplete. One of both is enough."""
+    """Neither a finish reason nor the end marker: the reply is incomplete. One of both is enough (wire quirk E-10)."""
     assert read(event({"content": "a"}), done=False).response_metadata["finish_reason"] == "incomplete"
     assert "finish_reason" not in read(event({"content": "a"})).response_metadata
     assert read(event({"content": "a"}, finish_reason="stop"), done=False).response_metadata["finish_reason"] == "stop"
@@ -264,7 +276,7 @@ def test_a_refusal_leaves_at_once() -> None:
     ids=["apart", "cumulative", "in the choice", "under x_groq"],
 )
 def test_usage_is_the_last_that_was_said(where: Any) -> None:
-    """Token counts are found where servers put them; of several the last is the reply's."""
+    """Token counts are found where servers put them; of several the last is the reply's (wire quirks E-04, E-13)."""
     usage = {"prompt_tokens": 10, "completion_tokens": None, "total_tokens": 12,
              "prompt_tokens_details": {"cached_tokens": 4, "audio_tokens": 0},
              "completion_tokens_details": {"reasoning_tokens": 2}}  # fmt: skip
@@ -295,7 +307,7 @@ def test_usage_of_priced_tiers_and_of_other_servers() -> None:
     ],
 )
 def test_an_error_inside_a_reply_is_raised(failing: Mapping[str, Any]) -> None:
-    """An error in an event, in a choice or in a whole body is raised as the vendor's own, with its message."""
+    """An error in an event, in a choice or in a whole body is raised as the vendor's own, with its message (wire quirk E-08)."""
     decoder = MAPPER.stream_decoder()
     decoder.feed(event({"content": "a"}))
     decoder.feed(event({"content": "b"}))

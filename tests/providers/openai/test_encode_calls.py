@@ -57,13 +57,13 @@ def test_arguments_go_back_as_the_model_wrote_them(raw: str | None, args: dict[s
 
 @pytest.mark.parametrize(("raw", "text"), [('{"a": ', "{}"), ("[1]", "{}"), ("", "{}"), ('{"a": 1}', '{"a": 1}')])
 def test_a_call_that_was_not_executable_is_sent_as_json(raw: str, text: str) -> None:
-    """Arguments that are no JSON object are left out: strict servers refuse a history that holds them."""
+    """Arguments that are no JSON object are left out: strict servers refuse a history that holds them (wire quirk H-08)."""
     call = {"name": "f", "args": raw, "id": "c", "error": "bad", "type": "invalid_tool_call"}
     assert arguments_of(AIMessage("", invalid_tool_calls=[call])) == [text]
 
 
 def test_names_are_made_legal() -> None:
-    """A name that the model made up goes back without what the vendor refuses."""
+    """A name that the model made up goes back without what the vendor refuses (wire quirk N-06)."""
     calls = [{"name": name, "args": {}, "id": name} for name in ("multi_tool_use.parallel", "ok", "é" * 70)]
     message = AIMessage("", tool_calls=calls)
     names = [
@@ -74,7 +74,7 @@ def test_names_are_made_legal() -> None:
 
 
 def test_ids_that_the_vendor_refuses_are_replaced_on_both_sides() -> None:
-    """A long or an empty id becomes a derived one, the same in every request, on the call and on its result."""
+    """A long or an empty id becomes a derived one, the same in every request, on the call and on its result (wire quirk H-05)."""
     calls = [
         {"name": "f", "args": {}, "id": "x" * 41},
         {"name": "f", "args": {}, "id": ""},
@@ -98,7 +98,10 @@ def test_calls_that_share_an_id_are_told_apart() -> None:
 
 
 def test_the_servers_own_ids_return_to_it_alone() -> None:
-    """An id that was replaced on arrival is restored for its server, also on results in a user's blocks; others get ours."""
+    """An id that was replaced on arrival is restored for its server, also on results in a user's blocks; others get ours.
+
+    Wire quirks H-06, H-07.
+    """
     history = turn({"id": "ours", "arguments": "{}", "wire_id": "call_0"})
     at_home = sent(*history, origin=HOME)
     assert at_home[0]["tool_calls"][0]["id"] == at_home[1]["tool_call_id"] == "call_0"
@@ -121,7 +124,10 @@ def test_a_long_id_returns_to_the_server_that_made_it() -> None:
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
 def test_reasoning_returns_under_its_key_to_its_server_with_calls(key: str) -> None:
-    """Reasoning goes back with calls, under the key it came in; to no other server, and not with a plain answer."""
+    """Reasoning goes back with calls, under the key it came in; to no other server, and not with a plain answer.
+
+    Wire quirks R-02, R-03.
+    """
     extra = {key: "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s"}], "refusal": "", "x": 1}
     history = turn({"id": "c"}, additional_kwargs=extra)
     wire = sent(*history, origin=HOME, rules=LENIENT)[0]
@@ -163,7 +169,7 @@ def test_ids_belong_to_the_message_that_made_them() -> None:
 
 
 def test_unknown_keys_of_a_call_return_to_its_server_alone() -> None:
-    """A signature that came with a call goes back with it, verbatim; it cannot overwrite what the call says."""
+    """A signature that came with a call goes back with it, verbatim; it cannot overwrite what the call says (wire quirk R-05)."""
     signature = {"google": {"thought_signature": "abc"}}
     history = turn({"id": "c", "arguments": "{}", "extra": {"extra_content": signature, "id": "evil", "function": {}}})
     call = sent(*history, origin=HOME, rules=LENIENT)[0]["tool_calls"][0]

@@ -96,7 +96,7 @@ def test_a_server_that_refuses_null_gets_an_empty_string() -> None:
     ],
 )
 def test_a_result_is_text(content: Any, status: Any, text: str) -> None:
-    """A result is sent as one string and is never empty; a failed one as the tool wrote it."""
+    """A result is sent as one string and is never empty; a failed one as the tool wrote it (wire quirk H-04)."""
     wire = sent(AIMessage("", tool_calls=[CALL]), ToolMessage(content, tool_call_id="call_1", status=status))
     assert wire[1]["content"] == text
 

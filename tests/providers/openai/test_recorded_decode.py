@@ -124,7 +124,10 @@ def test_every_recorded_error_is_raised(records: tuple[Recording, ...]) -> None:
 
 
 def test_every_reply_can_be_sent_back(records: tuple[Recording, ...]) -> None:
-    """Each recorded reply, its calls answered, is a history that the strict server takes; its server gets its own ids again."""
+    """Each recorded reply, its calls answered, is a history that the strict server takes; its server gets its own ids again.
+
+    Wire quirk R-07.
+    """
     rules = Rules(message_keys=[*REASONING_KEYS, "reasoning_details"], call_keys=["extra_content"], longest_id=200)
     for record in records:
         if record.failed:

@@ -65,7 +65,10 @@ STREAMS = {
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_call_is_found_however_it_is_told(name: str) -> None:
-    """One call, by index, by item id, by neither, at its end or only in the reply as a whole: always once, whole, with its call id."""
+    """One call, by index, by item id, by neither, at its end or only in the reply as a whole: always once, whole, with its call id.
+
+    Wire quirks P-01, P-02, P-03, P-04.
+    """
     _, last = read(STREAMS[name])
     [fragment] = last.additional_kwargs["tool_calls"]
     assert (fragment["id"], fragment["function"]) == ("call_1", {"name": "f", "arguments": '{"a":1}'})

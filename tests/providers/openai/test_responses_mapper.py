@@ -141,7 +141,7 @@ def test_items_of_the_caller_stand_where_they_stood() -> None:
 
 
 def test_calls_and_results() -> None:
-    """Calls follow the text; results go as text, as parts where they hold pictures, and never empty."""
+    """Calls follow the text; results go as text, as parts where they hold pictures, and never empty (wire quirk P-10)."""
     picture = {"type": "image", "base64": PIXEL, "mime_type": "image/png"}
     history = [
         HumanMessage("q"),

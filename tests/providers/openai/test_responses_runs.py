@@ -84,7 +84,10 @@ ASKING = [
 @pytest.mark.parametrize("asked", ASKING, ids=json.dumps)
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_reasoning_goes_back_with_what_follows_it(start: Start, asked: dict[str, Any], way: str) -> None:
-    """Over a loop, stored or not, every request is accepted; reasoning goes back where the server can know it, and later turns too."""
+    """Over a loop, stored or not, every request is accepted; reasoning goes back where the server can know it, and later turns too.
+
+    Wire quirk P-05.
+    """
     model, server = start(thinking(), tools=[get_temperature], **asked)
     if way == "invoke":
         new = new_messages(model.invoke(QUESTION))
@@ -124,7 +127,10 @@ def test_the_sum_of_a_stream_is_the_message_of_invoke(start: Start, version: str
 
 
 def test_only_what_is_new_is_sent_where_the_server_has_the_rest(start: Start) -> None:
-    """With `use_previous_response_id` each request has the results or words since the last reply, and that reply's id."""
+    """With `use_previous_response_id` each request has the results or words since the last reply, and that reply's id.
+
+    Wire quirk P-06.
+    """
     model, server = start(thinking(), tools=[get_temperature], use_previous_response_id=True)
     new = new_messages(model.invoke(QUESTION))
     model.invoke([*QUESTION, *new, HumanMessage("Sure?")])
@@ -198,7 +204,7 @@ def ask(model: Any, way: str) -> AIMessage:
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_tools_of_the_vendor_pass_through(start: Start, way: str) -> None:
-    """What a builtin tool did is told, is never executed, and goes back unchanged; citations are told too."""
+    """What a builtin tool did is told, is never executed, and goes back unchanged; citations are told too (wire quirk P-07)."""
     output = [SEARCH, message("Warm.", annotations=[CITED], phase="final_answer")]
     model, server = start([events(output), Turn("Yes.")], tools=[{"type": "web_search"}, get_temperature])
     reply = new_messages(model.invoke(QUESTION))[0] if way == "invoke" else ask(model, way)
@@ -236,7 +242,7 @@ def test_tools_of_the_vendor_are_standard_blocks_in_v1(start: Start, way: str) -
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_phases_go_back(start: Start, way: str) -> None:
-    """Words between calls keep the phase that the server gave them, and their place."""
+    """Words between calls keep the phase that the server gave them, and their place (wire quirk P-08)."""
     call = {"id": "fc_9", "type": "function_call", "call_id": "call_9", "name": "get_temperature", "arguments": '{"city":"Rome"}'}
     output = [message("Look.", id="msg_8", phase="commentary"), {**call, "status": "completed"}]
     model, server = start([events(output), Turn("21.")], tools=[get_temperature])

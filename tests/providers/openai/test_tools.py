@@ -113,7 +113,7 @@ def test_extras_that_the_vendor_knows_are_declared() -> None:
 
 @pytest.mark.parametrize("name", ["a.b", "with space", "", "x" * 65, "é"])
 def test_an_illegal_name_is_refused_when_it_is_bound(name: str) -> None:
-    """A name that the vendor would refuse in every request is refused at once, with what would do."""
+    """A name that the vendor would refuse in every request is refused at once, with what would do (wire quirk N-06)."""
     with pytest.raises(ConfigurationError, match="letters, digits"):
         format_tool({"name": name, "parameters": SCHEMA})
 

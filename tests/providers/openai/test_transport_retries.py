@@ -132,7 +132,7 @@ def test_the_number_of_attempts(way: Way, settings: dict[str, Any], requests: in
     ids=["error after the role", "error first", "breaks before content", "a page", "empty"],
 )
 def test_a_stream_that_fails_before_its_first_content_is_tried_again(way: Way, broken: Reply) -> None:
-    """A role alone is no content: nothing has reached the caller yet."""
+    """A role alone is no content: nothing has reached the caller yet (wire quirk E-08)."""
     with OpenAIServer([broken, Turn("Hello")]) as server:
         assert way(model_of(server)) == "Hello"
         assert len(server.requests) == 2
@@ -204,7 +204,7 @@ NO_REASONING = Picky("reasoning_content", "messages.1.reasoning_content: Extra i
 @every_way
 @pytest.mark.parametrize("server_rule", [NO_NULL, NO_REASONING], ids=["no null content", "no reasoning"])
 def test_a_form_that_a_server_refuses_is_changed_and_kept(way: Way, server_rule: Picky) -> None:
-    """The refused request is sent in the other form at once, retries or not; later requests start with it."""
+    """The refused request is sent in the other form at once, retries or not; later requests start with it (wire quirks H-03, R-03)."""
     with OpenAIServer(server_rule, rules=None) as server:
         model = model_of(server, max_retries=0)
         messages = history(server, reasoning_content="Hm")

@@ -29,7 +29,10 @@ def rejections(server: Any) -> list[str]:
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_thoughts_go_back_as_the_vendor_wants_them(start: Start, vendor: Vendor, way: str) -> None:
-    """A loop with thoughts is accepted: returned, unchanged, to those that want them; not sent to those that refuse them."""
+    """A loop with thoughts is accepted: returned, unchanged, to those that want them; not sent to those that refuse them.
+
+    Wire quirks R-02, R-03.
+    """
     model, server = start(vendor, thinking_turns(), tools=[get_temperature])
     if way == "invoke":
         new = new_messages(model.invoke(QUESTION))
@@ -117,7 +120,7 @@ def test_a_refusal_has_the_vendors_words(start: Start, vendor: Vendor) -> None:
 
 
 def test_a_model_without_a_preset_learns_what_a_server_misses(start: Start) -> None:
-    """`ChatOpenAI` on a server that demands state sends it, empty, once that has been said, and from then on at once."""
+    """`ChatOpenAI` on a server that demands state sends it, empty, once that has been said, and from then on at once (wire quirk R-02)."""
     _, server = start("deepseek", [Turn("Fine."), Turn("Fine.")])
     model = ChatOpenAI(model="any", base_url=server.url, api_key="key", max_retries=0)
     for _ in range(2):
@@ -157,7 +160,7 @@ def failure(written: str) -> Raw:
     ids=["object", "list", "tag", "cut", "text"],
 )
 async def test_groqs_failed_calls_are_told_to_the_model(start: Start, way: str, written: str, name: str) -> None:
-    """A call that the vendor refuses to read runs nothing; the model is told what was wrong and goes on."""
+    """A call that the vendor refuses to read runs nothing; the model is told what was wrong and goes on (wire quirk T-07)."""
     script = [failure(written), Turn(calls=[Call("get_temperature", {"city": "Paris"})]), Turn("21 °C.")]
     model, server = start("groq", script, tools=[get_temperature])
     if way in ("invoke", "ainvoke"):
@@ -199,7 +202,10 @@ def test_groqs_failure_without_an_attempt_is_an_error(start: Start) -> None:
 
 
 def test_mistral_gets_its_order_and_ids(start: Start) -> None:
-    """Nine-character ids on calls and results; words of the assistant before a user after a tool; no system message in the middle."""
+    """Nine-character ids on calls and results; words of the assistant before a user after a tool; no system message in the middle.
+
+    Wire quirks H-05, H-09.
+    """
     model, server = start("mistralai", [Turn("Fine.")], tools=[get_temperature])
     middle = [*FOREIGN["interrupted"], SystemMessage("Careful."), HumanMessage("And now?")]
     model.invoke(middle)

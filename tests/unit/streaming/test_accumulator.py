@@ -152,7 +152,7 @@ def test_nothing_of_a_blocked_turn_runs(quirk: Quirk, reason: str | None) -> Non
 
 @pytest.mark.parametrize("reason", ["CONTENT_FILTER", "Length", *sorted(BLOCKING)])
 def test_blocking_reasons(reason: str) -> None:
-    """A blocking reason blocks in any case, and says so to the model."""
+    """A blocking reason blocks in any case, and says so to the model (wire quirks T-03, T-04, T-05)."""
     message = whole([raw(HEADER, REST), AIMessageChunk("", response_metadata={"finish_reason": reason})])
     assert message.tool_calls == []
     assert reason in str(message.invalid_tool_calls[0]["error"])

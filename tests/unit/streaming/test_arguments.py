@@ -75,7 +75,10 @@ READ: list[tuple[str, list[str], Any]] = [
 
 @pytest.mark.parametrize(("pieces", "expected"), [row[1:] for row in READ], ids=[row[0] for row in READ])
 def test_reading(pieces: list[str], expected: Any) -> None:
-    """Text comes to one object by one of the ways, or is refused with a reason; its raw text is that object, as written."""
+    """Text comes to one object by one of the ways, or is refused with a reason; its raw text is that object, as written.
+
+    Wire quirks B-14, B-16, B-17, B-18, B-22.
+    """
     (found,) = read_arguments([piece for piece in pieces if piece])
     assert found.value == expected
     assert (found.why is None) == (expected is not None)

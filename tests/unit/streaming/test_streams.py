@@ -13,7 +13,7 @@ from tests.unit.streaming.test_tool_calls import REFUSED, Fragment, assemble, fr
 
 @pytest.mark.parametrize("count", [64_000])
 def test_long_arguments_in_many_fragments(count: int) -> None:
-    """Tens of thousands of fragments make one call, in whatever way they are told apart."""
+    """Tens of thousands of fragments make one call, in whatever way they are told apart (wire quirk B-25)."""
     text = json.dumps({"q": "{x} " * (count // 4)})
     pieces = [text[at : at + 1] for at in range(len(text))]
     for known in ({"index": 0}, {}, {"id": "a"}):

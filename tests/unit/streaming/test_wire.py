@@ -51,7 +51,7 @@ SSE: list[tuple[str, bytes, Events]] = [
 
 @pytest.mark.parametrize(("body", "expected"), [row[1:] for row in SSE], ids=[row[0] for row in SSE])
 def test_server_sent_events(body: bytes, expected: Events) -> None:
-    """A body of server-sent events, or what servers send in its place, comes out as events."""
+    """A body of server-sent events, or what servers send in its place, comes out as events (wire quirks E-11, E-12)."""
     assert decode(body) == expected
 
 
