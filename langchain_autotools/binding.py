@@ -1,12 +1,13 @@
 """A chat model with keywords bound to it: LangChain's `RunnableBinding`, which knows `resume` too."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 
+from .constructor import tool_labels
 from .loop import Decision, decided
 
 __all__ = ["BoundChatModel"]
@@ -18,6 +19,12 @@ class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: i
     LangChain's own binding hands methods that it does not know to the model, without what was bound: a `resume` would run calls of
     tools that were declared to be asked about.
     """
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        kwargs = self.bound._public(self.kwargs)  # type: ignore[attr-defined]
+        if kwargs.get("tools"):
+            kwargs["tools"] = tool_labels(kwargs["tools"])
+        yield from {"bound": self.bound, "kwargs": kwargs, **({"config": self.config} if self.config else {})}.items()
 
     @classmethod
     def lc_id(cls) -> list[str]:

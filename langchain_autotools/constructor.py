@@ -1,12 +1,15 @@
-"""The arguments that the constructor of a model takes, under all their names."""
+"""The arguments that the constructor of a model takes, under all their names, and those that it was given, as a repr says them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import Any, Final
 
 from pydantic import AliasChoices, BaseModel
 
-__all__ = ["argument_names", "names_of", "unknown_argument"]
+__all__ = ["argument_names", "given_arguments", "names_of", "tool_labels", "unknown_argument"]
+
+_VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 
 def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
@@ -31,3 +34,32 @@ def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], 
     near = get_close_matches(name, sorted(known), n=1)
     hints = [*([f"did you mean {near[0]!r}?"] if near else []), *([others] if others else [])]
     return f"{model.__name__} has no argument {name!r}" + (f": {' '.join(hints)}" if hints else "")
+
+
+def given_arguments(model: BaseModel, shown: Iterable[tuple[str | None, Any]]) -> Iterator[tuple[str | None, Any]]:
+    """The arguments that a model was given, under the names that type checkers know first.
+
+    Args:
+        model: The model.
+        shown: What a repr would say: names and values of fields. The profile, which is long, and what is empty are left out.
+    """
+    for name, value in shown:
+        if name == "metadata" and isinstance(value, Mapping):
+            value = {key: inner for key, inner in value.items() if key != _VERSIONS}
+        is_field = name in type(model).model_fields
+        if is_field and (name == "profile" or name not in model.model_fields_set or value is None or value in ({}, [], ())):
+            continue
+        yield (names_of(type(model), name)[0] if name and is_field else name), value
+
+
+def tool_labels(tools: Any) -> list[str]:
+    """The names of tools in any form; of a builtin tool without one its type."""
+    return [*map(str, tools)] if isinstance(tools, Mapping) else [_tool_label(tool) for tool in tools or ()]
+
+
+def _tool_label(tool: Any) -> str:
+    if not isinstance(tool, Mapping):
+        return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
+    named = tool.get("function") or tool.get("custom")
+    name = (named if isinstance(named, Mapping) else tool).get("name")
+    return str(name or tool.get("type") or next(iter(tool), "tool"))

@@ -16,6 +16,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
+from .constructor import given_arguments, tool_labels
 from .errors import ConfigurationError, concise
 from .keywords import drop_settings
 from .limits import OnLimit
@@ -92,6 +93,12 @@ class ToolsAndMessagesMixin(RawChatModel):
     def _check_run_settings(self) -> Self:
         run_settings(self, self._own_tools(), {})
         return self
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        yield from given_arguments(self, super().__repr_args__())
+        tools = tool_labels(getattr(self.tools, "tools", self.tools))
+        if tools:
+            yield "tools", tools
 
     def _own_tools(self) -> Toolbox:
         """The model's own tools, made ready once for each value of `tools`."""

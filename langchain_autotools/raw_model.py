@@ -62,6 +62,10 @@ class RawChatModel(BaseChatModel):
         """Why there is no constructor argument of this name, and what there is instead."""
         return unknown_argument(cls, name, cls._argument_names())
 
+    def _public(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Keywords of a request as a repr may show them."""
+        return dict(kwargs)
+
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)

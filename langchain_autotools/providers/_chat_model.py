@@ -83,6 +83,9 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         return ((name, shown(name or "", value)) for name, value in super().__repr_args__())
 
+    def _public(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        return public_params({name: shown(name, value) for name, value in kwargs.items()})
+
     @model_serializer(mode="wrap", when_used="json")
     def _to_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: shown(name, value) for name, value in handler(self).items()}
