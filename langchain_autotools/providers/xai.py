@@ -1,6 +1,6 @@
 """`ChatXAI`: xAI's Grok models, with tools that run.
 
-Wire facts (docs.x.ai; wire quirk B-21): reasoning arrives as `reasoning_content`; models that reason refuse stop sequences.
+Wire facts (docs.x.ai): reasoning arrives as `reasoning_content`; models that reason refuse stop sequences.
 """
 
 from collections.abc import Mapping
