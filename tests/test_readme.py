@@ -39,15 +39,16 @@ def decide(request: Mapping[str, Any]) -> Turn:
     question = max(position for position, message in enumerate(messages) if message["role"] == "user")
     results = [message for message in messages[question:] if message["role"] == "tool"]
     cities = [city for city in CITIES if city in str(messages[question]["content"])]
-    names = [tool["function"]["name"] for tool in request.get("tools", ())]
+    tools = [tool["function"] for tool in request.get("tools", ())]
+    of_cities = next((tool["name"] for tool in tools if "city" in tool["parameters"]["properties"]), None)
     if results:
         told = [f"{city} {result['content']}" for city, result in zip(cities or ["Result:"], results, strict=False)]
         if "response_format" in request:
             return Turn(text=f'{{"city": "{cities[0]}", "temperature": "21 °C"}}')
         return Turn(text=", ".join(told) + ".")
-    if "get_temperature" in names:
-        return Turn(text="Let me look.", calls=[Call("get_temperature", {"city": city}) for city in cities])
-    return Turn(calls=[Call(names[0], {"to": "Anna", "text": "Dinner is at eight."})]) if names else Turn(text="I do not know.")
+    if of_cities:
+        return Turn(text="Let me look.", calls=[Call(of_cities, {"city": city}) for city in cities])
+    return Turn(calls=[Call(tools[0]["name"], {"to": "Anna", "text": "Dinner is at eight."})]) if tools else Turn(text="I do not know.")
 
 
 def answer(exchange: Exchange) -> HttpReply:

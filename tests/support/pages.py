@@ -1,0 +1,51 @@
+"""Runs the examples of a page as a reader would: one block after another, each compared with the output that the page shows."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FORMER = ("langchain_openai", "langchain_classic")
+"""Packages that programs used before they came here. Where one is not installed, the blocks that import it are type-checked only."""
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def fences(page: Path) -> list[tuple[str, str]]:
+    """The code blocks of a page: language and text."""
+    return _FENCE.findall(page.read_text(encoding="utf-8"))
+
+
+def can_run(code: str) -> bool:
+    """Whether every package that a block is about is installed."""
+    return all(importlib.util.find_spec(name) for name in FORMER if re.search(f"^from {name}", code, re.MULTILINE))
+
+
+def run_page(page: Path, capsys: pytest.CaptureFixture[str], edit: Callable[[str], str] = str) -> dict[str, Any]:
+    """Run the Python of a page, and compare what a block prints with the block of text behind it.
+
+    Args:
+        page: The Markdown file.
+        capsys: Pytest's fixture.
+        edit: Changes the code of a block before it runs, to name a server.
+
+    Returns:
+        The names that the page has defined.
+    """
+    names: dict[str, Any] = {"__name__": "page"}
+    printed: str | None = None
+    for language, text in fences(page):
+        if language == "python":
+            printed = None
+            if can_run(text):
+                exec(compile(edit(text), page.name, "exec"), names)
+                printed = capsys.readouterr().out
+        elif language == "text" and printed is not None:
+            assert printed == text, f"{page.name} shows another output"
+    return names
