@@ -12,26 +12,28 @@ if TYPE_CHECKING:
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
     from .executor import ToolCallResult, ToolExecutor
     from .history import explain, repair, validate
-    from .limits import StopReason
-    from .messages import calls_of, final_message, new_messages, run_usage, text_of
+    from .messages.calls import calls_of
+    from .messages.carrier import final_message, new_messages, run_usage
+    from .messages.metadata import text_of
     from .mixin import ToolsAndMessagesMixin
-    from .providers._errors import ProviderError
-    from .providers._refusal import ModelRefusalError
+    from .providers._base.errors import ProviderError
+    from .providers._base.refusal import ModelRefusalError
     from .providers.anthropic import ChatAnthropic
-    from .providers.cohere import ChatCohere
-    from .providers.deepseek import ChatDeepSeek
-    from .providers.fireworks import ChatFireworks
     from .providers.google import ChatGoogleGenerativeAI
-    from .providers.groq import ChatGroq
     from .providers.local import ChatLocal
-    from .providers.mistralai import ChatMistralAI
     from .providers.ollama import ChatOllama
     from .providers.openai import AzureChatOpenAI, ChatOpenAI
-    from .providers.openrouter import ChatOpenRouter
+    from .providers.presets.cohere import ChatCohere
+    from .providers.presets.deepseek import ChatDeepSeek
+    from .providers.presets.fireworks import ChatFireworks
+    from .providers.presets.groq import ChatGroq
+    from .providers.presets.mistralai import ChatMistralAI
+    from .providers.presets.openrouter import ChatOpenRouter
+    from .providers.presets.together import ChatTogether
+    from .providers.presets.xai import ChatXAI
     from .providers.registry import init_chat_model
-    from .providers.together import ChatTogether
-    from .providers.xai import ChatXAI
     from .retry import RetryPolicy
+    from .run.limits import StopReason
 
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
@@ -83,26 +85,28 @@ _HOMES = {
     "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
     "executor": ("ToolCallResult", "ToolExecutor"),
     "history": ("explain", "repair", "validate"),
-    "limits": ("StopReason",),
-    "messages": ("calls_of", "final_message", "new_messages", "run_usage", "text_of"),
+    "messages.calls": ("calls_of",),
+    "messages.carrier": ("final_message", "new_messages", "run_usage"),
+    "messages.metadata": ("text_of",),
     "mixin": ("ToolsAndMessagesMixin",),
-    "providers._errors": ("ProviderError",),
-    "providers._refusal": ("ModelRefusalError",),
+    "providers._base.errors": ("ProviderError",),
+    "providers._base.refusal": ("ModelRefusalError",),
     "providers.anthropic": ("ChatAnthropic",),
-    "providers.cohere": ("ChatCohere",),
-    "providers.deepseek": ("ChatDeepSeek",),
-    "providers.fireworks": ("ChatFireworks",),
     "providers.google": ("ChatGoogleGenerativeAI",),
-    "providers.groq": ("ChatGroq",),
     "providers.local": ("ChatLocal",),
-    "providers.mistralai": ("ChatMistralAI",),
     "providers.ollama": ("ChatOllama",),
     "providers.openai": ("AzureChatOpenAI", "ChatOpenAI"),
-    "providers.openrouter": ("ChatOpenRouter",),
+    "providers.presets.cohere": ("ChatCohere",),
+    "providers.presets.deepseek": ("ChatDeepSeek",),
+    "providers.presets.fireworks": ("ChatFireworks",),
+    "providers.presets.groq": ("ChatGroq",),
+    "providers.presets.mistralai": ("ChatMistralAI",),
+    "providers.presets.openrouter": ("ChatOpenRouter",),
+    "providers.presets.together": ("ChatTogether",),
+    "providers.presets.xai": ("ChatXAI",),
     "providers.registry": ("init_chat_model",),
-    "providers.together": ("ChatTogether",),
-    "providers.xai": ("ChatXAI",),
     "retry": ("RetryPolicy",),
+    "run.limits": ("StopReason",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

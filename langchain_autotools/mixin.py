@@ -8,7 +8,7 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -16,19 +16,20 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
-from .constructor import given_arguments, tool_labels
+from .chunks import ChunkSum
 from .errors import ConfigurationError, concise
-from .keywords import drop_settings
-from .limits import OnLimit
-from .live import remember
-from .loop import CallModel, Decision, decided
-from .outward import ChunkSum
-from .raw_model import RawChatModel
-from .run import Run, failing, stored_message
-from .settings import Toolbox, chosen, declared, portable_tools, run_settings, toolbox_of, usable_tools
-from .streaming.accumulator import caller_metadata
-from .tracing import astart_trace, start_trace
-from .turn import Turn
+from .messages.live import remember
+from .run.binding import BindableChatModel
+from .run.keywords import drop_settings
+from .run.limits import OnLimit
+from .run.loop import CallModel, Decision, decided
+from .run.run import Run, failing, stored_message
+from .run.settings import Toolbox, run_settings, toolbox_of
+from .run.tracing import astart_trace, start_trace
+from .turn.accumulator import caller_metadata
+from .turn.constructor import given_arguments, tool_labels
+from .turn.tools import chosen, declared, portable_tools, usable_tools
+from .turn.turn import Turn
 
 __all__ = ["ToolsAndMessagesMixin"]
 
@@ -38,7 +39,7 @@ _Turn = Callable[[CallModel], Iterator[AIMessage]]
 _AsyncTurn = Callable[[CallModel], AsyncGenerator[AIMessage, None]]
 
 
-class ToolsAndMessagesMixin(RawChatModel):
+class ToolsAndMessagesMixin(BindableChatModel):
     """A chat model that runs its own tools.
 
     A subclass implements `raw_stream` (and, where it can, `araw_stream`, `raw_invoke`, `araw_invoke`) and inherits the whole
@@ -114,17 +115,6 @@ class ToolsAndMessagesMixin(RawChatModel):
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
         return super()._turn(messages, kwargs, runs=runs and bool(self.tools))
-
-    if not TYPE_CHECKING:
-
-        def bind(self, **kwargs: Any) -> Any:
-            """The model with these keywords in every request, run settings among them.
-
-            Raises:
-                ConfigurationError: A run setting cannot work, or a tool is declared twice in two ways.
-            """
-            drop_settings(self, dict(kwargs))
-            return super().bind(**kwargs)
 
     # ------------------------------------------------------------------------------------------ a run, for users
 
@@ -304,7 +294,7 @@ class ToolsAndMessagesMixin(RawChatModel):
     def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """The events of an answer; version "v3" of a model with tools tells the whole conversation as one message."""
         if version == "v3" and self.tools:
-            from .event_stream import run_events  # here, because it costs every other program its import
+            from .run.event_stream import run_events  # here, because it costs every other program its import
 
             return run_events(self, input, config, kwargs)
         return super().stream_events(input, config, version=version, **kwargs)
@@ -312,7 +302,7 @@ class ToolsAndMessagesMixin(RawChatModel):
     def astream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Like `stream_events`, asynchronously."""
         if version == "v3" and self.tools:
-            from .event_stream import arun_events
+            from .run.event_stream import arun_events
 
             return arun_events(self, input, config, kwargs)
         return super().astream_events(input, config, version=version, **kwargs)

@@ -16,9 +16,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import Field, PrivateAttr, field_validator
 
 from .errors import AutoToolsError, ConfigurationError
-from .messages import text_of
+from .messages.metadata import text_of
 from .mixin import ToolsAndMessagesMixin
-from .turn import tool_name
+from .turn.tools import tool_name
 
 __all__ = ["Piece", "Reply", "Request", "ScriptError", "ScriptedChatModel"]
 

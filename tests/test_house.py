@@ -5,8 +5,9 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,21 +17,41 @@ PACKAGE = REPOSITORY / "langchain_autotools"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks") for path in sorted((REPOSITORY / folder).rglob("*.py")))]
 
-# A module imports from ranks below its own and from its own package, nothing else. Names of one rank never import each other.
-RANKS = {
-    "errors": 0, "_version": 0, "live": 0,
-    "messages": 1, "limits": 1, "memo": 1, "deadline": 1, "pauses": 1, "provisional": 1, "choices": 1, "constructor": 1,
-    "loop": 2, "executor": 2, "history": 2, "streaming": 2, "retry": 2, "events": 2, "content": 2, "past_core": 2, "places": 2,
-    "outward": 3, "outputs": 3, "keywords": 3, "decisions": 3, "binding": 3,
-    "run": 4, "turn": 4, "tracing": 4,
-    "settings": 5, "overrides": 5,
-    "raw_model": 6, "event_stream": 6,
-    "mixin": 7,
-    "agent": 8, "providers": 8, "testing": 8,
-    "cli": 9,
-    "__main__": 10,
-}  # fmt: skip
-PURE = ("loop", "pauses", "choices", "history", "streaming", "messages", "limits", "events")
+# A room, the trip through the house from its end to its beginning. A module imports from its own room and from those before it.
+ROOMS = (
+    ("errors", "_version"),
+    ("chunks", "messages", "deadline"),
+    ("retry", "executor", "history", "tool_calls"),
+    ("turn",),
+    ("run",),
+    ("mixin",),
+    ("testing", "providers"),
+    ("cli",),
+    ("__main__",),
+)
+RANKS = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
+# The same inside `providers`: what all vendors share, the vendors, and what knows them by name.
+PROVIDER_ROOMS = (
+    ("_encode",),
+    ("_transport",),
+    ("_base",),
+    ("anthropic", "google", "ollama", "openai"),
+    ("local", "presets", "configurable"),
+    ("registry",),
+)
+PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}
+PURE = (
+    "chunks",
+    "messages",
+    "history",
+    "tool_calls",
+    "run.loop",
+    "run.limits",
+    "run.pauses",
+    "run.places",
+    "turn.tool_choice",
+    "turn.finish_reasons",
+)
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 SDKS = {"openai", "anthropic", "google", "ollama", "xllamacpp", "huggingface_hub", "httpx", "httpx2", "cohere", "mistralai", "groq"}
@@ -107,26 +128,51 @@ def in_fresh_process(code: str) -> str:
     return done.stdout.strip()
 
 
+def is_below(other: str, own: str, ranks: Mapping[str, int]) -> bool:
+    """Whether `own` may import from `other`: from its own room, or from one below it."""
+    assert own in ranks, f"`{own}` has no place in the house: give it one"
+    return other == own or ranks[other] < ranks[own]
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_imports_go_down_only(path: Path) -> None:
-    """A module imports from lower ranks and its own package only."""
-    own = top_of(path)
-    if own == "__init__":
+    """A module imports from its own room and from rooms below it only."""
+    own = name_of(path).split(".")
+    if own[0] == "__init__":
         return  # the root names everything, and loads it lazily
-    assert own in RANKS, f"{path.name} has no place in the house: give `{own}` a rank"
     for name in all_imports(path):
-        root, _, rest = name.partition(".")
+        root, *other = name.split(".")
         if root != "langchain_autotools":
             continue
-        other = rest.split(".")[0]
-        assert other in RANKS, f"{name_of(path)} imports {name}: import from the module that defines it"
-        allowed = RANKS[other] < RANKS[own] or other == own or (own, other) == ("agent", "providers")
-        assert allowed, f"{name_of(path)} (rank {RANKS[own]}) imports {name} (rank {RANKS[other]})"
+        assert other[0] in RANKS, f"{name_of(path)} imports {name}: import from the module that defines it"
+        assert is_below(other[0], own[0], RANKS), f"{name_of(path)} imports {name}, which lies above it"
+        if own[0] == other[0] == "providers" and len(own) > 1:
+            assert is_below(other[1], own[1], PROVIDER_RANKS), f"{name_of(path)} imports {name}, which lies above it"
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if top_of(path) in PURE], ids=name_of)
+def test_no_imports_go_in_a_circle() -> None:
+    """Inside the rooms too no module imports, by whatever way, what imports it."""
+    known = {name_of(path): path for path in MODULES}
+    graph = {name: {module for full in all_imports(path) if (module := module_of(full, known))} - {name} for name, path in known.items()}
+    TopologicalSorter({name: used for name, used in graph.items() if name != "__init__"}).prepare()
+
+
+def module_of(full: str, known: Collection[str]) -> str | None:
+    """The module of the package that an imported name lies in; None for a foreign name."""
+    root, _, name = full.partition(".")
+    while root == "langchain_autotools" and name and name not in known:
+        name = name.rpartition(".")[0]
+    return name if root == "langchain_autotools" and name else None
+
+
+def is_pure(name: str) -> bool:
+    """Whether a module is one of those that know no async, no clock and no chance, or lies in such a room."""
+    return any(name == pure or name.startswith(f"{pure}.") for pure in PURE)
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if is_pure(name_of(path))], ids=name_of)
 def test_the_pure_parts_know_no_async_no_clock_and_no_chance(path: Path) -> None:
-    """The loop, history, streaming, messages, limits and events neither wait, nor sleep, nor look at a clock, nor throw dice."""
+    """Chunks, messages, history, tool calls, the loop and its limits neither wait, nor sleep, nor look at a clock, nor throw dice."""
     foreign = {name.split(".")[0] for name in all_imports(path)} & IMPURE_MODULES
     assert not foreign, f"{name_of(path)} imports {foreign}"
     for node in ast.walk(tree_of(path)):
@@ -279,3 +325,35 @@ def test_each_law_has_a_test_named_after_it(number: int) -> None:
     """Each of the laws is shown by at least one test that carries its number."""
     names = [function.name for path in (REPOSITORY / "tests").rglob("test_*.py") for function in functions_of(tree_of(path))]
     assert any(name.startswith(f"test_law_{number}_") for name in names)
+
+
+DEVELOPMENT = REPOSITORY / "docs" / "development.md"
+
+
+def listed_rooms() -> set[str]:
+    """The folders and modules that the layout of docs/development.md lists, as paths below the package."""
+    layout = DEVELOPMENT.read_text(encoding="utf-8").partition("langchain_autotools/\n")[2].partition("```")[0]
+    rooms: set[str] = set()
+    parents: dict[int, str] = {}
+    for line in layout.splitlines():
+        depth, name = len(line) - len(line.lstrip()), line.split()[0]
+        parents[depth] = parents.get(depth - 2, "") + name
+        rooms.add(parents[depth])
+    return rooms
+
+
+def test_the_layout_in_the_docs_is_that_of_the_package() -> None:
+    """docs/development.md lists every folder and every module outside the rooms, and nothing that does not exist."""
+    folders = {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE}
+    loose = {path.name for path in PACKAGE.glob("*.py")} | {f"providers/{path.name}" for path in (PACKAGE / "providers").glob("*.py")}
+    inner = {"cli/display/", "providers/openai/responses/"}
+    hidden = {"__init__.py", "_version.py", "providers/__init__.py"}
+    assert listed_rooms() == (folders | loose) - inner - hidden
+
+
+def test_the_places_named_in_the_docs_exist() -> None:
+    """Every place in the table of docs/development.md is a file or a folder of the package."""
+    table = DEVELOPMENT.read_text(encoding="utf-8").partition("| Question | Answer |")[2].partition("\n\n")[0]
+    places = re.findall(r"`([\w/]+(?:\.py|/))`", table)
+    assert len(places) >= 8
+    assert [place for place in places if not (PACKAGE / place).exists()] == []

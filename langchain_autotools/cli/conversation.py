@@ -8,7 +8,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_autotools.executor import ToolCallResult
-from langchain_autotools.messages import KEY, ToolCallRecord, calls_of, new_messages, run_usage
+from langchain_autotools.messages.calls import ToolCallRecord, calls_of
+from langchain_autotools.messages.carrier import new_messages, run_usage
+from langchain_autotools.messages.metadata import KEY
 
 from .display import Display, RunSummary
 from .history_file import HistoryFile

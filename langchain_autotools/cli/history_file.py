@@ -10,7 +10,7 @@ from pathlib import Path
 from langchain_core.messages import BaseMessage, messages_from_dict
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.messages import carry
+from langchain_autotools.messages.carrier import carry
 
 __all__ = ["HistoryFile"]
 

@@ -1,11 +1,11 @@
 """Executing tool calls: one call, a batch, order, timeouts, callbacks."""
 
 from .async_batch import AsyncToolCallBatch
+from .executor import OnExecuted, OnExecuting, ToolExecutor, checked_concurrency, checked_listener, checked_seconds
 from .results import ToolCallResult
 from .signatures import check_signature
 from .sync_batch import ToolCallBatch
-from .tool_executor import OnExecuted, OnExecuting, ToolExecutor, checked_concurrency, checked_listener, checked_seconds
-from .tool_list import from_references, to_references
+from .tools import from_references, to_references
 from .wrapped import tool_inside
 
 __all__ = [

@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from ..messages import ToolCallRecord
+from ..messages.calls import ToolCallRecord
 from .batch import GRACE_SECONDS, Batch, given_up, outcome_of, result_of
 from .call import ToolRun
 from .results import ToolCallResult, failed, overdue_result

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from ..messages import ToolCallRecord
+from ..messages.calls import ToolCallRecord
 from .call import ToolRun
+from .plan import Answer, Work
 from .results import ToolCallResult, cancelled_result
-from .work import Answer, Work
 
 __all__ = ["GRACE_SECONDS", "Batch", "given_up", "outcome_of", "result_of"]
 

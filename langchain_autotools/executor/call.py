@@ -23,10 +23,10 @@ from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..errors import ConfigurationError
-from ..messages import ToolCallRecord
+from ..messages.calls import ToolCallRecord
 from .background import Home
-from .inputs import InjectedArguments, ToolSituation, type_hints
-from .outputs import answered, does_more, output_content
+from .content import answered, does_more, output_content
+from .injection import InjectedArguments, ToolSituation, type_hints
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
 from .wrapped import WrappedTool
 

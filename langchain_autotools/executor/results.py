@@ -11,8 +11,8 @@ from langchain_core.tools import ToolException
 from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
-from ..messages import ToolCallRecord
-from .outputs import well_formed
+from ..messages.calls import ToolCallRecord
+from .content import well_formed
 
 __all__ = [
     "Place",

@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from ..messages import ToolCallRecord
+from ..messages.calls import ToolCallRecord
 from .background import BackgroundTask, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, given_up, outcome_of, result_of
 from .call import ToolRun

@@ -26,14 +26,7 @@ from .blocks import read_blocks
 from .expansion import expand, expand_items
 from .merging import merge_runs
 from .pairing import Finding, Item, Problem, ProblemKind, is_sound, messages_of
-from .passes import (
-    answer_dangling,
-    answer_dangling_items,
-    drop_orphan_items,
-    drop_orphans,
-    order_result_items,
-    order_results,
-)
+from .passes import answer_dangling, answer_dangling_items, drop_orphan_items, drop_orphans, order_result_items, order_results
 from .sent import as_sent
 from .tidy import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ..messages import parse_arguments
+from ..messages.calls import parse_arguments
 from .pairing import Finding, Item, Problem, is_call_block, is_result_block, says_in_blocks
 from .tidy import plain_message
 

@@ -10,7 +10,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk, ToolMessage
 from langchain_core.messages.utils import message_chunk_to_message
 
-from ..messages import KEY, carried, text_of, without_carrier
+from ..messages.carrier import carried, without_carrier
+from ..messages.metadata import KEY, text_of
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
 from .tidy import fold_chunks
 

@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from ..errors import ConfigurationError
-from ..messages import KEY, call_ids, calls_of
+from ..messages.calls import call_ids, calls_of
+from ..messages.metadata import KEY
 
 __all__ = [
     "Finding",

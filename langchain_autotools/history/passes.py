@@ -11,7 +11,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
-from ..messages import ToolCallRecord, calls_of, text_of
+from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.metadata import text_of
 from .pairing import Finding, Item, Problem, messages_of, pair
 from .tidy import name_calls
 

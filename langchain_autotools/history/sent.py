@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ..memo import MessageMemo
-from ..messages import KEY, call_ids
+from ..messages.calls import call_ids
+from ..messages.memo import MessageMemo
+from ..messages.metadata import KEY
 from .tidy import with_call_ids
 
 __all__ = ["as_sent"]

@@ -8,7 +8,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Func
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.utils import message_chunk_to_message
 
-from ..messages import KEY, parse_arguments
+from ..messages.calls import parse_arguments
+from ..messages.metadata import KEY
 from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
 __all__ = [

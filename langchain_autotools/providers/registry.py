@@ -74,17 +74,17 @@ PROVIDERS: Mapping[str, Provider] = {
     "google_vertexai": Provider("google", "ChatGoogleGenerativeAI", default_model="gemini-3.5-flash", arguments={"vertexai": True}),
     "azure_openai": Provider("openai", "AzureChatOpenAI", ("AZURE_OPENAI_API_KEY",), "gpt-5", also=("azure",)),
     "mistralai": Provider(
-        "mistralai", "ChatMistralAI", ("MISTRAL_API_KEY",), "mistral-small-latest", ("mistral", "mixtral"), also=("mistral",)
+        "presets.mistralai", "ChatMistralAI", ("MISTRAL_API_KEY",), "mistral-small-latest", ("mistral", "mixtral"), also=("mistral",)
     ),
-    "groq": Provider("groq", "ChatGroq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
-    "deepseek": Provider("deepseek", "ChatDeepSeek", ("DEEPSEEK_API_KEY",), "deepseek-v4-flash", ("deepseek",)),
-    "xai": Provider("xai", "ChatXAI", ("XAI_API_KEY",), "grok-4", ("grok",)),
-    "cohere": Provider("cohere", "ChatCohere", ("COHERE_API_KEY", "CO_API_KEY"), "command-a-03-2025", ("command",)),
+    "groq": Provider("presets.groq", "ChatGroq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
+    "deepseek": Provider("presets.deepseek", "ChatDeepSeek", ("DEEPSEEK_API_KEY",), "deepseek-v4-flash", ("deepseek",)),
+    "xai": Provider("presets.xai", "ChatXAI", ("XAI_API_KEY",), "grok-4", ("grok",)),
+    "cohere": Provider("presets.cohere", "ChatCohere", ("COHERE_API_KEY", "CO_API_KEY"), "command-a-03-2025", ("command",)),
     "fireworks": Provider(
-        "fireworks", "ChatFireworks", ("FIREWORKS_API_KEY",), "accounts/fireworks/models/gpt-oss-120b", ("accounts/fireworks",)
+        "presets.fireworks", "ChatFireworks", ("FIREWORKS_API_KEY",), "accounts/fireworks/models/gpt-oss-120b", ("accounts/fireworks",)
     ),
-    "together": Provider("together", "ChatTogether", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b"),
-    "openrouter": Provider("openrouter", "ChatOpenRouter", ("OPENROUTER_API_KEY",), "openrouter/auto"),
+    "together": Provider("presets.together", "ChatTogether", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b"),
+    "openrouter": Provider("presets.openrouter", "ChatOpenRouter", ("OPENROUTER_API_KEY",), "openrouter/auto"),
     "ollama": Provider("ollama", "ChatOllama", default_model="qwen3"),
     "local": Provider("local", "ChatLocal", model_argument="model_path", model_needed=False),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_autotools.messages import KEY
+from langchain_autotools.messages.metadata import KEY
 from tests.laws.stories import Said, told
 from tests.laws.ways import QUESTION, Ran, chat, run
 from tests.support.calls import MADE_HERE

@@ -20,7 +20,9 @@ from langchain_core.messages import (
 )
 
 from langchain_autotools.history import answer_dangling, drop_orphans, expand, explain, merge_runs, order_results, repair, validate
-from langchain_autotools.messages import KEY, call_ids, calls_of, carry
+from langchain_autotools.messages.calls import call_ids, calls_of
+from langchain_autotools.messages.carrier import carry
+from langchain_autotools.messages.metadata import KEY
 
 # Few different ids, so that they collide; few texts, so that edits and separators meet.
 CALL_IDS = st.sampled_from(["a", "b", "c", "", None])

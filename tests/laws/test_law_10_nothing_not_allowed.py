@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_autotools import ToolCallResult, ToolExecutor, new_messages
 from langchain_autotools.history import repair
-from langchain_autotools.messages import KEY
+from langchain_autotools.messages.metadata import KEY
 from tests.laws.checks import check_answered
 from tests.laws.stories import Script
 from tests.laws.ways import LISTENERS, QUESTION, WAYS, Ran, chat, law, run, serving

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_autotools import final_message, new_messages, run_usage
-from langchain_autotools.messages import KEY
+from langchain_autotools.messages.metadata import KEY
 from tests.laws.checks import check_told, data_of, differences
 from tests.laws.stories import Said, Script, executed, replies, run_text, stories
 from tests.laws.ways import LISTENERS, QUESTION, WAYS, Ran, chat, law, run, serving, summed

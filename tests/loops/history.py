@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from langchain_autotools.messages import calls_of
+from langchain_autotools.messages.calls import calls_of
 from tests.loops.meaning import FAILURE, WRAPPERS, Atom, Call, Kind, Media, Result, plain
 from tests.loops.rows import Declared
 

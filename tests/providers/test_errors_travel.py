@@ -15,7 +15,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
 from langchain_autotools import ChatOpenAI, LimitReachedError, StreamError, new_messages
-from langchain_autotools.providers._errors import ProviderError
+from langchain_autotools.providers._base.errors import ProviderError
 from tests.contract.wires import WIRES, Wire
 from tests.providers.test_secrets_shown import HEADER, KEY, secretive
 from tests.support.script import Call, Failure, Turn
@@ -34,7 +34,7 @@ def error_classes(vendor: str) -> list[type[Any]]:
 
 def made(vendor: str, cls: type[Any]) -> Any:
     """An error of a class, as the vendor's module makes them."""
-    library = importlib.import_module("httpx" if vendor == "ollama" else "langchain_autotools.providers._http")
+    library = importlib.import_module("httpx" if vendor == "ollama" else "langchain_autotools.providers._transport.http")
     library = library.library() if hasattr(library, "library") else library
     request = library.Request("POST", "http://127.0.0.1/v1", headers={"x-team": "blue"})
     response = library.Response(429, headers={"x-request-id": "req_1", "request-id": "req_1"}, content=b'{"a":1}', request=request)

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from langchain_autotools.messages import KEY
+from langchain_autotools.messages.metadata import KEY
 from tests.support.recorded import Recording
 
 _REASONING = ("reasoning_content", "reasoning", "thinking_part")

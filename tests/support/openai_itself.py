@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import openai
 
-from langchain_autotools.providers._clients import http_library, trusted
+from langchain_autotools.providers._transport.clients import http_library, trusted
 from tests.support.openai_server import OpenAIServer, Script
 from tests.support.responses_server import ResponsesServer
 

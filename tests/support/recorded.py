@@ -13,7 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from langchain_autotools.messages import calls_of
+from langchain_autotools.messages.calls import calls_of
 
 
 @dataclass(frozen=True)

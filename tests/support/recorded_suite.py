@@ -16,7 +16,7 @@ import pytest
 from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, message_chunk_to_message
 
-from langchain_autotools.messages import calls_of
+from langchain_autotools.messages.calls import calls_of
 from tests.support.http_server import Exchange
 from tests.support.perturbed import broken_off, with_strange_values, with_unknown_keys
 from tests.support.recorded import Recording, recordings

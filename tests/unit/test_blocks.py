@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage, message_chunk_to_message
 
-from langchain_autotools.content import BlockWriter, with_output_version
-from langchain_autotools.loop import RunOutcome
-from langchain_autotools.messages import KEY, ToolCallRecord
-from langchain_autotools.outward import RunOutput
-from langchain_autotools.streaming.accumulator import TurnAccumulator, canonical_message
-from langchain_autotools.turn import generation
+from langchain_autotools.messages.calls import ToolCallRecord
+from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.run.loop import RunOutcome
+from langchain_autotools.run.output import RunOutput
+from langchain_autotools.turn.accumulator import TurnAccumulator, canonical_message
+from langchain_autotools.turn.output_version import BlockWriter, with_output_version
+from langchain_autotools.turn.turn import generation
 
 FORM = {KEY: {"call_blocks": {"type": "tool_use", "first": 3}}}
 VENDOR = {"model_provider": "anthropic"}

@@ -7,8 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk, message_chunk_to_message
 
-from langchain_autotools.messages import copier, new_chunk
-from langchain_autotools.outward import sum_chunks
+from langchain_autotools.chunks import copier, new_chunk, sum_chunks
 
 PARTS: list[dict[str, Any]] = [
     {"content": "a", "id": "1"},

@@ -13,7 +13,7 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import tool
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
-from langchain_autotools.messages import ToolCallRecord
+from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import call
 
 USER: ContextVar[str] = ContextVar("user", default="nobody")

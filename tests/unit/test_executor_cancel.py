@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
-from langchain_autotools.messages import ToolCallRecord
+from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import call, error
 
 

@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
-from langchain_autotools.messages import ToolCallRecord
+from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import error
 
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.v1 import BaseModel as OldModel
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
-from langchain_autotools.messages import ToolCallRecord
+from langchain_autotools.messages.calls import ToolCallRecord
 
 
 def run(function: Any, **args: Any) -> ToolMessage:

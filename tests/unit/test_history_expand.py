@@ -18,7 +18,8 @@ from langchain_core.messages import (
 )
 
 from langchain_autotools.history import expand, explain, repair, validate
-from langchain_autotools.messages import KEY, carry, new_messages, text_of
+from langchain_autotools.messages.carrier import carry, new_messages
+from langchain_autotools.messages.metadata import KEY, text_of
 from langchain_autotools.testing import ScriptedChatModel
 
 HI = HumanMessage("How warm is it?")

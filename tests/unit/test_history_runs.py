@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool
 
 from langchain_autotools.history import expand, repair, validate
-from langchain_autotools.messages import new_messages
+from langchain_autotools.messages.carrier import new_messages
 from langchain_autotools.testing import ScriptedChatModel
 
 

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from langchain_autotools.history import repair, validate
-from langchain_autotools.messages import calls_of
+from langchain_autotools.messages.calls import calls_of
 from tests.support.histories import HI, ai, kinds, same, tool
 
 

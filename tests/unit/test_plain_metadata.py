@@ -11,7 +11,7 @@ from langchain_core.load.load import load
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage, message_chunk_to_message
 
 from langchain_autotools import ToolExecutor, new_messages
-from langchain_autotools.messages import KEY
+from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
 
 ASK = HumanMessage("How warm is it?")

@@ -15,7 +15,7 @@ from langchain_core.tools import tool
 
 from langchain_autotools import new_messages
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.messages import KEY
+from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, run
 from tests.support.openai_server import OpenAIServer

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from langchain_autotools.messages import text_of
+from langchain_autotools.messages.metadata import text_of
 
 __all__ = ["Display", "RunSummary", "call_text", "escaped", "one_line", "print_error", "printable", "result_text", "usage_text"]
 

@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 from langchain_core.messages import BaseMessage, message_to_dict
 
-from langchain_autotools.messages import text_of
+from langchain_autotools.messages.metadata import text_of
 
 from .base import RunSummary, one_line
 

@@ -11,8 +11,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from .._json import read_object
-from .._order import CALLS
+from .._encode.json_text import read_object
+from .._encode.order import CALLS
 from .blocks import Part, part_of, text_part
 
 __all__ = ["spoken"]

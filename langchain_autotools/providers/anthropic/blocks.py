@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import UnsupportedFeatureError
-from .._sources import MAGIC, Source, extra, holders, joined, source_of
+from .._encode.sources import MAGIC, Source, extra, holders, joined, source_of
 
 __all__ = ["Part", "part_of", "text_part"]
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from ...messages import ToolCallRecord
-from .._arguments import legal_arguments
-from .._json import dumps
+from ...messages.calls import ToolCallRecord
+from .._encode.arguments import legal_arguments
+from .._encode.json_text import dumps
 
 __all__ = ["LEGAL_NAME", "CallId", "encode_call", "legal_id", "wire_ids"]
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
-from .._checks import check_async_client, check_client
-from .._clients import http_library, shared_async_client, shared_client
+from .._base.checks import check_async_client, check_client
+from .._transport.clients import http_library, shared_async_client, shared_client
 
 if TYPE_CHECKING:
     import anthropic

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, NoReturn
 
 from langchain_core.messages import AIMessageChunk
 
+from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
-from ...messages import KEY, new_chunk
-from .._joined import joined, summed
-from .._json import read_object
+from ...messages.metadata import KEY
+from .._encode.json_text import read_object
 from .usage import merged_usage, usage_metadata
 
 __all__ = ["PROVIDER", "MessagesDecoder", "decode_body"]
@@ -61,7 +61,7 @@ def decode_body(body: Mapping[str, Any], *, origin: str, blocks: bool) -> AIMess
     chunks = [decoder.feed({"type": _FIRST, "message": body})]
     decoder.done()
     chunks.append(decoder.finish())
-    return joined([chunk for chunk in chunks if chunk is not None])
+    return merge_chunks([chunk for chunk in chunks if chunk is not None])
 
 
 class MessagesDecoder:
@@ -139,7 +139,7 @@ class MessagesDecoder:
         chunks: list[AIMessageChunk | None] = []
         for position, block in enumerate(message.get("content") or ()):
             chunks += [self._start(("whole", position), block), self._stop(self._open.pop(("whole", position), None))]
-        return summed(*chunks)
+        return merge_given(*chunks)
 
     def _block_start(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         return self._start(event.get("index"), event.get("content_block") or {})
@@ -173,13 +173,13 @@ class MessagesDecoder:
         if block.kind == "tool_use":
             self._calls.append(len(self._contents))
             self._in_blocks = self._in_blocks or not self._contents  # the call becomes a block
-            return summed(before, self._call(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
+            return merge_given(before, self._call(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
         self._in_blocks = self._in_blocks or block.kind != "text"
         if block.kind == "text":
-            return summed(before, self._text(block, start.get("text") or "", start.get("citations") or []))
+            return merge_given(before, self._text(block, start.get("text") or "", start.get("citations") or []))
         if block.kind == "thinking":
             block.signature = start.get("signature") or ""
-            return summed(before, self._thinking(block, start.get("thinking") or ""))
+            return merge_given(before, self._thinking(block, start.get("thinking") or ""))
         return before
 
     def _delta(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
@@ -193,7 +193,7 @@ class MessagesDecoder:
         if block is None:
             if self.ended or kind not in _KIND_OF_DELTA:
                 return None
-            return summed(self._start(index, {"type": _KIND_OF_DELTA[kind]}), self._delta(event))
+            return merge_given(self._start(index, {"type": _KIND_OF_DELTA[kind]}), self._delta(event))
         if kind == "text_delta":
             return self._text(block, delta.get("text") or "", [])
         if kind == "input_json_delta":
@@ -287,7 +287,7 @@ class MessagesDecoder:
             raise StreamError("the reply held no events of the Messages API")
         rest = [self._stop(block) for block in self._open.values() if block.arguments or self.complete if block.kind in _STREAMED]
         self._open = {}
-        chunk = summed(*rest) or new_chunk([] if self._in_blocks else "", {}, self._id)
+        chunk = merge_given(*rest) or new_chunk([] if self._in_blocks else "", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage and self._tell_usage:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage)

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeGuard
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import ToolCallRecord, calls_of
-from .._json import dumps, to_bytes
-from .._order import in_order
-from .._origin import is_home
-from .._sources import extra
+from ...messages.calls import ToolCallRecord, calls_of
+from .._encode.json_text import dumps, to_bytes
+from .._encode.order import in_order
+from .._encode.origin import is_home
+from .._encode.sources import extra
 from .assistant import spoken
 from .blocks import Part, part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids

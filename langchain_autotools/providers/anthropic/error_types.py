@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anthropic
 from langchain_core import exceptions
 
-from .._errors import ProviderError
+from .._base.errors import ProviderError
 
 if TYPE_CHECKING:
     _Overloaded = anthropic.InternalServerError

@@ -9,11 +9,11 @@ or None).
 
 from typing import TYPE_CHECKING, Any
 
-from .._clients import http_library
-from .._errors import Family
-from .._lazy import lazy
-from .._refusal import ModelRefusalError
-from .._secrets import is_secret_header
+from .._base.errors import Family
+from .._base.lazy import lazy
+from .._base.refusal import ModelRefusalError
+from .._transport.clients import http_library
+from .._transport.secrets import is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers

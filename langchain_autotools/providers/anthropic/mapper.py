@@ -8,10 +8,10 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from ...choices import ToolChoice
 from ...errors import UnsupportedFeatureError
-from ...memo import MessageMemo
-from .._json import dumps, dumps_params, to_bytes
+from ...messages.memo import MessageMemo
+from ...turn.tool_choice import ToolChoice
+from .._encode.json_text import dumps, dumps_params, to_bytes
 from .blocks import text_part
 from .calls import CallId
 from .decode import MessagesDecoder, decode_body

@@ -10,18 +10,9 @@ from typing import Any, ClassVar, Literal, Self
 from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
-from .._chat_model import ProviderChatModel
-from .._checks import (
-    Check,
-    check_address,
-    check_headers,
-    check_key,
-    check_model,
-    check_proxy,
-    check_seconds,
-    check_timeout,
-)
-from .._parameters import OWN_CLIENTS, check_output_version, first_of
+from .._base.chat_model import ProviderChatModel
+from .._base.checks import Check, check_address, check_headers, check_key, check_model, check_proxy, check_seconds, check_timeout
+from .._base.parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import check_own_async_client, check_own_client
 from .profiles import profile_of
 

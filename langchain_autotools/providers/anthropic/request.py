@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from .._checks import extra_headers
-from .._secrets import SecretDict
-from .._timeouts import request_timeout
+from .._base.checks import extra_headers
+from .._transport.secrets import SecretDict
+from .._transport.timeouts import request_timeout
 from .parameters import WIRE_NAMES, AnthropicParameters
 from .profiles import profile_of
 from .structured import output_format

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._functions import json_schema_of
-from .._schemas import free_keys, is_recursive, mapped
+from .._encode.functions import json_schema_of
+from .._encode.schemas import free_keys, is_recursive, mapped
 
 __all__ = ["output_format", "strict_schema"]
 

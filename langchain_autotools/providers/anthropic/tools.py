@@ -11,9 +11,9 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from ...choices import ToolChoice
 from ...errors import ConfigurationError
-from .._functions import declaring, function_of, unknown_choice
+from ...turn.tool_choice import ToolChoice
+from .._encode.functions import declaring, function_of, unknown_choice
 from .calls import LEGAL_NAME
 from .structured import strict_schema
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import UnsupportedFeatureError
-from ...provisional import is_provisional
-from .parts import Part, part_of, text_part
+from ...messages.provisional import is_provisional
+from .blocks import Part, part_of, text_part
 
 __all__ = ["spoken"]
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...messages import ToolCallRecord
-from .._arguments import legal_arguments
-from .._json import dumps, read_object
+from ...messages.calls import ToolCallRecord
+from .._encode.arguments import legal_arguments
+from .._encode.json_text import dumps, read_object
 from .tools import LEGAL_NAME
 
 __all__ = ["FOREIGN_SIGNATURE", "CallId", "encode_call", "is_readable", "legal_name", "response_of"]

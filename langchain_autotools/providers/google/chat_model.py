@@ -10,16 +10,16 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr, SecretStr
 
-from ...choices import ToolChoice
 from ...errors import ConfigurationError
-from .._chat_model import ErrorTable, Exchange, Response
-from .._clients import Clients
-from .._http import ClientArguments, HttpClients, library
-from .._origin import origin_of, public_url
-from .._parameters import check_structured, langsmith_params, log_parallel
-from .._secrets import header_variables, secret_values, with_user
-from .._structured import call_parser, json_parser, structured
-from .._timeouts import read_timeout
+from ...turn.tool_choice import ToolChoice
+from .._base.chat_model import ErrorTable, Exchange, Response
+from .._base.parameters import check_structured, langsmith_params, log_parallel
+from .._base.structured import call_parser, json_parser, structured
+from .._encode.origin import origin_of, public_url
+from .._transport.clients import Clients
+from .._transport.http import ClientArguments, HttpClients, library
+from .._transport.secrets import header_variables, secret_values, with_user
+from .._transport.timeouts import read_timeout
 from .client import ClientSettings, apost, post
 from .credentials import AccessTokens
 from .encode import Home

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
-from .. import _http
-from .._secrets import SecretDict, header_secrets
+from .._transport import http as _http
+from .._transport.secrets import SecretDict, header_secrets
 from .credentials import AccessTokens
 from .endpoint import Endpoint
 from .errors import status_error

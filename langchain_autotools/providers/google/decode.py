@@ -15,9 +15,9 @@ from typing import Any, ClassVar, NoReturn
 
 from langchain_core.messages import AIMessageChunk
 
+from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
-from ...messages import KEY, new_chunk
-from .._joined import joined, summed
+from ...messages.metadata import KEY
 from .metadata import CALL_FAILURES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake
 from .partial_args import PartialCall
 from .usage import usage_metadata
@@ -45,7 +45,7 @@ def decode_body(body: Any, *, origin: str, blocks: bool, may_be_empty: bool = Tr
     if not all(isinstance(event, Mapping) for event in events):
         raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
     chunks = [decoder.feed(event) for event in events]
-    return joined([*(chunk for chunk in chunks if chunk is not None), decoder.finish()])
+    return merge_chunks([*(chunk for chunk in chunks if chunk is not None), decoder.finish()])
 
 
 class GenerateContentDecoder:
@@ -113,7 +113,7 @@ class GenerateContentDecoder:
         parts = (candidate.get("content") or {}).get("parts")
         if not parts:
             return None
-        return self._part(parts[0]) if len(parts) == 1 else summed(*map(self._part, parts))
+        return self._part(parts[0]) if len(parts) == 1 else merge_given(*map(self._part, parts))
 
     def _ended(self, said: Any) -> None:
         reason = finish_reason(said)
@@ -214,8 +214,8 @@ class GenerateContentDecoder:
         if call.get("willContinue") or call.get("partialArgs"):
             self._partial = PartialCall(self._number, part)
             self._partial.feed(call.get("partialArgs") or ())
-            return before if call.get("willContinue") else summed(before, self._end_partial(ended=True))
-        return summed(before, self._fragment(self._number, part, call.get("args")))
+            return before if call.get("willContinue") else merge_given(before, self._end_partial(ended=True))
+        return merge_given(before, self._fragment(self._number, part, call.get("args")))
 
     def _end_partial(self, *, ended: bool) -> AIMessageChunk:
         call, self._partial = self._partial, None
@@ -296,7 +296,7 @@ class GenerateContentDecoder:
         if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
             raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
-        chunk = summed(rest, self._failed_call(), self._cited()) or new_chunk("", {}, self._id)
+        chunk = merge_given(rest, self._failed_call(), self._cited()) or new_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         usage = usage_metadata(self._usage)
         if usage is not None:

@@ -11,14 +11,14 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import ToolCallRecord, calls_of
-from .._json import dumps, to_bytes
-from .._order import in_order
-from .._origin import is_home, origin_said
+from ...messages.calls import ToolCallRecord, calls_of
+from .._encode.json_text import dumps, to_bytes
+from .._encode.order import in_order
+from .._encode.origin import is_home, origin_said
 from .assistant import spoken
+from .blocks import Part, part_of
 from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
 from .decode import PROVIDER
-from .parts import Part, part_of
 
 __all__ = ["Encoded", "Home", "MessageEncoder"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from google.genai.errors import APIError, ClientError, ServerError
 from langchain_core import exceptions
 
-from .._errors import ProviderError
+from .._base.errors import ProviderError
 
 
 class _GoogleError(ProviderError, APIError):

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
-from ...streaming.wire import parse_json
-from .._errors import Family
-from .._http import library
-from .._lazy import lazy
-from .._refusal import ModelRefusalError
-from .._secrets import hide_secrets, is_secret_header
+from .._base.errors import Family
+from .._base.lazy import lazy
+from .._base.refusal import ModelRefusalError
+from .._transport.decoders import parse_json
+from .._transport.http import library
+from .._transport.secrets import hide_secrets, is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers

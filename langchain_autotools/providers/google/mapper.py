@@ -7,14 +7,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from ...choices import ToolChoice
-from ...memo import MessageMemo
-from ...messages import KEY
-from .._json import dumps, dumps_params, to_bytes
+from ...messages.memo import MessageMemo
+from ...messages.metadata import KEY
+from ...turn.tool_choice import ToolChoice
+from .._encode.json_text import dumps, dumps_params, to_bytes
+from .blocks import text_part
 from .calls import CallId
 from .decode import GenerateContentDecoder, decode_body
 from .encode import Encoded, Home, MessageEncoder
-from .parts import text_part
 from .tools import format_tool, format_tool_choice, read_choice
 from .usage import usage_metadata
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 from ...errors import ConfigurationError
-from .._chat_model import ProviderChatModel
-from .._checks import (
+from .._base.chat_model import ProviderChatModel
+from .._base.checks import (
     Check,
     check_address,
     check_async_client,
@@ -25,7 +25,7 @@ from .._checks import (
     check_seconds,
     check_timeout,
 )
-from .._parameters import OWN_CLIENTS, check_output_version, first_of
+from .._base.parameters import OWN_CLIENTS, check_output_version, first_of
 from .metadata import snake
 from .tools import plain_tool
 

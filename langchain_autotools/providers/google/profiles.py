@@ -7,7 +7,7 @@ says what the user knows.
 import re
 from typing import Any
 
-from .._profiles import by_name, profile
+from .._base.profiles import by_name, profile
 
 __all__ = ["answers_in_blocks", "is_older", "plain_name", "profile_of"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .._checks import extra_headers
-from .._secrets import SecretDict
-from .._timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
+from .._base.checks import extra_headers
+from .._transport.secrets import SecretDict
+from .._transport.timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .parameters import GoogleParameters, check_sdk_names
 from .profiles import is_older, plain_name, profile_of
 from .structured import reply_schema, response_format_config

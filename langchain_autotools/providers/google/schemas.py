@@ -10,7 +10,7 @@ Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Sc
 from collections.abc import Mapping
 from typing import Any
 
-from .._schemas import mapped
+from .._encode.schemas import mapped
 
 __all__ = ["dialect"]
 

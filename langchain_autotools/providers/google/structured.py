@@ -5,7 +5,7 @@ from typing import Any
 
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from .._functions import json_schema_of
+from .._encode.functions import json_schema_of
 from .schemas import dialect
 
 __all__ = ["reply_schema", "response_format_config", "told_schema"]

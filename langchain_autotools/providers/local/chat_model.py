@@ -11,7 +11,7 @@ from langchain_core.language_models.base import LangSmithParams
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
-from .._chat_model import Exchange, Response
+from .._base.chat_model import Exchange, Response
 from ..openai.chat_model import ChatOpenAI
 from ..openai.client import Clients, ClientSettings, apost
 from ..openai.errors import http_library

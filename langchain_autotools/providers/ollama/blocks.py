@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import UnsupportedFeatureError
-from .._json import dumps
-from .._sources import Source, joined, source_of
+from .._encode.json_text import dumps
+from .._encode.sources import Source, joined, source_of
 
 __all__ = ["Content", "content_of"]
 

@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...messages import ToolCallRecord
-from .._arguments import legal_arguments
-from .._json import dumps
+from ...messages.calls import ToolCallRecord
+from .._encode.arguments import legal_arguments
+from .._encode.json_text import dumps
 
 __all__ = ["CallId", "encode_call", "wire_ids"]
 

@@ -14,15 +14,16 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr, SecretStr, model_validator
 
-from ...settings import formatted as declarable
-from ...streaming.wire import NDJSONDecoder
-from .._chat_model import ErrorTable, Exchange, Response
-from .._clients import Clients
-from .._http import HttpClients, apost, post
-from .._origin import origin_of
-from .._parameters import check_structured, langsmith_params, log_parallel
-from .address import address_of
+from ...turn.tools import formatted as declarable
+from .._base.chat_model import ErrorTable, Exchange, Response
+from .._base.parameters import check_structured, langsmith_params, log_parallel
+from .._encode.origin import origin_of
+from .._transport.clients import Clients
+from .._transport.decoders import NDJSONDecoder
+from .._transport.http import HttpClients, apost, post
 from .client import refusal
+from .client_settings import model_clients, portable_fields, request_options, secrets_of, silence_of
+from .endpoint import address_of
 from .errors import error_table
 from .format_last import formatted, is_settled, with_usage_of
 from .mapper import OllamaMapper
@@ -30,7 +31,6 @@ from .parameters import OllamaParameters
 from .profiles import profile_of
 from .request import default_params, request_params
 from .schemas import output_format
-from .settings import model_clients, portable_fields, request_options, secrets_of, silence_of
 from .tools import format_tool, format_tool_choice, is_forced, tool_name
 from .validation import check_model
 
@@ -217,7 +217,7 @@ class ChatOllama(OllamaParameters):
             ConfigurationError: The arguments cannot work together.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
-        from .._structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
+        from .._base.structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
 
         check_structured(schema, method, tools, schemaless=("json_mode",), beside_tools=("json_schema",))
         said = {"kwargs": {"method": method}, "schema": _shown(schema)}

@@ -8,8 +8,8 @@ configuration: its address rules, environment variables, redirects, and no limit
 from collections.abc import Mapping
 from typing import Any
 
-from .._clients import Clients
-from .._http import ClientArguments, HttpClients
+from .._transport.clients import Clients
+from .._transport.http import ClientArguments, HttpClients
 from .decode import is_model_mistake
 
 __all__ = ["DEFAULT_TIMEOUT", "get_json", "http_clients", "refusal"]

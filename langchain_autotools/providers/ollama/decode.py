@@ -13,8 +13,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
+from ...chunks import new_chunk
 from ...errors import StreamError
-from ...messages import KEY, new_chunk
+from ...messages.metadata import KEY
 from .usage import usage_metadata
 
 __all__ = ["PROVIDER", "OllamaDecoder", "decode_body", "is_model_mistake"]

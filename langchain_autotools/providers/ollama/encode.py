@@ -13,10 +13,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import calls_of
-from ...provisional import is_provisional
-from .._json import dumps, to_bytes
-from .._origin import is_home
+from ...messages.calls import calls_of
+from ...messages.provisional import is_provisional
+from .._encode.json_text import dumps, to_bytes
+from .._encode.origin import is_home
 from .blocks import content_of
 from .calls import CallId, encode_call, wire_ids
 from .decode import PROVIDER

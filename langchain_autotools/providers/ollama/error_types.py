@@ -8,7 +8,7 @@ from typing import Any
 import ollama
 from langchain_core import exceptions
 
-from .._errors import ProviderError
+from .._base.errors import ProviderError
 
 
 class _OllamaError(ProviderError):

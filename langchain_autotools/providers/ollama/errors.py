@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._errors import Family
-from .._lazy import lazy
+from .._base.errors import Family
+from .._base.lazy import lazy
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import add_usage
 
-from ...messages import text_of
-from .._json import read_object
+from ...messages.metadata import text_of
+from .._encode.json_text import read_object
 from .parameters import OllamaParameters
 
 __all__ = ["formatted", "is_settled", "with_usage_of"]

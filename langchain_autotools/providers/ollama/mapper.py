@@ -6,9 +6,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from ...choices import ToolChoice, read_choice
-from ...memo import MessageMemo
-from .._json import dumps_params, to_bytes
+from ...messages.memo import MessageMemo
+from ...turn.tool_choice import ToolChoice, read_choice
+from .._encode.json_text import dumps_params, to_bytes
 from .calls import CallId
 from .decode import OllamaDecoder, decode_body
 from .encode import Encoded, MessageEncoder

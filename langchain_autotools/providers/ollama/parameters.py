@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from ...errors import ConfigurationError
-from .._chat_model import ProviderChatModel
-from .._checks import Check, check_client_arguments, check_count, check_header, check_model, check_seconds, check_timeout
-from .._parameters import check_output_version
-from .address import Address, address_of
+from .._base.chat_model import ProviderChatModel
+from .._base.checks import Check, check_client_arguments, check_count, check_header, check_model, check_seconds, check_timeout
+from .._base.parameters import check_output_version
+from .endpoint import Address, address_of
 from .schemas import output_format
 
 __all__ = ["OPTIONS", "OllamaParameters"]

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._functions import json_schema_of
-from .._json import dumps
+from .._encode.functions import json_schema_of
+from .._encode.json_text import dumps
 
 __all__ = ["output_format", "tool_parameters"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._functions import declaring, function_of, unknown_choice
+from .._encode.functions import declaring, function_of, unknown_choice
 from .schemas import tool_parameters
 
 __all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from .._lazy import lazy
+from .._base.lazy import lazy
 
 if TYPE_CHECKING:
     from .azure import AzureChatOpenAI
-    from .chat_completions import ChatCompletionsMapper
     from .chat_model import ChatOpenAI
     from .dialect import Dialect, IdShape
+    from .mapper import ChatCompletionsMapper
     from .parameters import Environment
     from .preset import Preset, PresetChatModel
 
@@ -16,7 +16,7 @@ __all__ = ["AzureChatOpenAI", "ChatCompletionsMapper", "ChatOpenAI", "Dialect", 
 
 _HOMES = {
     "azure": ("AzureChatOpenAI",),
-    "chat_completions": ("ChatCompletionsMapper",),
+    "mapper": ("ChatCompletionsMapper",),
     "chat_model": ("ChatOpenAI",),
     "dialect": ("Dialect", "IdShape"),
     "parameters": ("Environment",),

@@ -18,10 +18,10 @@ from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
-from .._chat_model import Exchange
-from .._checks import Check, check_address, check_key
-from .._clients import shared_async_client, shared_client
-from .._mapper import StreamDecoder
+from .._base.chat_model import Exchange
+from .._base.checks import Check, check_address, check_key
+from .._transport.clients import shared_async_client, shared_client
+from .._transport.reader import StreamDecoder
 from .chat_model import ChatOpenAI
 from .client import ApiKey, ClientSettings, in_thread
 from .parameters import Environment

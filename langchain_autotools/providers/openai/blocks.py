@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ...errors import UnsupportedFeatureError
-from .._sources import MAGIC, Source, extra, holders, joined, source_of
+from .._encode.sources import MAGIC, Source, extra, holders, joined, source_of
 
 __all__ = ["Part", "part_of", "source_of", "text_part", "unsupported"]
 

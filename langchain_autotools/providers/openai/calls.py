@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...messages import ToolCallRecord
-from .._arguments import legal_arguments
+from ...messages.calls import ToolCallRecord
+from .._encode.arguments import legal_arguments
 from .dialect import IdShape
 
 __all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "encode_call", "legal_name", "wire_ids"]

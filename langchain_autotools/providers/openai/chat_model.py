@@ -13,20 +13,20 @@ from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr, SecretStr, model_validator
 
 from ...errors import ConfigurationError
-from .._chat_model import ErrorTable, Exchange, Response
-from .._parameters import check_structured, langsmith_params
-from .._secrets import has_password, header_variables, secret_values, with_user
-from .._structured import call_parser, is_pydantic, json_parser, structured
+from .._base.chat_model import ErrorTable, Exchange, Response
+from .._base.parameters import check_structured, langsmith_params
+from .._base.structured import call_parser, is_pydantic, json_parser, structured
+from .._transport.secrets import has_password, header_variables, secret_values, with_user
 from .client import ApiKey, Clients, ClientSettings, apost, post
+from .compatibility import FormKey, RequestForms, origin_of, public_url
 from .dialect import OPENAI, Dialect
 from .errors import error_table
-from .forms import FormKey, RequestForms, origin_of, public_url
 from .parameters import CHAT_ONLY, OpenAIParameters
 from .profiles import profile_of
 from .request import default_params, read_timeout, request_options, request_params
 from .responses.client_calls import answers_in_blocks
 from .responses.exchange import responses_exchange
-from .responses.params import check_sendable
+from .responses.parameters import check_sendable
 from .routing import LearnedRoutes, route_of
 from .structured import response_format
 from .tools import format_tool, format_tool_choice, tool_name

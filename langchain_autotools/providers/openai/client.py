@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
-from .._checks import akey_of, key_of
-from .._clients import Clients, shared_async_client, shared_client
+from .._base.checks import akey_of, key_of
+from .._transport.clients import Clients, shared_async_client, shared_client
 from .errors import http_library
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ from typing import Any, NoReturn
 
 from langchain_core.messages import AIMessageChunk
 
+from ...chunks import new_chunk
 from ...errors import StreamError
-from ...messages import KEY, new_chunk
-from .._json import dumps
+from ...messages.metadata import KEY
+from .._encode.json_text import dumps
 from .calls import CUSTOM, CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
 from .encode import REASONING_KEYS, THINKING_PART
-from .parts import AudioParts, LogProbabilities, ReasoningDetails
+from .streamed_parts import AudioParts, LogProbabilities, ReasoningDetails
 from .usage import usage_metadata
 
 __all__ = ["ChatCompletionsDecoder", "decode_body"]

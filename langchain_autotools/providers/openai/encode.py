@@ -18,10 +18,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages import calls_of
-from ...provisional import is_provisional
-from .._json import dumps, to_bytes
-from .._origin import origin_said
+from ...messages.calls import calls_of
+from ...messages.provisional import is_provisional
+from .._encode.json_text import dumps, to_bytes
+from .._encode.origin import origin_said
 from .blocks import Part, part_of, text_part
 from .calls import Ids, encode_call, legal_name, wire_ids
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect

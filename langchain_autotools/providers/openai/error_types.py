@@ -6,7 +6,7 @@ They subclass the SDK's, so this module loads it: `errors` imports it when a cla
 import openai
 from langchain_core import exceptions
 
-from .._errors import ProviderError
+from .._base.errors import ProviderError
 
 
 class OpenAIAuthenticationError(openai.AuthenticationError, exceptions.ModelAuthenticationError, ProviderError):

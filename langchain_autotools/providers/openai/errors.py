@@ -10,11 +10,11 @@ wait (`retry_after`, seconds or None).
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import _clients
-from .._errors import Family, labels_of
-from .._lazy import lazy
-from .._refusal import ModelRefusalError
-from .._secrets import is_secret_header
+from .._base.errors import Family, labels_of
+from .._base.lazy import lazy
+from .._base.refusal import ModelRefusalError
+from .._transport import clients as _clients
+from .._transport.secrets import is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
 
-from .._chat_model import ProviderChatModel
-from .._checks import (
+from .._base.chat_model import ProviderChatModel
+from .._base.checks import (
     Check,
     check_address,
     check_async_client,
@@ -24,7 +24,7 @@ from .._checks import (
     check_seconds,
     check_timeout,
 )
-from .._parameters import OWN_CLIENTS, check_output_version, first_of
+from .._base.parameters import OWN_CLIENTS, check_output_version, first_of
 from .client import ApiKey
 
 __all__ = ["CHAT_ONLY", "RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters", "asks_for"]

@@ -15,10 +15,10 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import Field, model_validator
 
-from ...constructor import names_of
 from ...errors import ConfigurationError
-from .._chat_model import Exchange
-from .._parameters import log_parallel
+from ...turn.constructor import names_of
+from .._base.chat_model import Exchange
+from .._base.parameters import log_parallel
 from .chat_model import ChatOpenAI
 from .client import ClientSettings
 from .dialect import Dialect

@@ -8,7 +8,7 @@ a compatible server's among them, nothing is claimed, and `profile={...}` says w
 import re
 from typing import Any
 
-from .._profiles import by_name, profile
+from .._base.profiles import by_name, profile
 
 __all__ = ["profile_of", "refuses_chat_completions", "refuses_tools_on_chat_completions"]
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .._checks import extra_headers
-from .._secrets import SecretDict
-from .._timeouts import read_timeout, request_timeout
+from .._base.checks import extra_headers
+from .._transport.secrets import SecretDict
+from .._transport.timeouts import read_timeout, request_timeout
 from .parameters import OpenAIParameters
 from .profiles import profile_of
 from .structured import response_format

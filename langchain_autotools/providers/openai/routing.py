@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .._clients import Shared
-from .._origin import origin_of
+from .._encode.origin import origin_of
+from .._transport.clients import Shared
 from .parameters import RESPONSES_NAMES, OpenAIParameters
 from .profiles import refuses_chat_completions, refuses_tools_on_chat_completions
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._schemas import free_keys, mapped, walked
+from .._encode.schemas import free_keys, mapped, walked
 
 __all__ = ["strict_schema", "why_not_strict"]
 

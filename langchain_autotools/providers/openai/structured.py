@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._functions import function_of
-from .._schemas import at_the_top
-from .._structured import is_pydantic
+from .._base.structured import is_pydantic
+from .._encode.functions import function_of
+from .._encode.schemas import at_the_top
 from .strict import strict_schema, why_not_strict
 
 __all__ = ["response_format"]

@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
-from .._functions import declaring, function_of, unknown_choice
+from .._encode.functions import declaring, function_of, unknown_choice
 from .strict import strict_schema
 
 __all__ = ["format_tool", "format_tool_choice", "tool_name"]

@@ -10,11 +10,11 @@ from langchain_core.exceptions import ModelAPIError, ModelRateLimitError
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_autotools import StreamError
-from langchain_autotools.messages import calls_of
-from langchain_autotools.outward import sum_chunks
+from langchain_autotools.chunks import sum_chunks
+from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers.anthropic.mapper import MessagesMapper
-from langchain_autotools.streaming.accumulator import canonical_message
-from langchain_autotools.turn import Turn
+from langchain_autotools.turn.accumulator import canonical_message
+from langchain_autotools.turn.turn import Turn
 
 MAPPER = MessagesMapper(origin="home")
 HEAD = {"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": [], "usage": {"input_tokens": 5, "output_tokens": 1}}}

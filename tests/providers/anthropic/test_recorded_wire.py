@@ -11,8 +11,8 @@ from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatAnthropic
-from langchain_autotools.messages import calls_of
-from langchain_autotools.providers._origin import origin_said
+from langchain_autotools.messages.calls import calls_of
+from langchain_autotools.providers._encode.origin import origin_said
 from langchain_autotools.providers.anthropic.mapper import MessagesMapper
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.recorded import Recording

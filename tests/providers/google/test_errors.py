@@ -23,7 +23,7 @@ from langchain_core.exceptions import (
 )
 
 from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy
-from langchain_autotools.providers._http import library
+from langchain_autotools.providers._transport.http import library
 from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Gate

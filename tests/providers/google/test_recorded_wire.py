@@ -15,8 +15,8 @@ from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatGoogleGenerativeAI
-from langchain_autotools.messages import calls_of
-from langchain_autotools.providers._origin import origin_said
+from langchain_autotools.messages.calls import calls_of
+from langchain_autotools.providers._encode.origin import origin_said
 from langchain_autotools.providers.google.encode import Home
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.support.google_server import GoogleServer

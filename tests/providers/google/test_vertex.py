@@ -10,7 +10,7 @@ from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.exceptions import DefaultCredentialsError
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError
-from langchain_autotools.providers._http import library
+from langchain_autotools.providers._transport.http import library
 from langchain_autotools.providers.google.endpoint import Endpoint
 from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer

@@ -18,7 +18,7 @@ from langchain_core.exceptions import (
 from langchain_core.messages import AIMessage, message_chunk_to_message
 
 from langchain_autotools import ChatOllama, StreamError
-from langchain_autotools.messages import calls_of
+from langchain_autotools.messages.calls import calls_of
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Raw
 

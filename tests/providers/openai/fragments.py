@@ -12,7 +12,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, message_chunk_to_message
 
 from langchain_autotools import ChatOpenAI
-from langchain_autotools.messages import calls_of
+from langchain_autotools.messages.calls import calls_of
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_wire import Asked, chunk_of

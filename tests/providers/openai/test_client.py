@@ -11,7 +11,7 @@ import pytest
 
 from langchain_autotools import ChatOpenAI, __version__
 from langchain_autotools.providers.openai.client import Clients
-from langchain_autotools.providers.openai.forms import FormKey, RequestForms, origin_of, public_url
+from langchain_autotools.providers.openai.compatibility import FormKey, RequestForms, origin_of, public_url
 
 
 class Client:

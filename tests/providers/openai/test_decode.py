@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import add_ai_message_chunks
 
 from langchain_autotools.errors import StreamError
-from langchain_autotools.messages import KEY
-from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
+from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 
 MAPPER = ChatCompletionsMapper(origin="home")
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 
 from langchain_autotools.errors import UnsupportedFeatureError
 from langchain_autotools.providers.openai.blocks import part_of
-from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
 

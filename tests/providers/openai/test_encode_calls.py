@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_autotools.messages import KEY
-from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
+from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
 

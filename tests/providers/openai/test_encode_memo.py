@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_autotools.memo import MessageMemo
-from langchain_autotools.messages import KEY
-from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
+from langchain_autotools.messages.memo import MessageMemo
+from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 
 PARAMS = {"model": "any"}
 

@@ -18,7 +18,7 @@ from langchain_core.messages import (
 )
 
 from langchain_autotools.errors import ConfigurationError, UnsupportedFeatureError
-from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
 

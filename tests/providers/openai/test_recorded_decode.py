@@ -11,10 +11,10 @@ from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 
-from langchain_autotools.messages import calls_of
-from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
+from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers.openai.encode import REASONING_KEYS, THINKING_PART
-from langchain_autotools.streaming.accumulator import TurnAccumulator, canonical_message
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
+from langchain_autotools.turn.accumulator import TurnAccumulator, canonical_message
 from tests.support.recorded import Recording, recordings
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request

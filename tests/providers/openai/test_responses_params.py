@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 
 from langchain_autotools import ChatOpenAI
 from langchain_autotools.providers.openai.responses.mapper import ResponsesMapper
-from langchain_autotools.providers.openai.responses.params import responses_params
+from langchain_autotools.providers.openai.responses.parameters import responses_params
 
 MAPPER = ResponsesMapper(origin="home")
 

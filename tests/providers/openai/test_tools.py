@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool, tool
 from pydantic import BaseModel, Field
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.providers.openai.chat_completions import ChatCompletionsMapper
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 from langchain_autotools.providers.openai.tools import format_tool, format_tool_choice, tool_name
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request

@@ -13,7 +13,7 @@ from langchain_core.exceptions import ModelConnectionError, ModelTimeoutError
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
 from langchain_autotools import ChatOpenAI, StreamError
-from langchain_autotools.providers._drain import adrain, drain
+from langchain_autotools.providers._transport.drain import adrain, drain
 from tests.support.http_server import Gate, HttpReply, LoopbackServer, Part
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_wire import Asked, chunk_of, event, whole_body

@@ -10,8 +10,8 @@ from langchain_core.exceptions import ModelAPIError, ModelConnectionError, Model
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import ChatOpenAI, RetryPolicy, StreamError
-from langchain_autotools.messages import KEY
-from langchain_autotools.providers.openai.forms import origin_of
+from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.providers.openai.compatibility import origin_of
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_wire import Asked, chunk_of, event

@@ -10,14 +10,15 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 
+from ....chunks import new_chunk
 from ....errors import StreamError
-from ....messages import KEY, new_chunk
-from ....provisional import PROVISIONAL
+from ....messages.metadata import KEY
+from ....messages.provisional import PROVISIONAL
 from ..usage import usage_metadata
 from .client_calls import pending_calls
 from .item_parts import annotations_of, fragment, log_probabilities, standard
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
-from .slots import Slot, Slots
+from .open_items import Slot, Slots
 
 __all__ = ["ResponsesDecoder", "decode_body", "responses_usage"]
 

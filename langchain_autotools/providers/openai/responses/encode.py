@@ -16,15 +16,16 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ....errors import UnsupportedFeatureError
-from ....messages import KEY, ToolCallRecord, calls_of, text_of
-from ..._arguments import legal_arguments
+from ....messages.calls import ToolCallRecord, calls_of
+from ....messages.metadata import KEY, text_of
+from ..._encode.arguments import legal_arguments
 from ..blocks import Part
 from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_name
 from ..dialect import OPENAI
 from ..encode import encode_part, said, unwritten
+from .blocks import input_part, item_of, wire_part
 from .client_calls import answered_id, client_calls, names_of
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, restored
-from .parts import input_part, item_of, wire_part
 
 __all__ = ["Encoded", "ItemEncoder", "Waiting", "still_waiting", "without_answers"]
 

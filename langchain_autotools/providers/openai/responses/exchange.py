@@ -7,14 +7,14 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ..._chat_model import Exchange
-from ..._clients import Clients
-from ..._origin import origin_of, origin_said
+from ..._base.chat_model import Exchange
+from ..._encode.origin import origin_of, origin_said
+from ..._transport.clients import Clients
 from ..parameters import OpenAIParameters
 from ..request import read_timeout, request_options
 from .client_calls import answers_in_blocks
 from .mapper import ResponsesMapper
-from .params import responses_params
+from .parameters import responses_params
 
 __all__ = ["responses_exchange"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from ..._json import dumps
+from ..._encode.json_text import dumps
 from ..calls import CUSTOM, CUSTOM_ARGUMENT
 from .items import CUSTOM_CALL
 

@@ -12,7 +12,7 @@ the server does not store are unknown to it by their id; `status` and what other
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....messages import ToolCallRecord
+from ....messages.calls import ToolCallRecord
 from ..calls import CUSTOM_ARGUMENT, legal_name
 
 __all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "Item", "outline", "restored", "text_of_item"]

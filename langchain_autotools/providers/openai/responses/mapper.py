@@ -7,13 +7,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from ....choices import ToolChoice, read_choice
-from ....memo import MessageMemo
-from ..._json import dumps_params, to_bytes
+from ....messages.memo import MessageMemo
+from ....turn.tool_choice import ToolChoice, read_choice
+from ..._encode.json_text import dumps_params, to_bytes
 from ..tools import format_tool, format_tool_choice
 from .decode import ResponsesDecoder, decode_body, responses_usage
 from .encode import Encoded, ItemEncoder, Waiting, still_waiting, without_answers
-from .params import wire_choice, wire_tool
+from .parameters import wire_choice, wire_tool
 
 __all__ = ["ResponsesMapper"]
 

@@ -1,0 +1,202 @@
+"""Message chunks: made, copied and added up, at a price that a long stream can pay."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.utils import message_chunk_to_message
+from pydantic import BaseModel
+
+__all__ = ["ChunkSum", "as_chunk", "copier", "detached", "is_text_block", "merge_chunks", "merge_given", "new_chunk", "sum_chunks"]
+
+
+_B = TypeVar("_B", bound=BaseModel)
+
+
+_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+
+
+_new = object.__new__
+
+
+_set_values, _set_known, _set_extra, _set_private = (BaseModel.__dict__[name].__set__ for name in _SLOTS)  # pydantic's own way checks
+
+
+def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]:
+    """A function that makes copies of a message (or other pydantic model) with values given for some fields, none of them validated.
+
+    What `model_copy` does, at a third of its cost: one of these is made for every chunk of a stream.
+
+    Args:
+        model: What is copied.
+        names: The fields that each copy is given. Containers in other fields would be shared by all copies.
+    """
+    cls, values_of = model.__class__, model.__dict__.copy
+    known, extra = {*model.__pydantic_fields_set__, *names}.copy, model.__pydantic_extra__
+
+    def copy(fields: Mapping[str, Any]) -> _B:
+        values = values_of()
+        values.update(fields)
+        return _unvalidated(cls, values, known(), None if extra is None else extra.copy())
+
+    return copy
+
+
+def _unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: dict[str, Any] | None) -> _B:
+    made: _B = _new(cls)
+    _set_values(made, values)
+    _set_known(made, known)
+    _set_extra(made, extra)
+    _set_private(made, None)
+    return made
+
+
+_empty = AIMessageChunk(content="")
+
+
+_empty_values = _empty.__dict__.copy
+
+
+_known_of_chunk = {"content", "additional_kwargs", "response_metadata", "id"}.copy
+
+
+def new_chunk(
+    content: str | list[Any], extra: dict[str, Any], message_id: str | None, metadata: dict[str, Any] | None = None
+) -> AIMessageChunk:
+    """A chunk without calls, not validated. Its containers are its own: who gets it may change it."""
+    values = _empty_values()
+    values["content"] = content
+    values["additional_kwargs"] = extra
+    values["response_metadata"] = {} if metadata is None else metadata
+    values["id"] = message_id
+    values["tool_calls"], values["invalid_tool_calls"], values["tool_call_chunks"] = [], [], []
+    return _unvalidated(AIMessageChunk, values, _known_of_chunk(), {})
+
+
+def detached(chunk: AIMessageChunk) -> AIMessageChunk:
+    """The chunk as it is now, whatever is done to this one: a copy that shares neither containers nor blocks with it."""
+    values = {name: _own_container(value) for name, value in chunk.__dict__.items()}
+    return _unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
+
+
+def _own_container(value: Any) -> Any:
+    if value.__class__ is list:
+        return [part.copy() if part.__class__ is dict else part for part in value]
+    return value.copy() if value.__class__ is dict else value
+
+
+class ChunkSum:
+    """The sum of a stream's chunks, taken as they come: linear where `+` one by one is not.
+
+    Of chunks that are text and nothing else only the text is kept: core would look at every field of each, and a caller may
+    change those that he was given.
+    """
+
+    def __init__(self, chunks: Iterable[Any] = ()) -> None:
+        self._chunks: list[AIMessageChunk] = []
+        self._texts: list[str] = []
+        self._id: str | None = None
+        self._index: int | None = None
+        for chunk in chunks:
+            self.add(chunk)
+
+    def __bool__(self) -> bool:
+        return bool(self._chunks or self._texts)
+
+    def add(self, chunk: AIMessageChunk) -> None:
+        """Take the stream's next chunk."""
+        fields = chunk.__dict__
+        content: Any = fields["content"]
+        said = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
+        plain = content.__class__ is str
+        if said or fields["chunk_position"] or fields["name"] or not (plain or is_text_block(content)):
+            self._join()
+            self._chunks.append(detached(chunk))
+            return
+        index = None if plain else content[0]["index"]
+        if index != self._index or fields["id"] != self._id:
+            self._join()
+            self._id, self._index = fields["id"], index
+        self._texts.append(content if plain else content[0]["text"])
+
+    def _join(self) -> None:
+        """Make one chunk of the texts since the last other chunk."""
+        if self._texts:
+            text = "".join(self._texts)
+            content: Any = text if self._index is None else [{"type": "text", "text": text, "index": self._index}]
+            self._chunks.append(new_chunk(content, {}, self._id))
+            self._texts = []
+
+    @property
+    def chunks(self) -> list[AIMessageChunk]:
+        """The chunks, neighbours that are text and nothing else as one."""
+        self._join()
+        return self._chunks
+
+    def message(self) -> AIMessage:
+        """The message that the chunks make together."""
+        first, *others = self.chunks
+        return message_chunk_to_message(add_ai_message_chunks(first, *others))  # type: ignore[return-value]
+
+
+def sum_chunks(chunks: Iterable[Any]) -> AIMessage:
+    """The message that the chunks of a stream make together."""
+    return ChunkSum(chunks).message()
+
+
+def is_text_block(content: Any) -> bool:
+    """Whether content is one numbered block of text and nothing else."""
+    if len(content) != 1:
+        return False
+    block = content[0]
+    return (
+        block.__class__ is dict and len(block) == 3 and block.get("type") == "text" and "text" in block and type(block.get("index")) is int
+    )
+
+
+def as_chunk(message: AIMessage) -> AIMessageChunk:
+    """An AI message as one chunk; a chunk is returned as it is."""
+    if isinstance(message, AIMessageChunk):
+        return message
+    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
+    return AIMessageChunk(**values)
+
+
+_GROWING = frozenset({"text", "thinking", "citations"})
+
+
+def merge_given(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:
+    """Those of the raw chunks that there are, as one; None if there is none."""
+    given = [chunk for chunk in chunks if chunk is not None]
+    return merge_chunks(given) if given else None
+
+
+def merge_chunks(chunks: list[AIMessageChunk]) -> AIMessageChunk:
+    """Several raw chunks as one. (Core's sum would also merge fragments of calls, which the assembler must see as they came.)"""
+    if len(chunks) == 1:
+        return chunks[0]
+    fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
+    whole = new_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
+    for chunk in chunks:
+        whole.__dict__["response_metadata"] |= chunk.response_metadata
+        whole.__dict__["usage_metadata"] = chunk.usage_metadata or whole.usage_metadata
+    return whole
+
+
+def _contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
+    """The contents one after another; parts of one block become one."""
+    if all(isinstance(chunk.content, str) for chunk in chunks):
+        return "".join(str(chunk.content) for chunk in chunks)
+    parts: list[Any] = []
+    for chunk in chunks:
+        for part in [chunk.content] if isinstance(chunk.content, str) else chunk.content:
+            last = parts[-1] if parts else None
+            if isinstance(part, dict) and isinstance(last, dict) and part["index"] == last["index"]:
+                grown = {key: last[key] + part[key] for key in _GROWING & part.keys() & last.keys()}
+                parts[-1] = {**last, **part, **grown}
+            elif isinstance(part, str) and isinstance(last, str):
+                parts[-1] = last + part
+            elif part:
+                parts.append(part)
+    return parts

@@ -1,0 +1,226 @@
+"""How what a tool returned becomes the content of its tool message."""
+
+import dataclasses
+import inspect
+import json
+import math
+from collections.abc import AsyncIterator, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from enum import Enum
+from typing import Any
+
+from langchain_core.messages import BaseMessage, ToolMessage, convert_to_messages
+from langchain_core.messages.tool import ToolOutputMixin
+from langchain_core.tools import ToolException
+from pydantic import BaseModel
+from pydantic.v1 import BaseModel as BaseModelV1
+
+from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord
+
+__all__ = ["NO_OUTPUT", "answered", "does_more", "output_content", "well_formed"]
+
+NO_OUTPUT = "(no output)"
+"""What an empty result says: several servers reject an empty one."""
+
+# The content blocks that LangChain keeps as blocks in a tool message, and the keys of which each has at least one. A list of
+# ordinary data may well use the word `type` for something else.
+_FILE_KEYS = frozenset({"base64", "data", "file", "file_id", "source", "source_type", "url"})
+_BLOCK_KEYS: Mapping[str, frozenset[str]] = {
+    "text": frozenset({"text"}),
+    "image_url": frozenset({"image_url"}),
+    "image": _FILE_KEYS | {"image_url"},
+    "file": _FILE_KEYS,
+    "document": _FILE_KEYS,
+    "json": frozenset({"json"}),
+    "search_result": frozenset({"content", "source"}),
+    "custom_tool_call_output": frozenset({"output"}),
+}
+
+
+def answered(call: ToolCallRecord, output: Any) -> tuple[ToolMessage, tuple[Any, ...]]:
+    """The tool message that a tool's invocation gave, made to fit the call, and the graph commands that came with it.
+
+    Raises:
+        ConfigurationError: graph commands came without exactly one message for this call.
+    """
+    if isinstance(output, ToolMessage):
+        return _fitted(call, output), ()
+    parts = list(output) if isinstance(output, list | tuple) else [output]
+    if not parts or not all(isinstance(part, ToolOutputMixin) for part in parts):
+        message = ToolMessage(content=output_content(output), tool_call_id=call.id, name=call.spelling)
+        return _fitted(call, message), ()
+    commands = tuple(part for part in parts if not isinstance(part, ToolMessage))
+    messages = [message for part in parts for message in _messages_in(part)]
+    own = [message for message in messages if isinstance(message, ToolMessage) and message.tool_call_id == call.id]
+    if len(own) != 1:
+        raise ConfigurationError(
+            f"the tool returned {len(own)} messages for this call where exactly one is needed. A chat model cannot apply a "
+            "graph's Command; it takes the ToolMessage with the call's id from its update"
+        )
+    return _fitted(call, own[0]), commands
+
+
+def _messages_in(part: Any) -> Sequence[BaseMessage]:
+    """The messages of a tool message (itself), or of a graph command."""
+    if isinstance(part, ToolMessage):
+        return [part]
+    found = _update_of(part).get("messages")
+    values = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
+    try:
+        return convert_to_messages(values)
+    except (ValueError, TypeError, NotImplementedError):
+        return [value for value in values if isinstance(value, BaseMessage)]
+
+
+def _update_of(command: Any) -> Mapping[str, Any]:
+    """A graph command's update by the names of the state, in whichever form it is: a mapping, pairs, messages, an object."""
+    update = getattr(command, "update", None)
+    if isinstance(update, Mapping):
+        return update
+    if isinstance(update, list | tuple):
+        pairs = all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in update)
+        return dict(update) if pairs else {"messages": update}
+    return {} if update is None else dict(vars(update)) if hasattr(update, "__dict__") else {"messages": None}
+
+
+def does_more(command: Any) -> bool:
+    """Whether a graph command says more than messages: what a model cannot do."""
+    return bool(_update_of(command).keys() - {"messages"} or command.goto or command.resume is not None)
+
+
+def _fitted(call: ToolCallRecord, message: ToolMessage) -> ToolMessage:
+    """The message with the call's id and name, and content that can be sent."""
+    content = _sendable(message.content)
+    if message.tool_call_id == call.id and message.name == call.spelling and message.content is content:
+        return message
+    return message.model_copy(update={"tool_call_id": call.id, "name": call.spelling, "content": content})
+
+
+def _sendable(content: Any) -> Any:
+    if isinstance(content, str):
+        return well_formed(content) if content.strip() else NO_OUTPUT
+    if not content:
+        return NO_OUTPUT
+    clean = _clean(content)
+    return content if clean == content else clean
+
+
+def _clean(value: Any) -> Any:
+    """Plain data that JSON and UTF-8 can carry: no half characters, no numbers that are none."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return _NOT_FINITE[str(float(value))]
+    if isinstance(value, Mapping):
+        return {well_formed(key) if isinstance(key, str) else str(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return _clean(_leaf(value))
+
+
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def well_formed(text: str) -> str:
+    """The text without lone surrogates, which no request could carry; two halves of one character are joined."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def output_content(value: Any) -> Any:
+    """What a tool returned, as the content of a tool message: text as it is, content blocks as they are, else JSON.
+
+    Messages and graph commands are returned unchanged, for `answered`.
+
+    Raises:
+        ToolException: it is, or holds, something that should have been awaited.
+    """
+    _check_finished(value)
+    if isinstance(value, _READ_TO_THE_END):
+        value = list(value)
+    if value is None:
+        return NO_OUTPUT
+    if isinstance(value, str):
+        return value if type(value) is str else str(value.value) if isinstance(value, Enum) else str.__str__(value)
+    if isinstance(value, ToolOutputMixin):
+        return value
+    if isinstance(value, list | tuple) and value:
+        if all(isinstance(item, ToolOutputMixin) for item in value):
+            return list(value)
+        if any(isinstance(item, dict) for item in value) and all(_is_block(item) for item in value):
+            return list(value)
+    if isinstance(value, BaseMessage):  # a model or agent as a tool: its answer, not its metadata
+        return str(value.text) or NO_OUTPUT
+    return _json(value)
+
+
+_READ_TO_THE_END = (Iterator, KeysView, ValuesView, ItemsView)
+
+
+def _check_finished(value: Any) -> None:
+    if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
+        if inspect.iscoroutine(value):
+            value.close()  # else Python warns that it was never awaited, somewhere else
+        what = type(value).__name__
+        raise ToolException(f"the tool returned an unfinished {what!r}, not a result: make it an `async def` that awaits or collects it")
+
+
+def _is_block(item: Any) -> bool:
+    if not isinstance(item, dict):
+        return isinstance(item, str)
+    kind = item.get("type")
+    return isinstance(kind, str) and not _BLOCK_KEYS.get(kind, frozenset()).isdisjoint(item)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_leaf_at_first)
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:  # keys that are no text, NaN, iterators, or something that contains itself
+        return json.dumps(_clean(value), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _leaf(value: Any) -> Any:
+    """What JSON does not know, as something it does."""
+    _check_finished(value)
+    if isinstance(value, BaseModel):
+        return _dumped(value)
+    if isinstance(value, BaseModelV1):
+        return value.dict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)  # the order of a set differs between processes
+    if isinstance(value, (Sequence, *_READ_TO_THE_END)) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "tolist"):  # arrays and scalars of numpy and its like
+        return value.tolist()
+    return str(value)
+
+
+def _leaf_at_first(value: Any) -> Any:
+    """`_leaf`, while the whole may have to be read again: of an iterator that cannot be done."""
+    if isinstance(value, Iterator):
+        raise TypeError(type(value).__name__)
+    return _leaf(value)
+
+
+def _dumped(value: BaseModel) -> Any:
+    try:
+        return value.model_dump(mode="json")
+    except Exception:  # a field holds what pydantic cannot turn into JSON: ours may
+        return dict(value)

@@ -1,0 +1,290 @@
+"""`ToolExecutor`: the tools a model may call, and how its calls are executed."""
+
+import math
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tools import BaseTool
+
+from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord
+from .async_batch import AsyncToolCallBatch
+from .background import home_of_caller
+from .call import ToolFacts, ToolRun
+from .injection import is_resumed
+from .names import find_name
+from .plan import Answer, Calls, Work, read_calls, unknown_tool, unreadable
+from .resolution import Meaning
+from .results import ToolCallResult, cancelled_result, interrupted_result
+from .sync_batch import ToolCallBatch
+from .tools import collected, from_references, to_references, tools_by_name
+
+__all__ = ["OnExecuted", "OnExecuting", "ToolExecutor", "checked_concurrency", "checked_listener", "checked_seconds"]
+
+_B = TypeVar("_B")
+
+OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
+OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
+
+
+class ToolExecutor:
+    """Executes the tool calls of a model, each answered exactly once, in call order.
+
+    Errors are answers too: an unknown name, bad arguments, an exception and a timeout give a message with status "error" that
+    tells the model what to do better. An executor keeps no state of what it runs: threads and tasks may share one.
+
+    What is None here is left open: a model that the executor is given to sets it by its own fields (`parallel`,
+    `max_concurrency`, `tool_timeout`).
+
+    Args:
+        tools: A list of tools, or a mapping of name to tool: `BaseTool`s, functions and other callables, synchronous or
+            asynchronous, and runnables that LangChain can convert.
+        parallel: Whether the calls of one turn run side by side, as they do unless this is False. If not, each begins when the
+            one before it has been taken.
+        max_concurrency: How many calls of one turn run at the same time; None for all. A `max_concurrency` in the
+            configuration holds too.
+        timeout: How many seconds a call may take; None for no limit. A synchronous tool that takes longer goes on in its
+            thread, but nobody waits for it.
+        timeouts: The same for single tools, by name.
+        on_executing: Called with each call just before its tool runs; may be asynchronous.
+        on_executed: Called with each result as soon as there is one; may be asynchronous. What one of these two raises ends
+            the run, after the calls that are running have ended.
+
+    Attributes:
+        tools: The tools by name.
+        parallel, max_concurrency, timeout: As they were given.
+
+    Raises:
+        ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
+    """
+
+    max_threads: ClassVar[int] = 128
+    """How many threads the tools of all executors in this process may have at a time; further calls wait for one. Set it on the class.
+
+    Tools that run tools themselves never wait for their own: each depth of runs inside runs counts its own threads."""
+
+    def __init__(
+        self,
+        tools: Any,
+        *,
+        parallel: bool | None = None,
+        max_concurrency: int | None = None,
+        timeout: float | None = None,
+        timeouts: Mapping[str, float | None] | None = None,
+        on_executing: OnExecuting | None = None,
+        on_executed: OnExecuted | None = None,
+    ) -> None:
+        self._given = collected(tools)
+        self.tools: dict[str, BaseTool] = tools_by_name(self._given)
+        self.parallel = parallel
+        self.max_concurrency = checked_concurrency("max_concurrency", max_concurrency)
+        self.timeout = checked_seconds("timeout", timeout)
+        if timeouts is not None and not isinstance(timeouts, Mapping):
+            raise ConfigurationError(f"timeouts must be a mapping of tool names to seconds, not {type(timeouts).__name__}")
+        self._timeouts = {name: checked_seconds(f"timeouts[{name!r}]", value) for name, value in (timeouts or {}).items()}
+        unknown = self._timeouts.keys() - self.tools.keys()
+        if unknown:
+            raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
+        self._on_executing = checked_listener("on_executing", on_executing)
+        self._on_executed = checked_listener("on_executed", on_executed)
+        self._facts: dict[str, ToolFacts] = {}
+        self._home = home_of_caller()
+
+    def __repr__(self) -> str:
+        return f"ToolExecutor([{', '.join(self.tools)}])"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "tools": None, "_facts": {}, "_home": None, "_given": to_references(self._given)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = from_references(state["_given"])
+        self.__dict__.update(state, _given=given, tools=tools_by_name(given), _home=home_of_caller())
+
+    def with_settings(self, **settings: Any) -> Self:
+        """The same executor with other values of `parallel`, `max_concurrency` or `timeout`; the single tools' own `timeouts` stay."""
+        if all(getattr(self, name) == value for name, value in settings.items()):
+            return self
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **settings)
+        return other
+
+    def find(self, name: str) -> BaseTool | None:
+        """The tool a model means by `name`; None if there is none, or it is not clear which.
+
+        An exact name always wins. Else what some models and servers add is ignored: white space, special tokens, a prefix
+        such as `functions.`, a number such as `:0`, and letter case, `-` and `_` if that leaves one tool only.
+        """
+        key = find_name(name, self.tools)
+        return None if key is None else self.tools[key]
+
+    def meant(
+        self, calls: Iterable[ToolCallRecord], *, callers: Collection[str] = (), allowed: Collection[str] | None = None
+    ) -> list[ToolCallRecord]:
+        """The calls as they are meant: each under its tool's own name, with the calls that it bundles.
+
+        Args:
+            calls: The calls as the model wrote them.
+            callers: Names of tools that this executor leaves to the caller, also where it has one of that name.
+            allowed: As of `stream`. A call of another tool has no `args`, and says why.
+        """
+        meaning = Meaning(self.tools, callers, _names("allowed", allowed))
+        return [call if call.args is None else meaning.of(call) for call in calls]
+
+    # ------------------------------------------------------------------------------------------ executing
+
+    def execute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
+        """Execute the calls of an AI message, or a list of calls, and return their results in call order.
+
+        Args:
+            calls: The AI message, or its calls.
+            config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
+            **options: What `stream` takes.
+        """
+        return [result.message for result in self.stream(calls, config, **options)]
+
+    async def aexecute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
+        """Like `execute_all`, asynchronously."""
+        return [result.message async for result in self.astream(calls, config, **options)]
+
+    def stream(
+        self,
+        calls: Calls,
+        config: RunnableConfig | None = None,
+        *,
+        messages: Sequence[BaseMessage] | None = None,
+        allowed: Collection[str] | None = None,
+        on_executing: OnExecuting | None = None,
+        on_executed: OnExecuted | None = None,
+        deadline: float | None = None,
+    ) -> ToolCallBatch:
+        """Execute calls; each result is yielded, in call order, as soon as all before it are done.
+
+        Args:
+            calls: An AI message, or its calls.
+            config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
+            messages: The conversation so far, for tools that ask for it; by default the AI message alone.
+            allowed: Names of the tools that may be called; None for all. A call of another tool, however the model writes its name
+                and inside a bundle too, does not run: it is answered with an error that names the tools that may be called.
+            on_executing: Called after the executor's own.
+            on_executed: Called after the executor's own.
+            deadline: How many seconds all calls together may take, from now on; None for no limit. What has not ended by then is
+                answered with that: an asynchronous tool is cancelled, a thread is given up, what has not begun does not run.
+
+        Returns:
+            An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
+            errors of `on_executing`, `on_executed` and of callback handlers that are to raise.
+        """
+        return self._batch(ToolCallBatch, calls, config, messages, allowed, on_executing, on_executed, deadline)
+
+    def astream(
+        self,
+        calls: Calls,
+        config: RunnableConfig | None = None,
+        *,
+        messages: Sequence[BaseMessage] | None = None,
+        allowed: Collection[str] | None = None,
+        on_executing: OnExecuting | None = None,
+        on_executed: OnExecuted | None = None,
+        deadline: float | None = None,
+    ) -> AsyncToolCallBatch:
+        """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads."""
+        return self._batch(AsyncToolCallBatch, calls, config, messages, allowed, on_executing, on_executed, deadline)
+
+    @staticmethod
+    def cancelled_result(call: ToolCallRecord) -> ToolCallResult:
+        """The answer to a call that was cancelled before it ran."""
+        return cancelled_result(call)
+
+    @staticmethod
+    def interrupted_result(call: ToolCallRecord) -> ToolCallResult:
+        """The answer to a call that has none because its run ended early."""
+        return interrupted_result(call)
+
+    # ------------------------------------------------------------------------------------------ preparing
+
+    def _batch(
+        self,
+        kind: Callable[..., _B],
+        calls: Calls,
+        config: RunnableConfig | None,
+        messages: Sequence[BaseMessage] | None,
+        allowed: Collection[str] | None,
+        on_executing: OnExecuting | None,
+        on_executed: OnExecuted | None,
+        deadline: float | None,
+    ) -> _B:
+        if messages is None:
+            messages = [calls] if isinstance(calls, AIMessage) else []
+        own = ensure_config(config)
+        own.pop("run_id", None)  # these two name one run, not each of many
+        own.pop("run_name", None)
+        answers = [self._answer(call, own, messages) for call in self.meant(read_calls(calls), allowed=allowed)]
+        in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
+        limit = 1 if self.parallel is False else self.max_concurrency
+        limits = [limit for limit in (limit, own.get("max_concurrency"), in_order) if limit]
+        executing = (self._on_executing, checked_listener("on_executing", on_executing))
+        executed = (self._on_executed, checked_listener("on_executed", on_executed))
+        listeners = ([one for one in both if one is not None] for both in (executing, executed))
+        return kind(answers, min(limits, default=None), *listeners, deadline, self.max_threads)
+
+    def _answer(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Answer:
+        inner = () if call.args is None else call.inner
+        return Answer(call, [self._work(one, config, messages) for one in inner or (call,)])
+
+    def _work(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Work:
+        if call.args is None:
+            return Work(call, unreadable(call))
+        if call.name not in self.tools:
+            return Work(call, unknown_tool(call, self.tools))
+        return Work(call, run=self._run(call, config, messages))
+
+    def _run(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
+        key = call.name
+        tool, facts = self.tools[key], self._facts.get(key)
+        if facts is None or facts.tool is not tool:
+            facts = self._facts[key] = ToolFacts(tool)
+        return ToolRun(call, facts, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
+
+
+def checked_concurrency(name: str, value: Any) -> int | None:
+    """The number of calls that may run at the same time, or None.
+
+    Raises:
+        ConfigurationError: It is no such number.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None, not {value!r}")
+    return value
+
+
+def checked_seconds(name: str, value: Any) -> float | None:
+    """The seconds, or None.
+
+    Raises:
+        ConfigurationError: It is no time.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
+    return float(value)
+
+
+def _names(option: str, names: Any) -> Collection[str] | None:
+    if names is not None and (isinstance(names, str) or not isinstance(names, Collection)):
+        raise ConfigurationError(f"{option} must be a list of tools' names, or None for all, not {names!r}")
+    return names
+
+
+def checked_listener(name: str, listener: Any) -> Any:
+    """The listener, or None.
+
+    Raises:
+        ConfigurationError: It cannot be called.
+    """
+    if listener is not None and not callable(listener):
+        raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
+    return listener

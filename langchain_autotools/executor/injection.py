@@ -1,0 +1,315 @@
+"""Injected arguments: what a tool is given by the program and never by the model.
+
+A tool marks them with `InjectedToolArg` (or a subclass: `InjectedToolCallId`, LangGraph's `InjectedState` and
+`InjectedStore`), by the type `ToolRuntime`, or by an untyped parameter named `runtime` as LangGraph's own executor reads it.
+Whatever a model writes for one of these is dropped, in nested models too; what is known is filled in.
+
+LangGraph is never imported. A tool that uses its types has imported it.
+"""
+
+import dataclasses
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId
+from pydantic import AliasChoices, AliasPath, BaseModel
+from pydantic.fields import FieldInfo
+from typing_extensions import TypeAliasType, is_typeddict
+
+from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord
+from .results import Place
+
+__all__ = ["InjectedArguments", "ToolSituation", "is_resumed", "type_hints"]
+
+_NOT_FOR_MODELS = ("run_manager", "callbacks")  # LangChain's own parameters, hidden from every schema it generates
+_UNTYPED = (Any, object, None)
+
+
+@dataclass(frozen=True)
+class ToolSituation:
+    """What there is to inject into a call.
+
+    Attributes:
+        call: The call.
+        config: The configuration that the tool is invoked with.
+        messages: The conversation so far, with the AI message that made the call.
+        tools: All tools of the executor.
+    """
+
+    call: ToolCallRecord
+    config: RunnableConfig
+    messages: Sequence[BaseMessage]
+    tools: Sequence[BaseTool]
+
+
+class InjectedArguments:
+    """Which arguments of one tool are injected. Made once per tool.
+
+    Attributes:
+        hidden: The names, and aliases, under which a model could try to set one.
+    """
+
+    def __init__(self, tool: BaseTool) -> None:
+        schema = tool.args_schema
+        self._schema = schema if isinstance(schema, type) else None
+        fields = _fields(self._schema) if self._schema else {}
+        known = {**_parameters(tool), **fields}
+        self._types = {name: field.type for name, field in known.items()}
+        self._optional = {name for name, field in known.items() if not field.required}
+        injected = {name for name, annotation in self._types.items() if _is_injected(annotation)}
+        injected |= set(getattr(tool, "_injected_args_keys", ()))
+        shown = set(fields) | set(schema.get("properties", ()) if isinstance(schema, dict) else ())
+        aliases = {alias for name in injected & fields.keys() for alias in fields[name].aliases}
+        self.hidden = frozenset(injected | aliases | set(_NOT_FOR_MODELS) - shown)
+        self._injected = injected
+        seen: set[Any] = set()
+        self._inner = frozenset(inner for name, field in fields.items() if name not in injected for inner in _hidden_in(field.type, seen))
+        self._untyped_runtime = "runtime" not in injected and self._types.get("runtime", str) in _UNTYPED
+
+    def apply(self, args: Mapping[str, Any], situation: ToolSituation) -> dict[str, Any]:
+        """The arguments to invoke the tool with: the model's own, copied, and the injected ones.
+
+        Raises:
+            ConfigurationError: a required injected argument is not known here.
+        """
+        kept = {name: _copied(value) for name, value in args.items() if name not in self.hidden}
+        if self._inner:
+            kept = _without_injected(kept, self._schema)
+        for name in self._injected:
+            value = self._value(name, situation)
+            if value is not _UNKNOWN:
+                kept[name] = value
+        if self._untyped_runtime and _langgraph("ToolRuntime") is not None:
+            kept["runtime"] = _tool_runtime(situation)
+        return kept
+
+    def conceals(self, place: Place) -> bool:
+        """Whether a place in the arguments is one that a model must not know of."""
+        return bool(place) and (place[0] in self.hidden or not self._inner.isdisjoint(place[1:]))
+
+    def _value(self, name: str, situation: ToolSituation) -> Any:
+        marks = list(_marks(self._types.get(name)))
+        if _marked(marks, InjectedToolCallId):
+            return situation.call.id
+        if _marked(marks, _langgraph("ToolRuntime")):
+            return _tool_runtime(situation)
+        if _marked(marks, _langgraph("InjectedStore")):
+            return self._known(name, getattr(_graph_runtime(), "store", None), "a store, which only a graph compiled with one has")
+        if mark := _marked(marks, _langgraph("InjectedState")):
+            state = {"messages": list(situation.messages)}
+            field = getattr(mark, "field", None)
+            needs = f"the graph state {field!r}; outside a graph's own tool node the state is the messages"
+            return state if field is None else self._known(name, state.get(field), needs)
+        return _UNKNOWN
+
+    def _known(self, name: str, value: Any, needs: str) -> Any:
+        if value is not None:
+            return value
+        if name in self._optional:
+            return _UNKNOWN
+        raise ConfigurationError(f"the tool cannot run here: its argument {name!r} needs {needs}")
+
+
+_UNKNOWN = object()
+
+
+# ---------------------------------------------------------------------------------------------- reading annotations
+
+
+@dataclass(frozen=True)
+class _Field:
+    type: Any
+    required: bool
+    aliases: frozenset[str]
+
+
+def _fields(schema: Any) -> dict[str, _Field]:
+    """The fields of a pydantic model, dataclass or TypedDict, their annotations whole."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return {name: _Field(_whole(info), info.is_required(), frozenset(_aliases(info))) for name, info in schema.model_fields.items()}
+    older = getattr(schema, "__fields__", None)  # pydantic's version 1
+    hints = type_hints(schema)
+    if older:
+        return {name: _Field(hints.get(name, Any), bool(field.required), frozenset({field.alias})) for name, field in older.items()}
+    if dataclasses.is_dataclass(schema) or is_typeddict(schema):
+        return {name: _Field(annotation, True, frozenset()) for name, annotation in hints.items()}
+    return {}
+
+
+def _whole(info: FieldInfo) -> Any:
+    """A field's annotation with the metadata that pydantic has taken out of it."""
+    annotation: Any = info.annotation
+    for mark in info.metadata:
+        annotation = Annotated[annotation, mark]
+    return annotation
+
+
+def _aliases(info: FieldInfo) -> Iterator[str]:
+    choices = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
+    for alias in (info.alias, *choices):
+        first = alias.path[0] if isinstance(alias, AliasPath) else alias
+        if isinstance(first, str):
+            yield first
+
+
+def _parameters(tool: BaseTool) -> dict[str, _Field]:
+    """The named parameters of the tool's own functions."""
+    found: dict[str, _Field] = {}
+    for function in _functions(tool):
+        hints = type_hints(function)
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                required = parameter.default is parameter.empty
+                found[parameter.name] = _Field(hints.get(parameter.name, Any), required, frozenset())
+    return found
+
+
+def _functions(tool: BaseTool) -> Iterator[Callable[..., Any]]:
+    own = [getattr(tool, "func", None), getattr(tool, "coroutine", None)]
+    yield from (function for function in own if function is not None)
+    if not any(own):
+        yield tool._run
+        yield tool._arun
+
+
+def type_hints(holder: Any) -> dict[str, Any]:
+    """The annotations of a function or class; empty where one of them cannot be resolved."""
+    try:
+        return typing.get_type_hints(holder, include_extras=True)
+    except Exception:  # a name that exists only for type checkers: LangChain finds what can be found (`_injected_args_keys`)
+        return {}
+
+
+def _unaliased(annotation: Any) -> Any:
+    """What a `type X = ...` statement stands for."""
+    return getattr(annotation, "__value__", annotation) if isinstance(annotation, TypeAliasType) else annotation
+
+
+def _marks(annotation: Any) -> Iterator[Any]:
+    """An annotation, its alternatives, and what they are annotated with."""
+    annotation = _unaliased(annotation)
+    yield annotation
+    origin = get_origin(annotation)
+    yield origin
+    yield from getattr(annotation, "__metadata__", ())
+    if origin is Annotated:
+        yield from _marks(annotation.__origin__)
+    elif origin is typing.Union or origin is types.UnionType:
+        for alternative in get_args(annotation):
+            yield from _marks(alternative)
+
+
+def _marked(marks: Sequence[Any], kind: Any) -> Any:
+    """The first mark that is of `kind`: an instance, or a subclass; None without one."""
+    if kind is None:
+        return None
+    return next((mark for mark in marks if isinstance(mark, kind) or (isinstance(mark, type) and issubclass(mark, kind))), None)
+
+
+def _is_injected(annotation: Any) -> bool:
+    marks = list(_marks(annotation))
+    return bool(_marked(marks, InjectedToolArg) or _marked(marks, _langgraph("ToolRuntime")))
+
+
+# ---------------------------------------------------------------------------------------------- nested models
+
+
+def _hidden_in(annotation: Any, seen: set[Any]) -> Iterator[str]:
+    """The names of the injected fields of models somewhere inside this annotation."""
+    annotation = _unaliased(annotation)
+    if not isinstance(annotation, type):
+        for part in get_args(annotation):
+            yield from _hidden_in(part, seen)
+    elif annotation not in seen:
+        seen.add(annotation)
+        for name, field in _fields(annotation).items():
+            yield from (name, *field.aliases) if _is_injected(field.type) else _hidden_in(field.type, seen)
+
+
+def _without_injected(value: Any, annotation: Any) -> Any:
+    """Plain data that is to become `annotation`, without what is meant for injected fields inside it."""
+    annotation = _unaliased(annotation)
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _without_injected(value, parts[0])
+    if origin is typing.Union or origin is types.UnionType:
+        for part in parts:
+            value = _without_injected(value, part)
+        return value
+    if isinstance(value, list) and parts:
+        return [_without_injected(item, part) for item, part in zip(value, _item_types(parts, len(value)), strict=False)]
+    if not isinstance(value, dict):
+        return value
+    if parts:  # a mapping of keys to values
+        return {key: _without_injected(item, parts[-1]) for key, item in value.items()}
+    fields = _fields(annotation) if isinstance(annotation, type) else {}
+    known = {key: field.type for name, field in fields.items() for key in (name, *field.aliases)}
+    return {key: _without_injected(item, known.get(key)) for key, item in value.items() if key not in known or not _is_injected(known[key])}
+
+
+def _item_types(parts: tuple[Any, ...], size: int) -> Sequence[Any]:
+    """The type of each item of a list, or of a tuple with a type for each."""
+    return parts if len(parts) == size and parts[-1] is not ... else [parts[0]] * size
+
+
+def _copied(value: Any) -> Any:
+    """A copy of plain data: a tool that changes its arguments must not change the history."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
+# ---------------------------------------------------------------------------------------------- langgraph, where present
+
+
+def _langgraph(name: str) -> Any:
+    """A class of LangGraph's, if the program has loaded it."""
+    return getattr(sys.modules.get("langgraph.prebuilt"), name, None)
+
+
+def _graph_runtime() -> Any:
+    """The runtime of the graph around this call, or None."""
+    current = getattr(sys.modules.get("langgraph.runtime"), "get_runtime", None)
+    if current is None:
+        return None
+    try:
+        return current()
+    except (RuntimeError, KeyError, AttributeError):  # not inside a graph
+        return None
+
+
+def is_resumed(config: RunnableConfig) -> bool:
+    """Whether the graph around resumes its node after an interrupt.
+
+    LangGraph then hands out the answers in the order in which the node asks again, whoever asks.
+    """
+    return bool((config.get("configurable") or {}).get("__pregel_resuming"))
+
+
+def _write_nothing(_: Any) -> None:
+    """The stream writer outside a graph."""
+
+
+def _tool_runtime(situation: ToolSituation) -> Any:
+    kind = _langgraph("ToolRuntime")
+    graph = _graph_runtime()
+    values = {
+        "state": {"messages": list(situation.messages)},
+        "context": getattr(graph, "context", None),
+        "config": situation.config,
+        "stream_writer": getattr(graph, "stream_writer", _write_nothing),
+        "tool_call_id": situation.call.id,
+        "store": getattr(graph, "store", None),
+        "tools": list(situation.tools),
+        "execution_info": getattr(graph, "execution_info", None),
+        "server_info": getattr(graph, "server_info", None),
+    }
+    return kind(**{field.name: values[field.name] for field in dataclasses.fields(kind) if field.name in values})

@@ -1,0 +1,116 @@
+"""From the calls of a model to the work that answers them: read the calls, refuse what cannot run, join what was bundled."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+
+from ..messages.calls import ToolCallRecord, calls_of
+from .call import ToolRun
+from .results import ToolCallResult, cancelled_result, failed, interrupted_result
+
+__all__ = ["Answer", "Calls", "Work", "read_calls", "unknown_tool", "unreadable"]
+
+Calls = AIMessage | Iterable[ToolCallRecord | ToolCall | Mapping[str, Any]]
+"""What an executor executes: an AI message, or calls."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One tool to run, or a refusal.
+
+    Attributes:
+        call: The call.
+        refused: Its answer, where nothing is to run.
+        run: The tool to run.
+    """
+
+    call: ToolCallRecord
+    refused: ToolCallResult | None = None
+    run: ToolRun | None = None
+
+    def unfinished(self, error: BaseException | None) -> ToolCallResult:
+        """The result of a call that began and did not end, with what it raised if it ended the run."""
+        executed, duration = (self.run.executed, self.run.duration()) if self.run is not None else (False, 0.0)
+        if error is not None:
+            return interrupted_result(self.call, error, executed=executed, duration=duration)
+        return cancelled_result(self.call, executed=executed, duration=duration)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What answers one call of the model: one piece of work, or one for each call that it bundles, done one after another.
+
+    Attributes:
+        call: The call.
+        works: What is to be done.
+    """
+
+    call: ToolCallRecord
+    works: Sequence[Work]
+
+    def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
+        """The call's result, from those of its works; `ended`: whether one of them came to its end by itself."""
+        if self.works[0].call is self.call:
+            return results[0]
+        return _combined(self.call, results) if ended else _stopped(self.call, results)
+
+
+def read_calls(calls: Calls) -> list[ToolCallRecord]:
+    """The calls as records; one without an id is given one by its position."""
+    records = calls_of(calls) if isinstance(calls, AIMessage) else [_record(call) for call in calls]
+    return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
+
+
+def _record(call: ToolCallRecord | Mapping[str, Any]) -> ToolCallRecord:
+    if isinstance(call, ToolCallRecord):
+        return call
+    if not isinstance(call, Mapping) or "name" not in call:
+        raise TypeError(f"a tool call is a ToolCallRecord or a dict with name, args and id, not {call!r}")
+    message = AIMessage(content="")
+    kind = "invalid_tool_calls" if not isinstance(call.get("args"), Mapping) else "tool_calls"
+    return calls_of(message.model_copy(update={kind: [{"id": None, "type": kind[:-1], **call}]}))[0]
+
+
+def unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
+    """The result of a call whose name means no tool."""
+    valid = ", ".join(names)
+    offer = f"The valid tools are: {valid}." if valid else "There are no tools."
+    text = f"{call.name[:100]!r} is not a valid tool. {offer}"
+    return failed(call, text, LookupError(text))
+
+
+def unreadable(call: ToolCallRecord) -> ToolCallResult:
+    """The result of a call whose arguments cannot be used."""
+    text = call.why or "the arguments are not one complete JSON object"
+    return failed(call, text, ValueError(text))
+
+
+# ---------------------------------------------------------------------------------------------- bundles of calls
+
+
+def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
+    """One result for the bundling call, with the results of all calls inside."""
+    parts = [{"tool": result.call.spelling, "status": result.message.status, "result": result.message.content} for result in results]
+    failures = [result.error for result in results if result.message.status == "error"]
+    message = ToolMessage(
+        content=json.dumps(parts, ensure_ascii=False),
+        tool_call_id=call.id,
+        name=call.spelling,
+        artifact=[result.message.artifact for result in results],
+        status="error" if len(failures) == len(results) else "success",
+    )
+    duration = sum(result.duration for result in results)
+    executed = any(result.executed for result in results)
+    commands = tuple(command for result in results for command in result.commands)
+    error = next(iter(failures), None)
+    return ToolCallResult(call, message, error, duration, executed=executed, commands=commands, inner=tuple(results))
+
+
+def _stopped(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
+    """One result for a bundling call of which nothing has ended: what became of the first call inside."""
+    first = results[0]
+    message = first.message.model_copy(update={"tool_call_id": call.id, "name": call.spelling})
+    return ToolCallResult(call, message, first.error, first.duration, executed=first.executed, inner=tuple(results))

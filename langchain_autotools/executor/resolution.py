@@ -1,0 +1,77 @@
+"""What a call means: which tool by which name, which calls inside it, and whether it may be called at all.
+
+Everything that looks at a tool's name (a restriction, a limit, a gate, a list of names) looks at what stands here, so that no
+spelling and no bundle passes it.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..messages.calls import ToolCallRecord
+from .names import find_name
+
+__all__ = ["Meaning", "bundled_calls"]
+
+# A model's way to make several calls in one (wire quirk N-05).
+_BUNDLES = frozenset({"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"})
+_LEFT_TO_THE_CALLER = "Not run: a call of {name!r} is answered by the user. Call it by itself, not inside another call."
+_FORBIDDEN = "{name!r} may not be called now, and was not run. {offer}"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """How the calls of one run are read.
+
+    Attributes:
+        tools: The tools that run, by name.
+        callers: Names of tools whose calls are left to the caller. They go before `tools`.
+        allowed: Names of the tools that may be called; None for all.
+    """
+
+    tools: Mapping[str, Any]
+    callers: Collection[str] = ()
+    allowed: Collection[str] | None = None
+
+    def of(self, call: ToolCallRecord) -> ToolCallRecord:
+        """The call under its tool's own name and with the calls that it bundles; what must not run says why."""
+        named = call if call.written_name is not None else self._named(call)
+        if named.inner:
+            return replace(named, inner=[self._checked(one) for one in named.inner])
+        return self._checked(named)
+
+    def _named(self, call: ToolCallRecord) -> ToolCallRecord:
+        known = {**self.tools, **dict.fromkeys(self.callers)}
+        key = find_name(call.name, known)
+        if key is not None:
+            return replace(call, name=key, written_name=call.name)
+        inner = [self._inside(one, known) for one in bundled_calls(call, known) or ()]
+        return replace(call, written_name=call.name, inner=inner)
+
+    def _inside(self, call: ToolCallRecord, known: Mapping[str, Any]) -> ToolCallRecord:
+        """A bundled call. One that is the caller's cannot be left to him: the bundle has one answer."""
+        key = find_name(call.name, known) or call.name
+        named = replace(call, name=key, written_name=call.name)
+        return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.callers else named
+
+    def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
+        if call.args is None or self.allowed is None or call.name in self.allowed:
+            return call
+        names = ", ".join(sorted(self.allowed))
+        offer = f"The tools that may be called are: {names}." if names else "No tool may be called: answer with what is known."
+        return replace(call, args=None, why=_FORBIDDEN.format(name=call.name[:100], offer=offer))
+
+
+def bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
+    """The calls inside a bundling call; None if it is none, or if one of the tools it names is unknown."""
+    uses = (call.args or {}).get("tool_uses")
+    if call.name.strip() not in _BUNDLES or not isinstance(uses, list) or not uses:
+        return None
+    calls: list[ToolCallRecord] = []
+    for position, use in enumerate(uses):
+        name, args = (use.get("recipient_name"), use.get("parameters", {})) if isinstance(use, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(args, dict) or find_name(name, known) is None:
+            return None
+        calls.append(ToolCallRecord(f"{call.id}_{position}", name, json.dumps(args, ensure_ascii=False), args))
+    return calls

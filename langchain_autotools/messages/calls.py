@@ -1,0 +1,107 @@
+"""The tool calls of an AI message: read from the message and from what is recorded of them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from .metadata import own_metadata
+
+__all__ = ["ToolCallRecord", "call_ids", "calls_of", "parse_arguments", "records_of"]
+
+
+@dataclass(frozen=True)
+class ToolCallRecord:
+    """One tool call of an AI message.
+
+    Attributes:
+        id: The call's id; its result carries the same one.
+        name: The tool's name: as the model wrote it, or, once its tool was looked for and found, the tool's own.
+        arguments: The raw JSON text of the arguments, as the model wrote it.
+        args: The parsed arguments, or None where the call must not be executed.
+        why: Why `args` is None, in words for the model.
+        wire_id: The id that the server sent, where `id` had to replace it.
+        extra: Unknown keys that the server sent with the call, to be sent back to it.
+        written_name: The name as the model wrote it, once its tool was looked for; None before.
+        inner: The calls that this one bundles (`multi_tool_use.parallel`), once that was looked for.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    args: dict[str, Any] | None = None
+    why: str | None = None
+    wire_id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    written_name: str | None = field(default=None, compare=False)
+    inner: Sequence["ToolCallRecord"] = ()
+
+    @property
+    def spelling(self) -> str:
+        """The name as the model wrote it: the one that stands in the history."""
+        return self.name if self.written_name is None else self.written_name
+
+
+def _not_json(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def parse_arguments(raw: str) -> dict[str, Any] | None:
+    """Read `raw` as exactly one JSON object; None if it is anything else (NaN and Infinity are not JSON)."""
+    try:
+        value = json.loads(raw, strict=False, parse_constant=_not_json)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def call_ids(message: AIMessage) -> list[str | None]:
+    """The ids of every call of an AI message, executable or not, in the order the model wrote them."""
+    return [entry["id"] for entry in _ordered(message)]
+
+
+def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
+    """What is recorded of each call, by id. A history may come from a client: what is no record is passed over."""
+    entries = own_metadata(message).get("calls")
+    return {entry.get("id"): entry for entry in entries if isinstance(entry, Mapping)} if isinstance(entries, list) else {}
+
+
+def _ordered(message: AIMessage) -> list[Any]:
+    """Valid and invalid calls in the recorded order; calls without a record follow."""
+    if not message.invalid_tool_calls:
+        return message.tool_calls
+    position = {call_id: number for number, call_id in enumerate(records_of(message))}
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    return sorted(calls, key=lambda call: position.get(call["id"], len(position)))
+
+
+def calls_of(message: AIMessage) -> list[ToolCallRecord]:
+    """Every call of an AI message, executable or not, in the order the model wrote them.
+
+    The recorded argument text is believed only while it says what the message's own call says: an edited call wins.
+    """
+    records = records_of(message)
+    return [_record(call, records.get(call["id"], {})) for call in _ordered(message)]
+
+
+def _record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecord:
+    raw, args, why = record.get("arguments"), call.get("args"), call.get("error")
+    if call.get("type") == "invalid_tool_call":
+        written = args if isinstance(args, str) else ""
+        arguments = raw if raw is not None else written.removeprefix("!}")
+        args, why = None, why or record.get("why") or "the arguments are not one complete JSON object"
+    elif raw is None or parse_arguments(raw) != args:
+        arguments = json.dumps(args, ensure_ascii=False, separators=(",", ":"))
+    else:
+        arguments = raw
+    return ToolCallRecord(
+        id=call.get("id") or "",
+        name=call.get("name") or "",
+        arguments=arguments,
+        args=args,
+        why=why,
+        wire_id=record.get("wire_id"),
+        extra=record.get("extra") or {},
+    )

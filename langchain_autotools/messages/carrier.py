@@ -1,0 +1,177 @@
+"""The run message and the messages it carries: read, marked, and taken out again.
+
+Everything here is a pure function of plain LangChain messages.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.utils import message_chunk_to_message
+
+from .calls import records_of
+from .live import remembered
+from .metadata import KEY, own_metadata
+
+__all__ = ["carried", "carry", "final_message", "new_messages", "run_usage", "tells", "without_carrier"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
+_UNCARRIED = "artifact not carried"
+_DEEPEST = 100
+
+_M = TypeVar("_M", bound=BaseMessage)
+
+
+# ---------------------------------------------------------------------------------------------- the carrier
+
+
+def carried(message: BaseMessage) -> list[BaseMessage] | None:
+    """The messages that a run message carries; None if it is no run message.
+
+    A message that comes from a client may hold anything. A run makes AI and tool messages: all others are left out, or a client
+    could put words into the mouth of the system or the user.
+    """
+    entries = own_metadata(message).get("messages")
+    if entries is None:
+        return None
+    messages = messages_from_dict(entries)
+    kept: list[BaseMessage] = [one for one in messages if isinstance(one, AIMessage | ToolMessage)]
+    if len(kept) != len(messages):
+        foreign = sorted({type(one).__name__ for one in messages} - {type(one).__name__ for one in kept})
+        _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))
+    return kept
+
+
+def carry(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """Messages as plain data for the carrier. An artifact that is not plain data is marked, not carried."""
+    return messages_to_dict([_plain(message) for message in messages])
+
+
+def _plain(message: BaseMessage) -> BaseMessage:
+    if not isinstance(message, ToolMessage) or message.artifact is None or _is_plain(message.artifact):
+        return message
+    return message.model_copy(update={"artifact": {KEY: _UNCARRIED, "type": type(message.artifact).__qualname__}})
+
+
+def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
+    """Whether a value is plain data, not nested deeper than `depth` (or in itself)."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return True
+    if not depth:
+        return False
+    if type(value) is dict:
+        return all(type(key) is str and _is_plain(item, depth - 1) for key, item in value.items())
+    return type(value) is list and all(_is_plain(item, depth - 1) for item in value)
+
+
+def without_carrier(message: _M) -> _M:
+    """The message with nothing of a run in its metadata; itself where there is nothing to remove."""
+    own = own_metadata(message)
+    if not _OF_A_RUN & own.keys():
+        return message
+    kept = {key: value for key, value in own.items() if key not in _OF_A_RUN}
+    metadata = {key: value for key, value in message.response_metadata.items() if key != KEY}
+    return message.model_copy(update={"response_metadata": metadata | ({KEY: kept} if kept else {})})
+
+
+# ---------------------------------------------------------------------------------------------- for users
+
+
+def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
+    """The plain messages that a chunk, a run message or an error of a run brings.
+
+    Over a stream: the messages of all chunks, one after another, are those of their sum and those of `invoke`.
+
+    Args:
+        source: What `stream` yielded or `invoke` returned (also of a model without constructor tools), or the exception that
+            ended a run. Of an exception it is what had completed and no chunk has delivered; it is found through
+            `__cause__`, `__context__` and exception groups too.
+
+    Returns:
+        New messages in order, ready to be appended to the history. Empty for a chunk that completes none.
+    """
+    if isinstance(source, BaseException):
+        return _of_error(source, set()) or []
+    messages = remembered(source)
+    try:
+        messages = carried(source) if messages is None else messages
+    except AttributeError:
+        raise _no_message("new_messages", source) from None
+    if messages is not None:
+        return messages
+    if not isinstance(source, AIMessageChunk):
+        return [source]
+    says = source.content or source.tool_call_chunks or source.tool_calls or source.invalid_tool_calls or source.additional_kwargs
+    return [_settled(message_chunk_to_message(source))] if says and source.chunk_position == "last" else []
+
+
+def _settled(message: BaseMessage) -> BaseMessage:
+    """The message of a sum of chunks, its calls as the turn's end had them: the chunks say more of them than messages do."""
+    records = records_of(message)
+    if not isinstance(message, AIMessage) or not (records or message.invalid_tool_calls):
+        return message
+    invalid = [
+        {**call, "args": str(call["args"] or "").removeprefix("!}"), "error": call["error"] or records.get(call["id"], {}).get("why")}
+        for call in message.invalid_tool_calls
+    ]
+    entries = [{key: value for key, value in entry.items() if key != "why"} for entry in records.values()]
+    own = {key: value for key, value in own_metadata(message).items() if key != "calls"}
+    if tells(entries, mixed=bool(message.tool_calls and invalid)):
+        own["calls"] = entries
+    metadata = {key: value for key, value in message.response_metadata.items() if key != KEY} | ({KEY: own} if own else {})
+    return message.model_copy(update={"invalid_tool_calls": invalid, "response_metadata": metadata})
+
+
+def tells(entries: Sequence[Mapping[str, Any]], *, mixed: bool) -> bool:
+    """Whether what is recorded of the calls of a message says more than the message: more than ids, or their order among invalid ones."""
+    return mixed or any(entry.keys() != {"id"} for entry in entries)
+
+
+def _no_message(function: str, value: object) -> ValueError:
+    return ValueError(f"{function} takes what a chat model returned, not a {type(value).__name__}")
+
+
+def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] | None:
+    if error is None or id(error) in seen:
+        return None
+    seen.add(id(error))
+    messages = remembered(error)
+    if messages is not None:
+        return messages
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for other in (error.__cause__, error.__context__, *inner):
+        messages = _of_error(other, seen)
+        if messages is not None:
+            return messages
+    return None
+
+
+def final_message(run: BaseMessage) -> AIMessage:
+    """The last AI message of a run alone, without the texts of earlier turns: `model | final_message | parser`.
+
+    Raises:
+        ValueError: `run` is not an AI message.
+    """
+    if not isinstance(run, AIMessage):
+        raise _no_message("final_message", run)
+    for message in reversed(carried(run) or remembered(run) or ()):
+        if isinstance(message, AIMessage):
+            return message
+    plain = _settled(message_chunk_to_message(run)) if isinstance(run, AIMessageChunk) else run
+    return without_carrier(cast("AIMessage", plain))
+
+
+def run_usage(run: BaseMessage) -> UsageMetadata | None:
+    """The tokens of all turns of a run together; None where no turn reported any.
+
+    (`usage_metadata` of a run message is its last turn's: the size of the context.)
+    """
+    if not isinstance(run, BaseMessage):
+        raise _no_message("run_usage", run)
+    usage = own_metadata(run).get("usage")
+    return usage if usage is not None else getattr(run, "usage_metadata", None)

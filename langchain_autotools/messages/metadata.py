@@ -1,0 +1,29 @@
+"""What the package keeps of a message: all of it under one key of `response_metadata`, `KEY`.
+
+- Of a turn as it leaves the accumulator: `{"calls": [...], "blocked": reason | None}`, the verdict.
+- Of a stored AI message: `{"calls": [{"id", "sent_id"?, "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
+  `sent_id` is what a call is sent with whose `id` was made here.
+- Of a run message: `{"messages": [...], "stop_reason", "turns", "usage"}`, the carrier.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+__all__ = ["KEY", "own_metadata", "text_of"]
+
+
+KEY = "autotools"
+"""The one key in `response_metadata` that belongs to this package."""
+
+
+def text_of(message: BaseMessage) -> str:
+    """The text of a message: its string content, or its text blocks joined."""
+    return message.content if isinstance(message.content, str) else str(message.text)
+
+
+def own_metadata(message: BaseMessage) -> Mapping[str, Any]:
+    """What the package keeps of this message; empty where there is nothing, or something foreign."""
+    own = message.response_metadata.get(KEY)
+    return own if isinstance(own, Mapping) else {}

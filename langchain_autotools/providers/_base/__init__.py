@@ -1,0 +1,1 @@
+"""What the chat model of every vendor is made of."""

@@ -1,0 +1,259 @@
+"""What the vendors' SDKs and their HTTP libraries raise, as errors that are both the SDK's and LangChain's: how, for every vendor.
+
+A vendor gives a `Family`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
+error becomes which class, whether the same request may succeed later, and that no secret stands in an error.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.exceptions import ModelError
+from langchain_core.messages import BaseMessage, messages_from_dict
+
+from ...messages.carrier import carry
+from ...retry import is_transient, retry_after, should_retry
+from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
+
+__all__ = ["Family", "ProviderError", "labels_of"]
+
+
+class ProviderError(ModelError):
+    """A vendor's server refused or failed, or the connection to it did: above the classes of all vendors.
+
+    Attributes:
+        is_retryable: Whether the same request may succeed later.
+        retry_after: The seconds that the server asked to wait; None if it did not.
+    """
+
+    is_retryable: bool
+    retry_after: float | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        setattr(cls, "__reduce__", _reduced)  # noqa: B010 - an SDK's own would go before one that is inherited
+        if cls.__module__.startswith(
+            __package__.removesuffix("_base")
+        ):  # `error_types` defines the classes, and users import them from `errors`
+            cls.__module__ = cls.__module__.replace("error_types", "errors")
+
+
+def _reduced(error: Any) -> tuple[Any, ...]:
+    """How `pickle` and `copy` write an error: the SDKs' constructors take more than the text that they would be called with."""
+    return _restored, (type(error), error.args, {name: _portable(value) for name, value in vars(error).items()})
+
+
+def _portable(value: Any) -> Any:
+    """What an error holds, as another process can have it: what had completed, with marks in place of artifacts that are no plain data."""
+    is_history = isinstance(value, list) and all(isinstance(item, BaseMessage) for item in value)
+    return messages_from_dict(carry(value)) if is_history else value
+
+
+def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    vars(error).update(fields)
+    return error
+
+
+@dataclass(frozen=True)
+class Family:
+    """The errors of one vendor.
+
+    Attributes:
+        library: Gives the HTTP library's module.
+        sdk: Gives the SDK's module, importing it, where requests go through an SDK that raises errors of its own.
+        error_class: The class of a name.
+        prefix: What the names of its classes begin with; `APIError`, `StatusError`, `ContextOverflowError`, `TimeoutError` and
+            `ConnectionError` follow it for what `by_status` does not name.
+        by_status: The names of classes by HTTP status.
+        status_of_label: The HTTP status that a `code` or `type` of an error object means.
+        overflow_labels: Codes and types that say the messages are too long.
+        overflow_texts: Texts that say so.
+        never_retried: Codes and types of errors that last, whatever their status.
+        always_retried: Codes and types of errors that pass, whatever their status.
+        envelope: The key under which a body holds its error object, where the SDK's errors read the whole body.
+        advice: What follows the message that there is no reply.
+    """
+
+    library: Callable[[], Any]
+    error_class: Callable[[str], type[Any]]
+    prefix: str
+    by_status: Mapping[int, str]
+    status_of_label: Mapping[str, int] = field(default_factory=dict)
+    sdk: Callable[[], Any] | None = None
+    overflow_labels: frozenset[str] = frozenset()
+    overflow_texts: tuple[str, ...] = ()
+    never_retried: frozenset[str] = frozenset()
+    always_retried: frozenset[str] = frozenset()
+    envelope: str | None = None
+    advice: str = ""
+
+    # ------------------------------------------------------------------------------------------ what is raised
+
+    def table(self, secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
+        """How `errors.map_errors` translates what the SDK, and the HTTP library while a body is read, raise.
+
+        Args:
+            secrets: Texts that must not stand in any error.
+        """
+        hidden = list(secrets)
+        table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {
+            (self.sdk().APIError if self.sdk else ModelError): lambda error: self._typed(error, hidden),
+            TimeoutError: self._timed_out,
+        }
+        other = (sys.modules.get(name) for name in ("httpx", "httpx2"))  # of a client that the user gave
+        for library in (self.library(), *other):
+            kinds: list[Any] = [getattr(library, name, None) for name in ("TimeoutException", "TransportError", "DecodingError")]
+            if all(kinds):  # another thread may be importing it in this moment
+                table |= zip(kinds, (self._timed_out, self._disconnected, self._disconnected), strict=True)
+        return table
+
+    def _typed(self, error: Any, secrets: list[str]) -> Exception:
+        """The error as one of ours; one that already is, or that says nothing of the transport, stays itself."""
+        hide_secrets(error, [*secrets, *_sent_secrets(error)])
+        same: Exception = error
+        if self.sdk is None or isinstance(error, ModelError):
+            return same
+        sdk = self.sdk()
+        if isinstance(error, sdk.APITimeoutError):
+            return self._timed_out(error)
+        if isinstance(error, sdk.APIConnectionError):
+            return self._disconnected(error.__cause__ or error, error.request)
+        if isinstance(error, sdk.APIStatusError):
+            error.__traceback__ = None  # the server refused: where the SDK says so helps nobody, and doubles what is printed
+            return self.status_error(_worded(error), error.response, error.body)
+        return same
+
+    def _timed_out(self, error: Any) -> Exception:
+        new: Any = self.error_class(f"{self.prefix}TimeoutError")(request=public_request(self._request_of(error)))
+        new.message = f"{new.message} ({_reason(error.__cause__ or error)})"
+        new.args = (new.message,)
+        timed_out: Exception = new
+        return timed_out
+
+    def _disconnected(self, error: Any, request: Any = None) -> Exception:
+        request = public_request(request or self._request_of(error))
+        unsendable = _is_unsendable(error)
+        if unsendable:
+            hide_illegal_values(error)
+        said = f"No reply from {_place(request.url)} ({_reason(error)}){self.advice}"
+        said = f"The request cannot be sent ({_reason(error)})" if unsendable else said
+        new: Any = self.error_class(f"{self.prefix}ConnectionError")(message=said, request=request)
+        new.is_retryable = not unsendable
+        disconnected: Exception = new
+        return disconnected
+
+    def _request_of(self, error: Any) -> Any:
+        try:
+            return error.request
+        except (AttributeError, RuntimeError):  # an HTTP library's error that was made without its request
+            return self.library().Request("POST", "http://unknown")
+
+    def status_error(self, message: str, response: Any, body: Any) -> Exception:
+        """The error that a response with an error status means.
+
+        Args:
+            message: What it says.
+            response: The HTTP library's response.
+            body: Its JSON.
+        """
+        status = response.status_code
+        labels = labels_of(body)
+        name = self.by_status.get(status) or f"{self.prefix}{'APIError' if status >= 500 else 'StatusError'}"
+        overflows = status in (400, 413, 422, 500) and self._is_overflow(labels, message)
+        if overflows:
+            name = f"{self.prefix}ContextOverflowError"
+        new: Any = self.error_class(name)(message, response=response, body=body)
+        new.retry_after = retry_after(response.headers)
+        new.is_retryable = not overflows and self._may_succeed(status, labels, response.headers)
+        typed: Exception = new
+        return typed
+
+    def _may_succeed(self, status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
+        """Whether the same request may succeed later: the server's word, then what is known of the code, then the status."""
+        said = should_retry(headers)
+        if said is not None:
+            return said
+        if labels & self.never_retried:
+            return False
+        return bool(labels & self.always_retried) or is_transient(status)
+
+    def _is_overflow(self, labels: frozenset[str], message: str) -> bool:
+        lowered = message.lower()
+        return bool(labels & self.overflow_labels) or any(text.lower() in lowered for text in self.overflow_texts)
+
+    # ------------------------------------------------------------------------------------------ errors inside a reply
+
+    def from_body(self, error: Any, status: int | None = None) -> Exception:
+        """The error that an error object inside a reply means, as if the server had sent it with its HTTP status.
+
+        Args:
+            error: What stood under `error`.
+            status: The HTTP status that the wire named, if it did.
+
+        Returns:
+            One of the vendor's errors; an unknown one counts as the server's failure (500).
+        """
+        body = error if isinstance(error, Mapping) else {"message": error}
+        message = body.get("message")
+        if not isinstance(message, str) or not message:
+            message = json.dumps(error, ensure_ascii=False, default=str)
+        library = self.library()
+        request = library.Request("POST", "http://unknown")
+        response = library.Response(status or self._status_of(body, message), request=request)
+        return self.status_error(message, response, {self.envelope: dict(body)} if self.envelope else dict(body))
+
+    def _status_of(self, body: Mapping[str, Any], message: str) -> int:
+        for value in (body.get("code"), body.get("status"), body.get("type")):
+            number = int(value) if isinstance(value, int | str) and str(value).isdecimal() else 0
+            if 400 <= number <= 599:
+                return number
+            if isinstance(value, str) and value in self.status_of_label:
+                return self.status_of_label[value]
+        return 400 if self._is_overflow(labels_of(body), message) else 500
+
+
+def _worded(error: Any) -> str:
+    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that.
+
+    A page that is not there is told with its address.
+    """
+    message = str(error.message)
+    detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
+    message = f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
+    if error.status_code != 404 or isinstance(error.body, Mapping):
+        return message
+    url = error.request.url  # nobody who speaks the protocol said so: more likely the address is wrong than the model's name
+    return f"{message} (there is nothing at {_place(url)}{url.path}: see base_url)"
+
+
+def _place(url: Any) -> str:
+    """The server that an HTTP library's URL names, without user and password."""
+    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _is_unsendable(error: BaseException) -> bool:
+    """Whether an HTTP library's error says that this request can never go out."""
+    kind = type(error).__name__
+    return kind == "UnsupportedProtocol" or (kind == "LocalProtocolError" and "Illegal header" in str(error))
+
+
+def labels_of(body: Any) -> frozenset[str]:
+    """The `code` and `type` of an error object, also of one that stands under `error`."""
+    if not isinstance(body, Mapping):
+        return frozenset()
+    inner = body.get("error")
+    found = {value for value in (body.get("code"), body.get("type")) if isinstance(value, str)}
+    return frozenset(found) | (labels_of(inner) if isinstance(inner, Mapping) else frozenset())
+
+
+def _sent_secrets(error: Any) -> list[str]:
+    """The secrets that the failed request itself carried: a key that a function gave, headers of one call."""
+    return header_secrets(getattr(getattr(error, "request", None), "headers", None) or {})

@@ -1,0 +1,234 @@
+"""Reads the structured output of a model out of its last AI message, for every vendor.
+
+What leaves `with_structured_output` is complete or an error: a reply that was cut off, refused or filtered is never parsed,
+and JSON is read as it stands, not completed.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any
+
+from langchain_core.exceptions import OutputParserException
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.output_parsers import BaseGenerationOutputParser, JsonOutputParser, PydanticOutputParser
+from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
+from langchain_core.outputs import ChatGeneration, Generation
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableMap, RunnablePassthrough
+from langchain_core.utils.pydantic import is_basemodel_subclass
+from pydantic import BaseModel, RootModel
+
+from ...messages.calls import calls_of
+from ...messages.carrier import final_message, new_messages
+from ...messages.live import remember
+from ...messages.metadata import KEY, text_of
+from ...turn.finish_reasons import REFUSALS
+from .._encode.functions import json_schema_of
+from .refusal import ModelRefusalError
+
+__all__ = ["call_parser", "is_pydantic", "json_parser", "structured"]
+
+_AT_ITS_LIMIT = "the reply reached its token limit before it was complete: raise max_tokens, or ask for less"
+_CUT = {
+    "length": _AT_ITS_LIMIT,
+    "max_tokens": _AT_ITS_LIMIT,
+    "model_context_window_exceeded": "the reply filled the model's context before it was complete: send less",
+    "incomplete": "the reply broke off before it was complete",
+    "continuation": "the reply is to be continued: it is not complete",
+}
+_FENCED = re.compile(r"\A```(?:json)?\s*\n(?P<body>.*?)\n?\s*```\Z", re.DOTALL | re.IGNORECASE)
+
+
+def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include_raw: bool) -> Runnable[Any, Any]:
+    """The model followed by its parser; with `include_raw` a dict of the message, what was parsed, and the error if that failed."""
+    if not include_raw:
+        return model | parser
+    parsed = RunnablePassthrough.assign(parsed=itemgetter("raw") | parser, parsing_error=lambda _: None)
+    failed = RunnablePassthrough.assign(parsed=lambda _: None)
+    # Each at once, for a stream that has begun cannot fall back.
+    parse, report = (RunnableLambda(step.invoke, step.ainvoke) for step in (parsed, failed))
+    return RunnableMap(raw=model) | parse.with_fallbacks([report], exception_key="parsing_error")
+
+
+def json_parser(schema: Any) -> Runnable[Any, Any]:
+    """Reads the text of the last AI message as JSON: an object of a pydantic class, else plain data (partial while it streams)."""
+    return _PydanticText(pydantic_class=schema, describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
+
+
+def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
+    """Reads the call of the tool `name` that stands for the schema; None where the model ended its answer without it."""
+    if is_pydantic(schema):
+        return _PydanticCall(tools=[schema], first_tool_only=True, expected=name, describes=schema)
+    return _JsonCall(key_name=name, first_tool_only=True, describes=schema)
+
+
+def is_pydantic(schema: Any) -> bool:
+    """Whether a schema is a pydantic class, of version 1 or 2."""
+    return isinstance(schema, type) and is_basemodel_subclass(schema)
+
+
+# ---------------------------------------------------------------------------------------------- what may be parsed
+
+
+def _last_message(result: list[Any]) -> BaseMessage:
+    generation = result[0]
+    if isinstance(generation, ChatGeneration):
+        return final_message(generation.message) if isinstance(generation.message, AIMessage) else generation.message
+    return AIMessage(generation.text)
+
+
+def _is_whole(result: list[Any], partial: bool) -> bool:
+    """Whether nothing more can come: outside a stream always, in a stream once the last chunk is there."""
+    return not partial or getattr(result[0].message, "chunk_position", None) == "last"
+
+
+def _check(message: BaseMessage) -> None:
+    """Refuse a message that is not a complete answer.
+
+    Raises:
+        ModelRefusalError: The model declined, or its answer was filtered.
+        OutputParserException: The answer was cut off.
+    """
+    reason = str(message.response_metadata.get("finish_reason") or "").lower()
+    refusal = message.additional_kwargs.get("refusal")
+    if refusal:
+        raise ModelRefusalError(str(refusal), raw_message=message)
+    if reason in REFUSALS:
+        raise ModelRefusalError(f"the reply ended with the finish reason {reason!r}", raw_message=message)
+    if reason in _CUT:
+        raise OutputParserException(_CUT[reason], llm_output=text_of(message))
+
+
+def _check_run(run: BaseMessage) -> None:
+    """Refuse a run that ended before the output was there.
+
+    Raises:
+        OutputParserException: It did; `new_messages` of the error gives what the run brought.
+    """
+    reason = (run.response_metadata.get(KEY) or {}).get("stop_reason", "complete")
+    if reason in ("complete", "calls_pending"):
+        return
+    error = OutputParserException(f"the run ended before the output was there, with the stop reason {reason!r}", llm_output=text_of(run))
+    remember(error, new_messages(run))
+    raise error
+
+
+def _strict_json(message: BaseMessage) -> Any:
+    """The text as exactly one JSON document, a Markdown fence around it apart. None: no text beside tool calls."""
+    text = text_of(message).strip()
+    if not text and isinstance(message, AIMessage) and message.tool_calls:
+        return None
+    fenced = _FENCED.match(text)
+    try:
+        return json.loads(fenced["body"] if fenced else text, strict=False)
+    except (ValueError, RecursionError) as error:
+        raise OutputParserException(f"the reply is not one JSON document ({error}): {text!r}", llm_output=text) from error
+
+
+def _output(result: list[Any]) -> Any:
+    """What the text of the last AI message says as JSON; None beside calls that are left to the caller."""
+    message = _last_message(result)
+    _check(message)
+    try:
+        value = _strict_json(message)
+    except OutputParserException:
+        _check_run(_message_of(result))
+        raise
+    if value is None:
+        _check_run(_message_of(result))
+    return value
+
+
+# ---------------------------------------------------------------------------------------------- parsers
+
+
+class _Described:
+    """A parser that says what comes out of it."""
+
+    describes: Any
+
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """The schema as a pydantic class: itself where it is one."""
+        schema = self.describes
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            return schema
+        if schema is None:
+            return super().get_output_schema(config)  # type: ignore[misc,no-any-return]
+        return _class_of(json_schema_of(schema))
+
+
+def _class_of(described: Mapping[str, Any]) -> type[BaseModel]:
+    """A class of plain data that has this JSON schema."""
+
+    class Described(RootModel[Any]):
+        @classmethod
+        def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            return dict(described)
+
+    Described.__name__ = Described.__qualname__ = str(described.get("title") or "Output")
+    return Described
+
+
+class _JsonText(_Described, JsonOutputParser):
+    """Plain data out of the message's text."""
+
+    describes: Any = None
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        if not _is_whole(result, partial):
+            return super().parse_result(result, partial=True)
+        return _output(result)
+
+
+class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
+    """An object of a pydantic class out of the message's text. Never partial: half an object may look like a whole one."""
+
+    pydantic_class: Any
+    describes: Any = None
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        value = _output(result)
+        if value is None:
+            return None
+        return PydanticOutputParser(pydantic_object=self.pydantic_class).parse(json.dumps(value))
+
+
+def _check_call(message: BaseMessage, name: str) -> None:
+    """Refuse a message whose call of `name` is no complete JSON object."""
+    _check(message)
+    if not isinstance(message, AIMessage) or any(call["name"] == name for call in message.tool_calls):
+        return
+    for call in calls_of(message):
+        if call.name == name:
+            text = f"the arguments of {name} are not one complete JSON object: {call.arguments!r}"
+            raise OutputParserException(text, llm_output=call.arguments)
+    _check_run(message)
+
+
+def _message_of(result: list[Any]) -> BaseMessage:
+    message: BaseMessage = result[0].message
+    return message
+
+
+class _JsonCall(_Described, JsonOutputKeyToolsParser):
+    """The arguments of the schema's call as plain data."""
+
+    describes: Any = None
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        if _is_whole(result, partial):
+            _check_call(_message_of(result), self.key_name)
+        return super().parse_result(result, partial=partial)
+
+
+class _PydanticCall(_Described, PydanticToolsParser):
+    """The schema's call as an object of its class."""
+
+    expected: str
+    describes: Any = None
+
+    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        if _is_whole(result, partial):
+            _check_call(_message_of(result), self.expected)
+        return super().parse_result(result, partial=partial)

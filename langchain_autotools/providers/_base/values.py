@@ -1,0 +1,46 @@
+"""Values of parameters that no vendor takes: refused by name where they are given, in the constructor and at a call.
+
+What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from ...errors import ConfigurationError
+from .checks import Check, check_count
+
+__all__ = ["DICTS", "NUMBERS", "check_values"]
+
+NUMBERS: Mapping[str, Check] = dict.fromkeys(
+    ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
+    check_count,
+)
+"""Parameters that are never negative."""
+
+DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
+"""Parameters that are dicts, each with what may have been meant instead."""
+
+_NESTED = ("options", "generation_config", "generationConfig", "model_kwargs")
+
+
+def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts: Mapping[str, str]) -> None:
+    """Refuse values that cannot work.
+
+    Args:
+        values: Parameters by name.
+        numbers: What is asked of which number.
+        dicts: Which parameters must be dicts.
+
+    Raises:
+        ConfigurationError: One cannot.
+    """
+    for name, value in values.items():
+        if name in numbers and isinstance(value, int | float):
+            numbers[name](name, value)
+        if name in dicts and not (value is None or isinstance(value, Mapping | BaseModel)):
+            hint = f"; {dicts[name]}" if dicts[name] else ""
+            raise ConfigurationError(f"{name} must be a dict, not {value!r}{hint}")
+        if name in _NESTED and isinstance(value, Mapping):
+            check_values(value, numbers, {})

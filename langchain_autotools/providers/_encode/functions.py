@@ -1,0 +1,118 @@
+"""Tools of every form as functions with a JSON schema: what each vendor's declaration is made of; and what is wrong with one.
+
+LangChain's core converts them; where a schema refers to itself, core writes an empty schema in place of the inner reference, and the
+model is not told what stands there. Such a schema is taken whole, with its definitions.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any, cast
+
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_function
+from langchain_core.utils.pydantic import is_basemodel_subclass
+
+from ...errors import ConfigurationError
+from .schemas import at_the_top, is_recursive, mapped
+
+__all__ = ["declaring", "function_of", "json_schema_of", "unknown_choice"]
+
+_OF_THE_TOOL = ("title", "description")
+
+
+@contextmanager
+def declaring(tool: Any) -> Iterator[None]:
+    """Whatever goes wrong in the body is a ConfigurationError that names the tool."""
+    try:
+        yield
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
+
+
+def unknown_choice(choice: str, names: Sequence[str], words: Iterable[str]) -> ConfigurationError:
+    """The error of a tool choice that is neither the name of a declared tool nor one of the words that mean something."""
+    near = get_close_matches(choice, [*names, *words], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
+
+
+def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+    """A tool as `{name, description?, parameters?, strict?}`, in the present dialect of JSON schema.
+
+    Args:
+        tool: A function, a pydantic class (of version 1 or 2), a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the
+            form of OpenAI's functions, Anthropic or Bedrock.
+        strict: What the function is to say of strict mode; None leaves that as the tool has it. (Its schema is not changed.)
+
+    Raises:
+        ConfigurationError: The tool says itself that it is strict, or is not, and `strict` contradicts it.
+        Exception: The tool cannot be described; core and pydantic raise whatever they meet in it.
+    """
+    function: dict[str, Any] = convert_to_openai_function(tool)
+    whole = _whole_schema(tool)
+    if whole is not None and is_recursive(whole):
+        function["parameters"] = {key: value for key, value in _untitled(at_the_top(whole)).items() if key not in _OF_THE_TOOL}
+    if isinstance(function.get("parameters"), Mapping):
+        parameters = _modern(function["parameters"])
+        if isinstance(parameters.get("strict"), bool):  # of a schema with a title core takes it for a word of the schema
+            function["strict"] = parameters.pop("strict")
+        function["parameters"] = parameters
+    if strict is None:
+        return function
+    if function.get("strict", strict) is not strict:
+        raise ConfigurationError(f"strict={strict} contradicts the tool, which says strict={function['strict']}: say it in one place")
+    return {**function, "strict": strict}
+
+
+def json_schema_of(schema: Any) -> dict[str, Any]:
+    """The JSON schema that a schema of any form stands for: of a pydantic class its own, else that of the function's parameters.
+
+    Raises:
+        ConfigurationError: None can be made of it.
+    """
+    if isinstance(schema, type) and is_basemodel_subclass(schema) and hasattr(schema, "model_json_schema"):
+        return at_the_top(schema.model_json_schema())
+    try:
+        function = function_of(schema)
+    except ValueError as error:
+        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
+    described = {"description": function["description"]} if function.get("description") else {}
+    return {**described, **(function.get("parameters") or {"type": "object", "properties": {}})}
+
+
+def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
+    """The schema that core makes its own of; None where core leaves the tool's as it is, or makes it of a TypedDict."""
+    schema: Any = tool.tool_call_schema if isinstance(tool, BaseTool) else tool
+    if isinstance(schema, type):
+        if not is_basemodel_subclass(schema):
+            return None
+        made: Mapping[str, Any] = schema.model_json_schema() if hasattr(schema, "model_json_schema") else cast("Any", schema).schema()
+        return made
+    if isinstance(schema, Mapping):
+        return schema if isinstance(tool, BaseTool) else None
+    # core asks for a description where a function has no docstring; nobody will read this one
+    return _whole_schema(StructuredTool.from_function(tool, description="None")) if callable(tool) else None
+
+
+def _untitled(node: Any) -> Any:
+    """The schema without the titles that pydantic makes of names."""
+    if not isinstance(node, Mapping):
+        return node
+    return {key: value for key, value in mapped(node, _untitled).items() if not (key == "title" and isinstance(value, str))}
+
+
+def _modern(node: Any) -> Any:
+    """The schema with the items of a tuple where they stand since 2020; pydantic 1 writes them as a list, which vendors refuse."""
+    if not isinstance(node, Mapping):
+        return node
+    changed = mapped(node, _modern)
+    if isinstance(changed.get("items"), list):
+        changed["prefixItems"] = [_modern(item) for item in changed.pop("items")]
+    return changed

@@ -1,0 +1,73 @@
+"""JSON text for the wire: compact, deterministic, always valid UTF-8 and always strict JSON.
+
+A body is sent as bytes that this module makes, not as an object that a client library serialises: the same history gives the
+same bytes, and what was encoded once is joined, not encoded again.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import ConfigurationError
+
+__all__ = ["dumps", "dumps_params", "read_object", "to_bytes"]
+
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON. What JSON has no form for becomes its text; NaN and infinities, which no server takes, become null."""
+    try:
+        return _COMPACT.encode(value)
+    except ValueError:
+        return _COMPACT.encode(_finite(value))
+
+
+def dumps_params(params: Mapping[str, Any]) -> str:
+    """Compact JSON of a request's parameters: what a caller set is sent as set, or refused.
+
+    Raises:
+        ConfigurationError: A parameter is no JSON value; the text names it.
+    """
+    return "{" + ",".join(f"{_STRICT.encode(key)}:{_value(key, value)}" for key, value in params.items()) + "}"
+
+
+def _value(key: str, value: Any) -> str:
+    try:
+        return _STRICT.encode(value)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"parameter {key!r} cannot be sent: {error}") from error
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def to_bytes(text: str) -> bytes:
+    """UTF-8. Halves of a surrogate pair are joined, a lone half (a cut character) becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """The object that `text` is in strict JSON, as the strictest server reads it; None if it is anything else."""
+    try:
+        value = _READER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_READER = json.JSONDecoder(parse_constant=_refuse)

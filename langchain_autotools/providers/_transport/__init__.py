@@ -1,0 +1,1 @@
+"""Bytes and connections: clients, requests with a bound in time, and replies read into events."""

@@ -1,0 +1,202 @@
+"""Requests that a synchronous run gives up at its deadline.
+
+A blocking read cannot be ended from within: a server that sends one byte now and then keeps it alive for ever. So each step of
+such a request (opening it, reading its next chunk) runs in a thread, and the caller waits no longer than there is time. The step
+that is given up ends soon: the connection under it is ended, and what it may wait for a silent server is as short.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+from ...deadline import Deadline, DeadlinePassed, current_deadline
+from ...executor.threads import NoThreadError, run_beside
+
+__all__ = ["EVENT_HOOKS", "holding", "opened_in_time", "whole_in_time"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_T = TypeVar("_T")
+_Opened = tuple[list[_T], Generator[_T, None, None]]
+
+_GRACE_SECONDS = 1.0  # a step in time must never meet the shorter timeout instead
+_END: Any = object()
+
+
+class _Steps:
+    """The steps of one request."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._lock = threading.Lock()
+        self._response: Any = None
+        self._connected: Any = None  # a connection of this request's own, until there is a response
+        self._given_up = False
+
+    def take(self, step: Callable[[], _T], discard: Callable[[_T], None]) -> _T:
+        """What the step returns, if it ends in time; else `discard` is called with it when it comes.
+
+        Raises:
+            DeadlinePassed: It did not end in time.
+        """
+        if self._deadline.is_over:
+            raise DeadlinePassed(self._deadline)
+        ended = threading.Event()
+        outcome: list[tuple[Any, BaseException | None]] = []
+
+        def work() -> None:
+            result, failure = _END, None
+            try:
+                result = step()
+            except BaseException as error:
+                failure = error
+            with self._lock:
+                outcome.append((result, failure))
+                late = self._given_up
+            ended.set()
+            if late and failure is None:
+                with suppress(Exception):
+                    discard(result)
+
+        context = copy_context()
+        context.run(_steps.set, self)
+        try:
+            run_beside(lambda: context.run(work))
+        except NoThreadError:  # then it cannot be given up, but it can be done
+            context.run(work)
+        try:
+            ended.wait(self._deadline.remaining())
+        finally:
+            self._give_up(outcome)
+        if not outcome:
+            raise DeadlinePassed(self._deadline)
+        result, failure = outcome[0]
+        if failure is not None:
+            raise failure
+        return result  # type: ignore[no-any-return]
+
+    def rest(self, chunks: Generator[_T, None, None]) -> Generator[_T, None, None]:
+        """The chunks of an open reply."""
+        try:
+            while (chunk := self.take(lambda: next(chunks, _END), lambda _: chunks.close())) is not _END:
+                yield chunk
+        finally:
+            if not self._given_up:
+                chunks.close()
+
+    def _give_up(self, outcome: list[Any]) -> None:
+        """If the step has not ended, end what it waits for."""
+        with self._lock:
+            if outcome:
+                return
+            self._given_up = True
+            if not _shut(self._stream()):
+                _logger.warning(
+                    "a request is given up at the deadline: its thread goes on until the server answers, or the HTTP client gives up"
+                )
+
+    def hold(self, response: Any) -> None:
+        """The response that the step now reads; None for none."""
+        with self._lock:
+            self._response, self._connected = response, None
+            if self._given_up:
+                _shut(self._stream())
+
+    def shorten(self, request: Any) -> None:
+        """Let a request that nobody waits for any more fail soon, where the server is silent.
+
+        Raises:
+            DeadlinePassed: Nobody waits for it already: it is not sent.
+        """
+        if self._given_up:
+            raise DeadlinePassed(self._deadline)
+        longest = self._deadline.remaining() + _GRACE_SECONDS
+        timeouts = request.extensions.get("timeout") or {}
+        names = ("connect", "read", "write", "pool")
+        request.extensions["timeout"] = {name: min(longest, timeouts.get(name) or longest) for name in names}
+        request.extensions["trace"] = self._trace
+
+    def _trace(self, event: str, info: Any) -> None:
+        """What the HTTP library tells of a request: where it has made a connection for it."""
+        made = info.get("return_value")
+        if event.startswith("connection.") and hasattr(made, "get_extra_info"):
+            with self._lock:
+                self._connected = made
+
+    def _stream(self) -> Any:
+        """The connection that the step waits for, as long as it is this request's alone."""
+        response = self._response
+        if response is None:
+            return self._connected
+        return None if response.is_closed else response.extensions.get("network_stream")
+
+
+_steps: ContextVar[_Steps | None] = ContextVar("autotools_steps", default=None)
+
+
+def _shut(stream: Any) -> bool:
+    """End a connection: its blocked read returns. False where it cannot be reached, or may serve other requests too."""
+    socket = stream.get_extra_info("socket") if stream is not None else None
+    tls = stream.get_extra_info("ssl_object") if stream is not None else None
+    if socket is None or (tls is not None and tls.selected_alpn_protocol() == "h2"):
+        return False
+    with suppress(OSError):
+        socket.shutdown(2)
+    return True
+
+
+def _sending(request: Any) -> None:
+    steps = _steps.get()
+    if steps is not None:
+        steps.shorten(request)
+
+
+def _receiving(response: Any) -> None:
+    steps = _steps.get()
+    if steps is not None:
+        steps.hold(response)
+
+
+EVENT_HOOKS: dict[str, list[Any]] = {"request": [_sending], "response": [_receiving]}
+"""For synchronous clients of this package's own: they see a response before its body, also where an SDK reads that."""
+
+
+class holding:
+    """While it lasts, the response is the one that the current step reads."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+
+    def __enter__(self) -> None:
+        _receiving(self._response)
+
+    def __exit__(self, *_: object) -> None:
+        _receiving(None)
+
+
+def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
+    """A function that returns what `whole` returns; `whole` itself where the run has no deadline.
+
+    It raises `DeadlinePassed` where the deadline comes first.
+    """
+    deadline = current_deadline()
+    return whole if deadline is None else partial(_Steps(deadline).take, whole, lambda _: None)
+
+
+def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]]:
+    """A function that returns the first chunks of a reply, and the others, each as long as there is time; `begin` itself where the run
+    has no deadline.
+
+    It raises `DeadlinePassed` where the deadline comes before the first chunk.
+    """
+    deadline = current_deadline()
+    return begin if deadline is None else partial(_opened, begin, _Steps(deadline))
+
+
+def _opened(begin: Callable[[], _Opened[_T]], steps: _Steps) -> _Opened[_T]:
+    begun, rest = steps.take(begin, lambda opened: opened[1].close())
+    return begun, steps.rest(rest)

@@ -1,0 +1,136 @@
+"""The clients and connection pools of vendors' SDKs: made when first needed, kept per process and event loop, closed at the end.
+
+SDKs of one make (openai, anthropic) give their HTTP clients' classes as `DefaultHttpxClient` and `DefaultAsyncHttpxClient`.
+"""
+
+import asyncio
+import atexit
+import os
+import sys
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import suppress
+from functools import cache
+from typing import Any, Self
+
+from .bounded import EVENT_HOOKS
+
+__all__ = ["Clients", "LoopPool", "Shared", "http_library", "shared_async_client", "shared_client", "trusted"]
+
+_NO_LOOP = object()
+
+
+class Shared:
+    """What copies of a model share, and pickles do not hold."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), ())
+
+
+class Clients(Shared):
+    """Keeps what was made once per key, process and event loop. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Any], loop: asyncio.AbstractEventLoop | None = None) -> Any:
+        """What was made for `key`, here and in this loop; made now where there is nothing."""
+        owner: Any = loop or _NO_LOOP
+        place = (key, os.getpid(), id(owner))  # a forked process must not share its parent's connections
+        entry = self._entries.get(place)
+        if entry is None or entry[0]() is not owner:  # another loop has taken the id of one that is gone
+            with self._lock:
+                self._forget_ended_loops()
+                entry = self._entries.get(place)
+                if entry is None:
+                    entry = (weakref.ref(loop) if loop else lambda: _NO_LOOP, make())
+                    self._entries[place] = entry
+        return entry[1]
+
+    def _forget_ended_loops(self) -> None:
+        for place, (owner, _) in list(self._entries.items()):
+            loop = owner()
+            if loop is None or (loop is not _NO_LOOP and loop.is_closed()):
+                del self._entries[place]
+
+    def close(self) -> None:
+        """Close what was made for threads."""
+        with self._lock:
+            for owner, client in self._entries.values():
+                if owner() is _NO_LOOP:
+                    client.close()
+            self._entries.clear()
+
+
+_pools = Clients()
+"""Connection pools by proxy, shared by all models: a key or model of its own needs no connection of its own."""
+atexit.register(_pools.close)
+
+
+@cache
+def trusted(library: Any) -> Any:
+    """What makes certificates trusted; one for all pools, because reading them takes longer than a request."""
+    return library.create_ssl_context()
+
+
+def http_library(sdk: Any) -> Any:
+    """The HTTP library under an installed SDK, `httpx` or `httpx2`: the one that its public client class is made of."""
+    return sys.modules[sdk.DefaultHttpxClient.__bases__[0].__module__.partition(".")[0]]
+
+
+def shared_client(sdk: Any, proxy: str | None) -> Any:
+    """The HTTP client for threads that all models of an SDK share, by proxy."""
+
+    def make() -> Any:
+        return sdk.DefaultHttpxClient(proxy=proxy, verify=trusted(http_library(sdk)), event_hooks=EVENT_HOOKS)
+
+    return _pools.get((sdk.__name__, proxy), make)
+
+
+def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEventLoop) -> Any:
+    """The HTTP client that all models of an SDK share in an event loop, by proxy."""
+
+    def make() -> LoopPool:
+        return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=trusted(http_library(sdk))))
+
+    return _pools.get((sdk.__name__, proxy), make, loop).client
+
+
+class LoopPool:
+    """A connection pool of one event loop. It is closed when the loop ends, and when its owner is gone.
+
+    A suspended asynchronous generator does that: its loop closes it in `shutdown_asyncgens`, which `asyncio.run` calls at its end,
+    and as soon as nobody holds it.
+
+    Args:
+        client: The HTTP client.
+        owner: What the pool goes with; None: it is for good.
+    """
+
+    def __init__(self, client: Any, owner: object = None) -> None:
+        self.client = client
+        self._guard = self._closing(self.client)
+        with suppress(StopIteration):  # it comes to its `yield` without waiting for anything
+            self._guard.__anext__().send(None)
+        if owner is not None:  # held from outside the owner: else the collector would take the sockets along, unclosed
+            weakref.finalize(owner, _let_go, self._guard).atexit = False
+
+    @staticmethod
+    async def _closing(client: Any) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            with suppress(Exception):  # no loop runs any more (nest_asyncio leaves generators to the collector): the sockets go with it
+                await client.aclose()
+
+
+def _let_go(guard: AsyncGenerator[None, None]) -> None:
+    """With the last reference to it, its loop closes the guard."""

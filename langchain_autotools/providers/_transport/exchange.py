@@ -1,0 +1,57 @@
+"""One request, ready to be sent, and what is asked of the reply: what a vendor's chat model gives to the one that sends it."""
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from langchain_core.messages import AIMessageChunk
+
+from .decoders import SSEDecoder
+from .reader import EventDecoder, StreamDecoder
+
+__all__ = ["ErrorTable", "Exchange", "Response"]
+
+ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]
+
+
+class Response(Protocol):
+    """What is asked of the HTTP library's response, whose body is unread."""
+
+    headers: Any
+
+    def iter_bytes(self) -> Generator[bytes, None, None]: ...
+    def aiter_bytes(self) -> AsyncGenerator[bytes, None]: ...
+    def read(self) -> bytes: ...
+    async def aread(self) -> bytes: ...
+    def close(self) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request, ready to be sent any number of times, and how its reply is read.
+
+    Attributes:
+        body: The request's JSON.
+        decoder: Makes a decoder for one streamed reply.
+        decode_body: Reads a whole reply.
+        events: Makes what finds the events in a streamed reply's bytes.
+        options: What the client needs besides: headers, query, timeout.
+        path: Where it goes, below the base URL; "" for a vendor with one path.
+        silence: Seconds that may pass between two events of the reply; None for any time.
+        secrets: Texts that must not stand in an error.
+        again: Given the error that refused the request: the same request in another form, or None if no other is known.
+        instead: Given a translated error: the turn that it stands for, where it is the model's own mistake (a call that the
+            vendor could not read), or None. The model is told, as after any other call that cannot run.
+    """
+
+    body: bytes = field(repr=False)
+    decoder: Callable[[], StreamDecoder]
+    decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
+    events: Callable[[], EventDecoder] = SSEDecoder
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    path: str = ""
+    silence: float | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    again: "Callable[[Exception], Exchange | None]" = lambda error: None
+    instead: Callable[[Exception], AIMessageChunk | None] | None = None

@@ -1,0 +1,174 @@
+"""HTTP for wires that no SDK hands on as bytes: clients in pools that models share, and requests whose replies come as they are.
+
+Both `httpx2` and `httpx` will do. A vendor whose SDK stands on one of them names it, because its users give that one's objects.
+"""
+
+import asyncio
+import atexit
+import importlib
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from types import NoneType
+from typing import Any
+
+from ...errors import ConfigurationError
+from .bounded import EVENT_HOOKS
+from .clients import Clients, LoopPool, trusted
+from .secrets import is_secret_header
+
+__all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
+
+_CONNECTIONS, _IDLE = 1000, 100
+_REDIRECTS = 20
+_PLAIN = (NoneType, bool, int, float, str, tuple)
+
+_shared = Clients()
+"""Clients that models share: a key or model of its own needs no connection of its own."""
+atexit.register(_shared.close)
+
+
+@cache
+def library() -> Any:
+    """The HTTP library's module: of what the vendors' SDKs brought along, the newer one where there are both."""
+    return importlib.import_module("httpx2" if find_spec("httpx2") else "httpx")
+
+
+class ClientArguments:
+    """Arguments of an HTTP client, as a key."""
+
+    def __init__(self, arguments: Mapping[str, Any] | None = None) -> None:
+        self.values = dict(arguments or {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClientArguments) and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.values)))
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether models that never heard of each other may have the same."""
+        return all(isinstance(value, _PLAIN) for value in self.values.values())
+
+
+@dataclass(frozen=True)
+class HttpClients:
+    """The HTTP clients of a model, made when first needed.
+
+    Models with equal plain arguments share them; with other arguments they are the model's own, closed when it is gone.
+
+    Attributes:
+        library: The HTTP library's module.
+        arguments: Arguments of the synchronous client.
+        async_arguments: Arguments of the asynchronous client.
+        owner: Keeps the clients that are the model's own.
+    """
+
+    library: Any
+    arguments: ClientArguments = field(default_factory=ClientArguments)
+    async_arguments: ClientArguments = field(default_factory=ClientArguments)
+    owner: Clients = field(default_factory=Clients)
+
+    def synchronous(self) -> Any:
+        """The client for threads."""
+        keeper = self._keeper(self.arguments)
+
+        def make() -> Any:
+            arguments = self._complete(self.arguments)
+            own: Mapping[str, list[Any]] = arguments.get("event_hooks") or {}
+            hooks = {name: [*EVENT_HOOKS[name], *own.get(name, ())] for name in EVENT_HOOKS}
+            made = _made(self.library.Client, {**arguments, "event_hooks": hooks})
+            weakref.finalize(keeper, made.close)
+            return made
+
+        return keeper.get((self.library.__name__, self.arguments), make)
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> Any:
+        """The client for an event loop, which closes it at its end."""
+
+        keeper = self._keeper(self.async_arguments)
+
+        def make() -> LoopPool:
+            return LoopPool(_made(self.library.AsyncClient, self._complete(self.async_arguments)), None if keeper is _shared else keeper)
+
+        return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
+
+    def _keeper(self, arguments: ClientArguments) -> Clients:
+        return _shared if arguments.are_plain else self.owner
+
+    def _complete(self, arguments: ClientArguments) -> dict[str, Any]:
+        limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)
+        verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": trusted(self.library)}
+        return {"follow_redirects": True, "limits": limits, **verify, **arguments.values}
+
+
+def _made(client: Any, arguments: Mapping[str, Any]) -> Any:
+    """The client, of arguments that users give."""
+    try:
+        return client(**arguments)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ConfigurationError(f"the arguments given for the HTTP clients cannot work: {error}") from error
+
+
+# ---------------------------------------------------------------------------------------------- requests
+
+
+def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Any:
+    """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
+
+    Args:
+        http: The client.
+        url: Where it goes.
+        body: The JSON body.
+        options: `headers`, and `params` and `timeout` where they are not the client's own.
+        refused: Given a response with an error status, its body read: the error that it means; None if it is a reply all the same.
+
+    Raises:
+        Exception: What the HTTP library raises where there is no reply, or the error of `refused`.
+    """
+    response = http.send(http.build_request("POST", url, content=body, **options), stream=True, follow_redirects=False)
+    for _ in range(_REDIRECTS):
+        further = _redirected(http, response)
+        if further is None:
+            break
+        response.close()
+        response = http.send(further, stream=True, follow_redirects=False)
+    if response.status_code >= 400:
+        with closing(response):
+            response.read()
+        _raise(refused(response))
+    return response
+
+
+async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Any:
+    """Like `post`, asynchronously."""
+    response = await http.send(http.build_request("POST", url, content=body, **options), stream=True, follow_redirects=False)
+    for _ in range(_REDIRECTS):
+        further = _redirected(http, response)
+        if further is None:
+            break
+        await response.aclose()
+        response = await http.send(further, stream=True, follow_redirects=False)
+    if response.status_code >= 400:
+        async with aclosing(response):
+            await response.aread()
+        _raise(refused(response))
+    return response
+
+
+def _redirected(http: Any, response: Any) -> Any:
+    """The request that a redirect asks for, None of any other reply. (Left to itself, the HTTP library takes keys to any host.)"""
+    further = response.next_request if http.follow_redirects else None
+    if further is not None and further.url.copy_with(path="/", query=None) != response.request.url.copy_with(path="/", query=None):
+        for name in [name for name in further.headers if is_secret_header(name)]:
+            del further.headers[name]
+    return further
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error

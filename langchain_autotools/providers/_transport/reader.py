@@ -1,0 +1,232 @@
+"""Turns the bytes of one streamed reply into raw chunks. It does no I/O: the same reader serves threads and event loops."""
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from jiter import from_json
+from langchain_core.messages import AIMessageChunk
+
+from ...errors import StreamError
+from .decoders import Event, parse_json
+
+__all__ = ["MISREAD", "EndedEarly", "EventDecoder", "ReplyReader", "StreamDecoder", "leaves_at_once", "misshapen", "read_body"]
+
+_DONE = b"[DONE]"
+_SHOWN = 200
+_STREAM_TYPE = re.compile(r"event-stream|ndjson|jsonl", re.IGNORECASE)
+_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
+
+MISREAD = (TypeError, AttributeError, LookupError, ValueError)
+"""What a decoder raises where a field is of another type than it reads."""
+
+
+_KEPT_BACK = frozenset({"tool_calls", "function_call"})
+
+
+class EndedEarly(StreamError):
+    """A stream ended as if it were whole, before the end that its wire marks.
+
+    Attributes:
+        chunks: What of the reply has not been handed on, its last chunk included.
+    """
+
+    def __init__(self, chunks: list[AIMessageChunk]) -> None:
+        super().__init__("the reply ended before the end that its protocol marks")
+        self.chunks = chunks
+
+
+def leaves_at_once(chunk: AIMessageChunk) -> bool:
+    """Whether anything of a raw chunk reaches the caller before its turn has ended: all but fragments of calls does."""
+    return bool(chunk.content or chunk.additional_kwargs.keys() - _KEPT_BACK or chunk.response_metadata)
+
+
+class EventDecoder(Protocol):
+    """Finds the events of a stream in its bytes."""
+
+    def feed(self, piece: bytes) -> list[Event]: ...
+    def flush(self) -> list[Event]: ...
+
+
+class StreamDecoder(Protocol):
+    """Reads the events of one streamed reply.
+
+    Attributes:
+        ended: Whether the wire's own end marker has come, where that is one of its events; that event brings no chunk, unless it is a
+            whole body. Always false where the end is marked otherwise.
+        complete: Whether anything has come by which the wire says that the reply is at its end.
+    """
+
+    ended: bool
+
+    @property
+    def complete(self) -> bool: ...
+
+    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+        """Take one event; returns what it brings, or None. An error in the stream is raised."""
+        ...
+
+    def done(self) -> None:
+        """Note that the wire's own end marker has come."""
+        ...
+
+    def finish(self) -> AIMessageChunk:
+        """What is said once, at the end. A stream without its end says so: `finish_reason` is "incomplete"."""
+        ...
+
+
+class ReplyReader:
+    """Reads one reply.
+
+    Args:
+        decoder: Reads the reply's events, in the vendor's terms.
+        headers: The reply's headers.
+        events: Finds the events in the reply's bytes.
+        silence: Seconds that may pass between two events, keep-alive comments apart; None for any time.
+        keep_headers: Whether the last chunk says the headers in its `response_metadata`.
+
+    Attributes:
+        done: Whether the wire's end marker has come; what follows it is not read.
+    """
+
+    def __init__(
+        self,
+        decoder: StreamDecoder,
+        headers: Mapping[str, str],
+        *,
+        events: EventDecoder,
+        silence: float | None = None,
+        keep_headers: bool = False,
+    ) -> None:
+        self.done = False
+        self._decoder = decoder
+        self._headers = headers
+        self._silence = silence
+        self._keep_headers = keep_headers
+        self._events = events
+        self._head = self._now = b""
+        self._begun = False
+        self._last_event = time.monotonic()
+
+    def feed(self, piece: bytes) -> Iterator[AIMessageChunk]:
+        """The chunks that `piece` completes. Each is made when it is asked for, so that one leaves before the next is read.
+
+        Raises:
+            StreamError: An event is no JSON object.
+            TimeoutError: The server sends nothing but comments for longer than allowed.
+            Exception: The reply holds an error; it is the vendor's own.
+        """
+        events = self._events.feed(piece)
+        if events:
+            self._begun = self._begun or _begins(events)
+            if self._silence is not None:
+                self._last_event = time.monotonic()
+            return self._chunks(events)
+        if not self._begun and len(self._head) < _SHOWN:
+            self._head += piece[:_SHOWN]
+        if self._silence is not None and time.monotonic() - self._last_event > self._silence:
+            raise TimeoutError(f"the server kept the connection alive but sent no event for {self._silence:g} s")
+        return iter(())
+
+    def finish(self) -> Iterator[AIMessageChunk]:
+        """The chunks that only the end of the reply completes; the last one always comes.
+
+        Raises:
+            StreamError: The reply is no stream.
+            EndedEarly: Nothing has come by which the wire says that the reply is at its end, or nothing at all has come.
+        """
+        if not self.done:
+            rest = self._events.flush()
+            self._begun = self._begun or _begins(rest)
+            yield from self._chunks(rest)
+        if not self._begun:
+            raise self._nothing()
+        try:
+            last = self._decoder.finish()
+        except MISREAD as error:
+            raise misshapen("the reply", b"", error) from error
+        if self._keep_headers:
+            last.response_metadata["headers"] = dict(self._headers)
+        if not self._decoder.complete:
+            raise EndedEarly([last])
+        yield last
+
+    def _nothing(self) -> StreamError:
+        """The error for a reply without an event: a stream that was begun and ended too early, or no stream."""
+        head = self._head.lstrip()
+        is_stream = head.startswith(_FIELDS) if head else _STREAM_TYPE.search(self._headers.get("content-type") or "")
+        if not (self.done or is_stream):
+            return StreamError(f"the reply is no stream of events: {_described(self._head, self._headers)}")
+        metadata: dict[str, Any] = {"finish_reason": "incomplete"}
+        if self._keep_headers:
+            metadata["headers"] = dict(self._headers)
+        return EndedEarly([AIMessageChunk(content="", response_metadata=metadata)])
+
+    def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
+        try:
+            yield from self._read(events)
+        except MISREAD as error:
+            raise misshapen("an event of the reply", self._now, error) from error
+
+    def _read(self, events: list[Event]) -> Iterator[AIMessageChunk]:
+        feed = self._decoder.feed
+        for name, data in events:
+            self._now = data
+            try:
+                event = from_json(data)
+            except ValueError:
+                if data.startswith(_DONE):
+                    self.done = True
+                    self._decoder.done()
+                    return
+                event = parse_json(data)
+            if event.__class__ is not dict:
+                if isinstance(event, list):  # a body that is all events at once
+                    yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
+                    continue
+                event = _object(event, data)
+            if name == "error" and "error" not in event:
+                event = {"error": event}
+            chunk = feed(event)
+            if chunk is not None:
+                yield chunk
+            elif self._decoder.ended:  # the wire's end marker is one of its events
+                break
+        self.done = self._decoder.ended
+
+
+def _begins(events: list[Event]) -> bool:
+    """Whether a stream that begins with these events says anything."""
+    return bool(events) and not events[0][1].startswith(_DONE)
+
+
+def _object(event: Any, data: bytes) -> dict[str, Any]:
+    if not isinstance(event, dict):
+        raise StreamError(f"an event of the reply is no JSON object: {data[:_SHOWN].decode('utf-8', 'replace')!r}")
+    return event
+
+
+def misshapen(what: str, data: bytes, error: Exception) -> StreamError:
+    """The error for JSON that no decoder can read: a field is there, and is something else than the vendor documents."""
+    shown = f": {data[:_SHOWN].decode('utf-8', 'replace')!r}" if data else ""
+    return StreamError(f"{what} is not of its vendor's form ({type(error).__name__}: {error}){shown}")
+
+
+def read_body(body: bytes, headers: Mapping[str, str]) -> Any:
+    """The JSON of a reply that is not streamed.
+
+    Raises:
+        StreamError: It is no JSON; the text says what it is instead.
+    """
+    try:
+        return parse_json(body)
+    except StreamError as error:
+        raise StreamError(f"the reply is no JSON: {_described(body, headers)}") from error
+
+
+def _described(body: bytes, headers: Mapping[str, str]) -> str:
+    """What a reply is that is not what it should be."""
+    kind = headers.get("content-type") or "no content type"
+    start = body[:_SHOWN].decode("utf-8", "replace").strip()
+    return f"{kind}, beginning {start!r}" if start else f"{kind}, empty"

@@ -1,0 +1,224 @@
+"""What is secret among a model's settings, and how it is kept out of errors, traces and pickles."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from .._encode.origin import public_url
+
+__all__ = [
+    "SecretDict",
+    "digest",
+    "has_password",
+    "header_secrets",
+    "header_variables",
+    "hide_illegal_values",
+    "hide_secrets",
+    "is_secret_header",
+    "portable",
+    "public_headers",
+    "public_params",
+    "public_request",
+    "public_response",
+    "secret_values",
+    "shown",
+    "shown_body",
+    "with_user",
+]
+
+_HIDDEN = "***"
+_SECRET_KEY = re.compile(
+    r".*(api|access|secret|private|auth|client|subscription|account|session|bearer|refresh)[_-]?(key|token|secret)"
+    r"|(.*[_-])?(authorization|password|secret|credentials?|token)|key",
+    re.IGNORECASE,
+)
+_OF_THE_BODY = ("extra_body", "model_kwargs")
+_BESIDE_THE_BODY = ("extra_headers", "extraheaders", "extra_query", "extraquery")  # where a wire's names are in camel case, also so
+_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
+_USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
+_ADDRESS_WITH_USER = re.compile(r"(\w+://)[^/?#@\s]*@")
+_ADMITS = ("authorization", "authorization_token", "headers")  # what a request says of a remote MCP server to be let in
+_COOKIES = ("set-cookie", "set-cookie2")
+_OF_THE_BYTES = ("content-encoding", "content-length", "transfer-encoding")  # what they say is not so of a text that was read
+_SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
+
+
+def digest(secret: Any) -> str:
+    """What tells secrets apart and does not say them."""
+    return hashlib.sha256(str(secret).encode()).hexdigest()
+
+
+def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
+    """A setting as it may be shown: without the user and password in an address, and the secret ones among headers.
+
+    Args:
+        name: What the setting is called.
+        value: Its value.
+        hidden: What is shown of a header's secret.
+    """
+    if isinstance(value, str):
+        return _USER.sub(f"//{_HIDDEN}@", value)
+    if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
+        return {key: hidden(inner) if is_secret_header(str(key)) else inner for key, inner in value.items()}
+    return shown_body(value, hidden) if name in _OF_THE_BODY else value
+
+
+def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
+    """What a request's JSON says, as it may be shown: without the texts that stand under names of secrets, in headers beside it too."""
+    if isinstance(value, Mapping):
+        return {key: hidden(inner) if _is_secret_text(key, inner) else _shown_in_body(key, inner, hidden) for key, inner in value.items()}
+    return [shown_body(inner, hidden) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _shown_in_body(name: Any, value: Any, hidden: Callable[[Any], str]) -> Any:
+    return shown(str(name), value, hidden) if _is_beside_body(name, value) else shown_body(value, hidden)
+
+
+def portable_body(value: Any) -> Any:
+    """What a request's JSON says, as it may be pickled: without these texts and their names."""
+    if isinstance(value, Mapping):
+        kept = {key: inner for key, inner in value.items() if not _is_secret_text(key, inner)}
+        return {key: (public_headers(inner) or {}) if _is_beside_body(key, inner) else portable_body(inner) for key, inner in kept.items()}
+    return [portable_body(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _is_beside_body(name: Any, value: Any) -> bool:
+    """Whether a keyword of a request is no part of its JSON: `extra_headers` and `extra_query`, which `model_kwargs` may hold."""
+    return isinstance(value, Mapping) and str(name).lower() in _BESIDE_THE_BODY
+
+
+def _is_secret_text(name: Any, value: Any) -> bool:
+    return isinstance(value, str) and len(value) >= _SHORTEST_SECRET and _SECRET_KEY.fullmatch(str(name)) is not None
+
+
+def portable(name: str, value: Any) -> Any:
+    """A setting as it may be pickled: without the user and password in an address, and without secrets in headers, query and body.
+
+    Args:
+        name: What the setting is called.
+        value: Its value.
+    """
+    if isinstance(value, str):
+        found = _ADDRESS_WITH_USER.match(value)
+        return found[1] + value[found.end() :] if found else value
+    if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
+        return public_headers(value)
+    return portable_body(value) if name in _OF_THE_BODY else value
+
+
+def with_user(url: str | None, known: str | None) -> str | None:
+    """An address that lost its user and password; with those that the environment says for the same address."""
+    return known if url and known and has_password(known) and public_url(known) == public_url(url) else url
+
+
+class SecretDict(dict[str, Any]):
+    """Headers or query parameters whose repr says no secret: tracebacks with local variables show that."""
+
+    def __repr__(self) -> str:
+        return repr(shown("headers", dict(self)))
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether a header of this name is likely to hold a secret."""
+    return _SECRET_HEADER.search(name) is not None
+
+
+def secret_values(headers: Mapping[str, Any] | None, *urls: str | None) -> list[str]:
+    """The secrets among a model's headers or query parameters, and the passwords in its addresses."""
+    passwords = (urlsplit(url).password for url in urls if url)
+    return [*header_secrets(headers or {}), *(unquote(password) for password in passwords if password)]
+
+
+def header_secrets(headers: Mapping[str, Any]) -> list[str]:
+    """The secrets among headers, each also without the word before it that says of which kind it is (`Bearer`)."""
+    values = [str(value) for name, value in headers.items() if is_secret_header(name)]
+    return [*values, *(value.partition(" ")[2] for value in values if " " in value)]
+
+
+def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
+    """The headers that hold no secret; None where there are none."""
+    return {name: value for name, value in (headers or {}).items() if not is_secret_header(name)} or None
+
+
+def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a request without its secrets, and what lets it into remote MCP servers, among its `tools` or `mcp_servers`."""
+    lists = {name: params[name] for name in ("tools", "mcp_servers") if isinstance(params.get(name), list)}
+    servers = {name: [_public_server(entry, name == "mcp_servers") for entry in entries] for name, entries in lists.items()}
+    return {**params, **shown_body({name: value for name, value in params.items() if name not in lists}), **servers}
+
+
+def _public_server(entry: Any, is_server: bool) -> Any:
+    if not isinstance(entry, Mapping) or not (is_server or entry.get("type") == "mcp"):
+        return entry
+    return {key: _HIDDEN if key in _ADMITS and value else value for key, value in entry.items()}
+
+
+def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The secret ones among the headers that a field holds, by the environment variable to find each in."""
+    secret = [name for name in headers or {} if is_secret_header(name)]
+    return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
+
+
+def has_password(url: str | None) -> bool:
+    """Whether a URL names a user, and with it most likely a password."""
+    return "@" in (url or "")
+
+
+def hide_secrets(error: Any, secrets: list[str]) -> None:
+    """Replace the secrets in what an error shows and carries, in place: it stays the cause of the new one and is shown with it."""
+    long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+    own = vars(error)
+    if own.get("response") is not None:
+        error.response = public_response(error.response, long_enough)
+    if own.get("request") is not None:
+        error.request = public_request(error.request)
+    if not long_enough:
+        return
+    error.args = tuple(_hidden(value, long_enough) for value in error.args)
+    for name in ("message", "body", "details"):
+        if hasattr(error, name):
+            setattr(error, name, _hidden(getattr(error, name), long_enough))
+
+
+def public_request(request: Any) -> Any:
+    """An HTTP library's request as an error may carry it: where it went and its headers, without what is secret, and without its body."""
+    headers = {name: value for name, value in request.headers.items() if not is_secret_header(name)}
+    return type(request)(request.method, public_url(str(request.url)), headers=headers)
+
+
+def public_response(response: Any, secrets: list[str]) -> Any:
+    """An HTTP library's response as an error may carry it: what it said, without cookies and secrets.
+
+    Args:
+        response: The response.
+        secrets: Texts that must not stand in it.
+    """
+    headers = {name: _hidden(value, secrets) for name, value in response.headers.items() if name not in (*_COOKIES, *_OF_THE_BYTES)}
+    try:
+        text, request = _hidden(response.text, secrets), public_request(response.request)
+    except RuntimeError:  # one whose body was not read, or that was made without a request
+        return response
+    return type(response)(
+        response.status_code, headers=headers, content=text.encode(response.encoding or "utf-8", "replace"), request=request
+    )
+
+
+def hide_illegal_values(error: BaseException) -> None:
+    """Replace what an HTTP library quotes of a header that it cannot send, in place, in the errors too that this one came from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.args = tuple(_QUOTED.sub(_HIDDEN, text) if isinstance(text, str) else text for text in cause.args)
+        cause = cause.__cause__ or cause.__context__
+
+
+def _hidden(value: Any, secrets: list[str]) -> Any:
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, _HIDDEN)
+        return value
+    if isinstance(value, Mapping):
+        return {key: _hidden(item, secrets) for key, item in value.items()}
+    return [_hidden(item, secrets) for item in value] if isinstance(value, list) else value

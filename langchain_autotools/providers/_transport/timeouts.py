@@ -1,0 +1,76 @@
+"""Timeouts as users write them: a number of seconds, (connect, read), or the HTTP library's own object."""
+
+import math
+from typing import Any
+
+from ...errors import ConfigurationError
+
+__all__ = ["DEFAULT_READ_TIMEOUT", "check_timeout", "is_duration", "read_timeout", "request_timeout", "timeout_parts"]
+
+DEFAULT_READ_TIMEOUT = 600.0  # of every vendor SDK of this make
+
+
+def is_duration(value: Any) -> bool:
+    """Whether a value is a number of seconds that one can wait for."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0 and math.isfinite(value)
+
+
+def check_timeout(name: str, timeout: Any) -> None:
+    """Refuse a timeout that is none.
+
+    Raises:
+        ConfigurationError: It is neither None nor a number above 0 nor (connect, read) nor the HTTP library's own object.
+    """
+    if isinstance(timeout, tuple | list):
+        sound = len(timeout) in (2, 4) and all(part is None or is_duration(part) for part in timeout)
+    else:
+        sound = timeout is None or is_duration(timeout) or all(hasattr(timeout, part) for part in ("connect", "read", "write", "pool"))
+    if not sound:
+        raise ConfigurationError(f"{name} must be a number of seconds above 0, (connect, read) or an httpx.Timeout, not {timeout!r}")
+
+
+def read_timeout(timeout: Any) -> float | None:
+    """How many seconds may pass between two bytes under a timeout; of None the SDK's default. None: any time."""
+    if timeout is None:
+        return DEFAULT_READ_TIMEOUT
+    check_timeout("timeout", timeout)
+    if isinstance(timeout, int | float):
+        return float(timeout)
+    read: float | None = timeout[1] if isinstance(timeout, tuple | list) else timeout.read
+    return read
+
+
+def timeout_parts(timeout: Any, silence: float | None = None) -> tuple[float | None, float | None, float | None, float | None]:
+    """A timeout as every HTTP library of this make takes it: (connect, read, write, pool).
+
+    Args:
+        timeout: What the user gave.
+        silence: Seconds that shorten the time between two bytes.
+    """
+    read = read_timeout(timeout)
+    connect, write, pool = (_part(timeout, name) for name in ("connect", "write", "pool"))
+    if silence is not None:
+        read = silence if read is None else min(read, silence)
+    return connect, read, write, pool
+
+
+def request_timeout(sdk: Any, timeout: Any, silence: float | None) -> Any:
+    """The timeout as the SDK takes it; None leaves it to the SDK.
+
+    Args:
+        sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
+        timeout: What the user gave.
+        silence: Seconds that shorten the time between two bytes.
+    """
+    if silence is None and not isinstance(timeout, tuple | list):
+        return timeout
+    module = sdk()
+    return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, silence))
+
+
+def _part(timeout: Any, name: str) -> float | None:
+    """One part of a timeout; a plain number stands for all of them, and (connect, read) leaves the rest to read."""
+    if isinstance(timeout, tuple | list):
+        timeout = timeout[0] if name == "connect" else timeout[1]
+    part: float | None = timeout if timeout is None or isinstance(timeout, int | float) else getattr(timeout, name)
+    return part

@@ -1,0 +1,171 @@
+"""Content blocks of any vendor as parts that a user's Content or a tool's response may hold.
+
+Understood are LangChain's v1 and v0 blocks and the blocks of Google, OpenAI and Anthropic. A block that the wire cannot carry raises
+`UnsupportedFeatureError` with its type; nothing is dropped here, except texts of length nothing, which the vendor refuses.
+
+Wire facts: text, `inlineData` (base64 of any media type that the model reads) and `fileData` (an uploaded file, a Cloud Storage or a public
+address); `videoMetadata` and `mediaResolution` stand beside them.
+"""
+
+import base64
+import json
+import mimetypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import UnsupportedFeatureError
+from .._encode.sources import MAGIC, Source, extra, joined, source_of
+from .endpoint import file_uri
+
+__all__ = ["Part", "part_of", "text_part"]
+
+Part = dict[str, Any]
+
+_BESIDE = {
+    "videoMetadata": ("videoMetadata", "video_metadata"),
+    "mediaResolution": ("mediaResolution", "media_resolution"),
+}
+_OWN = ("inlineData", "inline_data", "fileData", "file_data")
+_USUAL = {"image": "image/jpeg", "image_url": "image/jpeg", "input_image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}
+_FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+_TEXTS = ("text/", "application/json", "application/xml")
+
+
+def _unsupported(kind: Any, why: str = "the wire has no such content") -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
+
+
+def text_part(text: str) -> Part:
+    """A text part."""
+    return {"text": text}
+
+
+def part_of(block: str | Mapping[str, Any]) -> Part | None:
+    """One content block as the wire has it; None for an empty text.
+
+    Raises:
+        UnsupportedFeatureError: The wire cannot carry the block.
+    """
+    if isinstance(block, str):
+        return text_part(block) if block else None
+    kind = block.get("type")
+    if kind is None and isinstance(block.get("text"), str):
+        kind = "text"
+    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+        return part_of(block["value"])
+    own = next((key for key in _OWN if isinstance(block.get(key), Mapping)), None)
+    if own is not None:
+        return {key: value for key, value in block.items() if key not in ("type", "index")}
+    convert = _CONVERTERS.get(str(kind))
+    if convert is None:
+        raise _unsupported(kind)
+    part = convert(block)
+    return None if part == text_part("") else part
+
+
+# ------------------------------------------------------------------------------------------ text
+
+
+def _text(block: Mapping[str, Any]) -> Part:
+    return text_part(str(block.get("text") or block.get("refusal") or block.get("output") or ""))
+
+
+def _json(block: Mapping[str, Any]) -> Part:
+    return text_part(json.dumps(block.get("json"), ensure_ascii=False, default=str))
+
+
+def _results(block: Mapping[str, Any]) -> Part:
+    said = [str(block.get("title") or ""), joined(block.get("content")) or ""]
+    return text_part("\n".join(filter(None, said)))
+
+
+# ------------------------------------------------------------------------------------------ media
+
+
+def _media(block: Mapping[str, Any]) -> Part:
+    part = _of_source(source_of(block), block.get("type"))
+    beside = {name: extra(block, *names) for name, names in _BESIDE.items()}
+    if isinstance(beside["mediaResolution"], str):  # as langchain-google-genai takes it
+        beside["mediaResolution"] = {"level": beside["mediaResolution"].upper()}
+    return part if "text" in part else {**part, **{name: value for name, value in beside.items() if value}}
+
+
+def _of_source(source: Source, kind: Any) -> Part:
+    if source.url or source.file_id:
+        uri = source.url or file_uri(str(source.file_id))
+        mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
+        if mime_type is None and source.url and str(kind) in _USUAL and not _is_ours(uri):
+            mime_type = _USUAL[str(kind)]
+        return {"fileData": {**({"mimeType": mime_type} if mime_type else {}), "fileUri": uri}}
+    if source.data is None:
+        if source.text is not None:
+            return text_part(source.text)
+        raise _unsupported(kind, "it needs a URL, base64 data or the id of an uploaded file")
+    mime_type = source.mime_type or next((mime for head, mime in MAGIC.items() if source.data.startswith(head)), None)
+    if mime_type is None:
+        raise _unsupported(kind, "its mime_type is missing")
+    if mime_type.startswith(_TEXTS):
+        return text_part(base64.b64decode(source.data).decode("utf-8", "replace"))
+    return {"inlineData": {"mimeType": mime_type, "data": source.data}}
+
+
+def _image_url(block: Mapping[str, Any]) -> Part:
+    """The image part of chat completions, and the flat form of Responses."""
+    image = block.get("image_url")
+    url = image.get("url") if isinstance(image, Mapping) else image
+    return _media({**block, "url": url or None})
+
+
+def _generated_image(block: Mapping[str, Any]) -> Part:
+    return _media({"type": "image", "base64": block.get("result"), "mime_type": block.get("mime_type") or "image/png"})
+
+
+def _input_audio(block: Mapping[str, Any]) -> Part:
+    audio = block.get("input_audio") or {}
+    kind = str(audio.get("format") or "wav")
+    return _media({"type": "audio", "base64": audio.get("data"), "mime_type": _FORMATS.get(kind, f"audio/{kind}")})
+
+
+def _file(block: Mapping[str, Any]) -> Part:
+    """The file part of chat completions and of Responses, or a document."""
+    nested = block.get("file")
+    inner = nested if isinstance(nested, Mapping) else block
+    if inner.get("file_data") or block.get("type") == "input_file":
+        return _media({"type": "file", "url": inner.get("file_data") or inner.get("file_url"), "file_id": inner.get("file_id")})
+    return _media({**inner, "type": "file"} if inner is not block else block)
+
+
+def _document(block: Mapping[str, Any]) -> Part:
+    source = source_of(block)
+    if source.data is not None and source.mime_type is None:
+        source = Source(data=source.data, mime_type="application/pdf")
+    return _of_source(source, block.get("type"))
+
+
+_CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
+    "text": _text,
+    "input_text": _text,
+    "output_text": _text,
+    "refusal": _text,
+    "custom_tool_call_output": _text,
+    "json": _json,
+    "search_result": _results,
+    "text-plain": _media,
+    "image": _media,
+    "audio": _media,
+    "video": _media,
+    "media": _media,
+    "file_data": _media,
+    "image_url": _image_url,
+    "input_image": _image_url,
+    "image_generation_call": _generated_image,
+    "input_audio": _input_audio,
+    "file": _file,
+    "input_file": _file,
+    "document": _document,
+}
+
+
+def _is_ours(uri: str) -> bool:
+    """Whether an address names an uploaded file, whose media type the server knows."""
+    return "/files/" in uri and "googleapis.com" in uri

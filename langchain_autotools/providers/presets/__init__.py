@@ -1,0 +1,1 @@
+"""Vendors that speak chat completions in a dialect of their own."""

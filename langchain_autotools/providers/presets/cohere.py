@@ -1,0 +1,75 @@
+"""`ChatCohere`: Cohere's models over its compatibility endpoint, with tools that run.
+
+Wire facts (docs.cohere.com/docs/compatibility-api; wire quirks B-03, A-23): `max_tokens`, not `max_completion_tokens`; a tool choice
+forces some tool or forbids all, it cannot name one; a tool's `strict` is refused (422); a call without arguments says `null`;
+calls of one reply may share an id.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from ...turn.tool_choice import read_choice
+from .._base.profiles import by_name, profile
+from ..openai.dialect import OPAQUE_KEYS, Dialect
+from ..openai.parameters import Environment
+from ..openai.preset import Preset, PresetChatModel
+from ..openai.tools import tool_name
+
+__all__ = ["ChatCohere"]
+
+_UNKNOWN = "Cohere's compatibility endpoint does not know it"
+
+
+def _request(params: dict[str, Any]) -> dict[str, Any]:
+    """Tools without `strict`. A choice that names tools becomes the choice of these alone, an automatic one the default."""
+    tools, choice = params.get("tools"), params.get("tool_choice")
+    if not tools:
+        return params
+    if isinstance(choice, Mapping):
+        read = read_choice(choice)
+        names = [tool_name(choice)] if read.allowed is None else read.allowed
+        tools, choice = [tool for tool in tools if tool_name(tool) in names], "required" if read.forced else None
+    kept = {key: value for key, value in params.items() if key != "tool_choice"}
+    chosen = {"tool_choice": choice} if choice and choice != "auto" else {}
+    return {**kept, "tools": [_without_strict(tool) for tool in tools], **chosen}
+
+
+def _without_strict(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = tool.get("function")
+    if not isinstance(function, Mapping):
+        return tool
+    return {**tool, "function": {key: value for key, value in function.items() if key != "strict"}}
+
+
+class ChatCohere(PresetChatModel):
+    """Cohere's chat models, with tools that run. Constructor names are those of langchain-cohere's `ChatCohere`.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
+    """
+
+    model_name: str = Field(default="command-a-03-2025", alias="model")
+    """The model's name."""
+
+    preset: ClassVar[Preset] = Preset(
+        dialect=Dialect(provider="cohere", refuses=frozenset(OPAQUE_KEYS)),
+        base_url="https://api.cohere.ai/compatibility/v1",
+        environment=Environment(key=("COHERE_API_KEY", "CO_API_KEY")),
+        arguments={"cohere_api_key": "openai_api_key", "timeout_seconds": "request_timeout"},
+        renamed={"max_completion_tokens": "max_tokens"},
+        unsent=frozenset({"parallel_tool_calls"}),
+        refused={
+            **dict.fromkeys(("logit_bias", "top_logprobs", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
+            "preamble": "begin the messages with a SystemMessage",
+            "user_agent": "give default_headers={'User-Agent': ...}",
+        },
+        profiles=by_name(
+            {
+                "command-a-03-2025 command-a": profile(256_000, 8_192),
+                "command-r-plus-08-2024 command-r-08-2024 command-r7b-12-2024": profile(128_000, 4_000),
+            }
+        ),
+        request=_request,
+    )

@@ -1,0 +1,107 @@
+"""`ChatGroq`: the models that Groq serves, with tools that run.
+
+Wire facts (console.groq.com/docs/openai; wire quirks T-07, E-12, R-01, R-03): `logprobs`, `logit_bias`, `top_logprobs` and a message's
+`name` are refused (400); JSON output is neither streamed nor combined with tools; reasoning arrives as `reasoning` and is refused
+when sent back; a call that does not fit its tool's schema is refused as `tool_use_failed` (400), with what the model wrote.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from langchain_core.messages import AIMessageChunk
+
+from ...chunks import new_chunk
+from ...errors import ConfigurationError
+from .._base.profiles import by_name, profile
+from ..openai.dialect import OPAQUE_KEYS, Dialect
+from ..openai.parameters import Environment
+from ..openai.preset import Preset, PresetChatModel
+
+__all__ = ["ChatGroq"]
+
+_PROVIDER = "groq"
+_UNKNOWN = "Groq refuses it"
+_FAILED = "tool_use_failed"
+_UNREADABLE = "unreadable_call"
+_NAMED = re.compile(r"<function[=/( ]*(?P<name>[\w.-]+)|\"name\"\s*:\s*\"(?P<quoted>[^\"]+)\"")
+
+
+def _request(params: dict[str, Any]) -> dict[str, Any]:
+    """JSON output as a whole reply; never beside tools."""
+    if (params.get("response_format") or {}).get("type") not in ("json_object", "json_schema"):
+        return params
+    if params.get("tools"):
+        raise ConfigurationError("Groq gives JSON output only where no tools are declared: use method='function_calling'")
+    return {name: value for name, value in params.items() if name not in ("stream", "stream_options")}
+
+
+def _mistake(error: Exception, model: str) -> AIMessageChunk | None:
+    """The turn behind a `tool_use_failed`: the calls that the model wrote, none of which may run, and what is wrong with them."""
+    body = getattr(error, "body", None)
+    told = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(told, Mapping) or told.get("code") != _FAILED or not told.get("failed_generation"):
+        return None
+    calls = _calls_in(str(told["failed_generation"]))
+    chunk = new_chunk("", {"tool_calls": [{"index": number, **call} for number, call in enumerate(calls)]}, None)
+    said = {"finish_message": str(told.get("message") or _FAILED)}
+    chunk.response_metadata = {"model_provider": _PROVIDER, "model_name": model, "finish_reason": _FAILED, **said}
+    return chunk
+
+
+def _calls_in(written: str) -> list[dict[str, Any]]:
+    """What the model wrote as calls; one with the whole text where that is not JSON."""
+    try:
+        value = json.loads(written)
+    except ValueError:
+        value = None
+    entries = value if isinstance(value, list) else [value]
+    if entries and all(isinstance(entry, Mapping) and isinstance(entry.get("name"), str) for entry in entries):
+        return [_call(entry["name"], json.dumps(_arguments(entry), ensure_ascii=False)) for entry in entries]
+    named = _NAMED.search(written)
+    return [_call((named["name"] or named["quoted"]) if named else _UNREADABLE, written)]
+
+
+def _arguments(entry: Mapping[str, Any]) -> Any:
+    return entry.get("arguments", entry.get("parameters", {}))
+
+
+def _call(name: str, arguments: str) -> dict[str, Any]:
+    return {"function": {"name": name, "arguments": arguments}}
+
+
+class ChatGroq(PresetChatModel):
+    """The chat models that Groq serves, with tools that run. Constructor names are those of langchain-groq's `ChatGroq`.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
+    """
+
+    reasoning_format: str | None = None
+    """How reasoning is sent: `parsed` (apart), `raw` (in the text), `hidden`."""
+
+    preset: ClassVar[Preset] = Preset(
+        dialect=Dialect(provider=_PROVIDER, reasoning="reasoning", refuses=frozenset(OPAQUE_KEYS), names=False),
+        base_url="https://api.groq.com/openai/v1",
+        environment=Environment(key=("GROQ_API_KEY",), base_url=("GROQ_API_BASE",), proxy=("GROQ_PROXY",)),
+        arguments={"groq_api_key": "openai_api_key", "groq_api_base": "openai_api_base", "groq_proxy": "openai_proxy"},
+        fields={"reasoning_format": "reasoning_format"},
+        refused=dict.fromkeys(("logit_bias", "logprobs", "top_logprobs", "modalities", "audio", "store", "verbosity"), _UNKNOWN),
+        methods=("function_calling", "json_schema", "json_mode"),
+        profiles=by_name(
+            {
+                "openai/gpt-oss-120b openai/gpt-oss-20b": profile(131_072, 65_536, reasoning=True),
+                "llama-3.3-70b-versatile": profile(131_072, 32_768, structured=False),
+                "llama-3.1-8b-instant": profile(131_072, 131_072, structured=False),
+                "meta-llama/llama-4-maverick-17b-128e-instruct meta-llama/llama-4-scout-17b-16e-instruct": profile(
+                    131_072, 8_192, images=True
+                ),
+                "moonshotai/kimi-k2-instruct-0905": profile(262_144, 16_384),
+                "qwen/qwen3-32b": profile(131_072, 40_960, reasoning=True, structured=False),
+                "groq/compound groq/compound-mini": profile(131_072, 8_192, reasoning=True, structured=False),
+            }
+        ),
+        request=_request,
+        mistake=_mistake,
+    )

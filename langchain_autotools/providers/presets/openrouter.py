@@ -1,0 +1,63 @@
+"""`ChatOpenRouter`: the models that OpenRouter routes to, with tools that run.
+
+Wire facts (openrouter.ai/docs; wire quirks R-04, E-08, E-09, E-11): reasoning arrives as `reasoning` and, structured, as
+`reasoning_details`, which the model behind wants back unchanged with its calls; errors may stand inside a stream or a choice.
+"""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from langchain_core.utils import from_env
+from pydantic import Field
+
+from ..openai.client import ClientSettings
+from ..openai.dialect import Dialect
+from ..openai.parameters import Environment
+from ..openai.preset import Preset, PresetChatModel
+
+__all__ = ["ChatOpenRouter"]
+
+
+class ChatOpenRouter(PresetChatModel):
+    """The chat models behind OpenRouter, with tools that run. Constructor names are those of langchain-openrouter's `ChatOpenRouter`.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
+    """
+
+    reasoning: dict[str, Any] | None = None
+    """How a reasoning model thinks, `{"effort": "low"}`."""
+    openrouter_provider: dict[str, Any] | None = None
+    """Which providers may serve the request, `{"order": ["anthropic"]}`."""
+    route: str | None = None
+    """What happens when a model fails, `fallback`."""
+    plugins: list[dict[str, Any]] | None = None
+    """OpenRouter's plugins, `[{"id": "web"}]`."""
+    session_id: str | None = Field(default_factory=from_env("OPENROUTER_SESSION_ID", default=None))
+    """Groups requests in OpenRouter's records. Environment: `OPENROUTER_SESSION_ID`."""
+    trace: dict[str, Any] | None = None
+    """Metadata for the tools that watch, `{"trace_id": ...}`."""
+    app_url: str | None = Field(default_factory=from_env("OPENROUTER_APP_URL", default=None))
+    """The address of your application, for OpenRouter's rankings. Environment: `OPENROUTER_APP_URL`."""
+    app_title: str | None = Field(default_factory=from_env("OPENROUTER_APP_TITLE", default=None))
+    """Its name. Environment: `OPENROUTER_APP_TITLE`."""
+    app_categories: list[str] | None = None
+    """Its categories, `["cli-agent"]`."""
+
+    preset: ClassVar[Preset] = Preset(
+        dialect=Dialect(provider="openrouter", reasoning="reasoning"),
+        base_url="https://openrouter.ai/api/v1",
+        environment=Environment(key=("OPENROUTER_API_KEY",), base_url=("OPENROUTER_API_BASE",)),
+        arguments={"openrouter_api_key": "openai_api_key", "openrouter_api_base": "openai_api_base"},
+        fields={name: name for name in ("reasoning", "route", "plugins", "session_id", "trace")} | {"openrouter_provider": "provider"},
+        renamed={"max_completion_tokens": "max_tokens"},
+        methods=("function_calling", "json_schema", "json_mode"),
+    )
+
+    def _client_settings(self) -> ClientSettings:
+        settings = super()._client_settings()
+        categories = ",".join(self.app_categories or ())
+        about = {"HTTP-Referer": self.app_url, "X-Title": self.app_title, "X-OpenRouter-Categories": categories}
+        given = {name.lower() for name, _ in settings.headers}
+        own = [(name, value) for name, value in about.items() if value and name.lower() not in given]
+        return replace(settings, headers=(*own, *settings.headers))

@@ -1,0 +1,90 @@
+"""Keywords bound to a chat model: LangChain's `RunnableBinding`, which knows `resume` too, and the model whose bindings these are."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableBinding, RunnableConfig
+
+from ..turn.constructor import tool_labels
+from ..turn.model import RawChatModel
+from .keywords import drop_settings
+from .loop import Decision, decided
+
+__all__ = ["BindableChatModel", "BoundChatModel"]
+
+
+class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: ignore[no-redef, unused-ignore]
+    """A model with tools or other keywords bound to it.
+
+    LangChain's own binding hands methods that it does not know to the model, without what was bound: a `resume` would run calls of
+    tools that were declared to be asked about.
+    """
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        kwargs = self.bound._public(self.kwargs)  # type: ignore[attr-defined]
+        if kwargs.get("tools"):
+            kwargs["tools"] = tool_labels(kwargs["tools"])
+        yield from {"bound": self.bound, "kwargs": kwargs, **({"config": self.config} if self.config else {})}.items()
+
+    @classmethod
+    def lc_id(cls) -> list[str]:
+        """As LangChain's own, which it is when it is read back."""
+        return RunnableBinding.lc_id()
+
+    @classmethod
+    def of(cls, binding: Any) -> Any:
+        """The same binding as one of these."""
+        return cls(**{name: getattr(binding, name) for name in RunnableBinding.model_fields if name != "name"})
+
+    def resume(
+        self,
+        history: LanguageModelInput,
+        decisions: Mapping[str, Decision] | Literal[True] = True,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """As of the model, with what is bound."""
+        return self.invoke(history, config, resume=decided(decisions), **kwargs)
+
+    async def aresume(
+        self,
+        history: LanguageModelInput,
+        decisions: Mapping[str, Decision] | Literal[True] = True,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Like `resume`, asynchronously."""
+        return await self.ainvoke(history, config, resume=decided(decisions), **kwargs)
+
+
+class BindableChatModel(RawChatModel):
+    """A chat model whose bindings can be resumed: whatever binds to it gives a `BoundChatModel`."""
+
+    if not TYPE_CHECKING:  # the type that core gives a binding is private to core
+
+        def bind(self, **kwargs: Any) -> Any:
+            """The model with these keywords in every request, run settings among them. A tool that is declared twice is sent once.
+
+            Raises:
+                ConfigurationError: A run setting cannot work, or two of the `tools` have one name, and are not the same.
+            """
+            drop_settings(self, dict(kwargs))
+            return BoundChatModel.of(super().bind(**kwargs))
+
+        def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+            """The model with this configuration in every request."""
+            return BoundChatModel.of(super().with_config(config, **kwargs))
+
+        def with_types(self, **types: Any) -> Any:
+            """The model with other types of input and output."""
+            return BoundChatModel.of(super().with_types(**types))
+
+        def with_listeners(self, **listeners: Any) -> Any:
+            """The model with functions that are called as its runs start and end."""
+            return BoundChatModel.of(super().with_listeners(**listeners))
+
+        def with_alisteners(self, **listeners: Any) -> Any:
+            """Like `with_listeners`, with asynchronous functions."""
+            return BoundChatModel.of(super().with_alisteners(**listeners))

@@ -1,0 +1,169 @@
+"""The keywords of one call that set its run: their names, what each may be, and what is mistaken for one of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache, partial
+from inspect import signature
+from typing import Any, ClassVar, Protocol
+
+from ..errors import ConfigurationError
+from ..executor import ToolExecutor, checked_concurrency, checked_listener, checked_seconds
+from .limits import Limits
+
+__all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_settings"]
+
+_OF_ANOTHER = frozenset({"model", "model_name"})
+_LIMITS = frozenset(field.name for field in fields(Limits))
+_OTHERS = frozenset({"message_separator", "carry_messages", "on_executing", "on_executed", "resume"})
+
+
+def _checked(kind: type, words: str, name: str, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ConfigurationError(f"{name} must be {words}, not {value!r}")
+    return value
+
+
+_boolean, _text = partial(_checked, bool, "True or False"), partial(_checked, str, "a text")
+_EXECUTION: Mapping[str, Callable[[str, Any], Any]] = {
+    "parallel": _boolean,
+    "max_concurrency": checked_concurrency,
+    "tool_timeout": checked_seconds,
+}
+RUN_KEYWORDS = _LIMITS | _EXECUTION.keys() | _OTHERS
+"""Keywords of one call that set a run and never reach the vendor."""
+
+_LIFTED_BY_NONE = (_LIMITS | _EXECUTION.keys()) - {"on_limit", "polling_tools", "parallel"}
+_OWN = {"tool_timeout": "timeout"}
+"""How the executor names what it knows by another name."""
+_NEAR = 2
+
+
+class Settable(Protocol):
+    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS` but `resume`."""
+
+    context_window: int | None
+    profile: Any
+    _not_per_call: ClassVar[frozenset[str]]
+
+
+@dataclass(frozen=True)
+class CallSettings:
+    """What the model's fields and the keywords of one call say together.
+
+    Attributes:
+        limits: What ends the run.
+        separator: What stands between the texts of two turns.
+        carry_messages: Whether chunks carry the new messages as data.
+        on_executing: Called before each call runs.
+        on_executed: Called after each call ran.
+        decisions: What to do with calls that the input ends in.
+        asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
+        fields: What the model's fields say of it.
+    """
+
+    limits: Limits
+    separator: str
+    carry_messages: bool
+    on_executing: Any
+    on_executed: Any
+    decisions: Any
+    asked: Mapping[str, Any]
+    fields: Mapping[str, Any]
+
+    def executor(self, own: ToolExecutor) -> ToolExecutor:
+        """The executor as this run wants it: what the call says wins, then what the executor sets, then the model's fields."""
+        fields = {name: value for name, value in self.fields.items() if getattr(own, _OWN.get(name, name)) is None}
+        changed = {_OWN.get(name, name): value for name, value in {**fields, **self.asked}.items()}
+        return own.with_settings(**changed)
+
+
+def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
+    """The settings of one call; takes what belongs to them out of `keywords`.
+
+    Raises:
+        ConfigurationError: A setting cannot work, a keyword has no effect at a call, or is very nearly the name of one that has.
+    """
+    _check_names(model, keywords)
+    limits = {name: _setting(model, name, keywords) for name in sorted(_LIMITS - {"context_window"})}
+    return CallSettings(
+        limits=Limits(**limits, context_window=_context_window(model, keywords)),
+        separator=_text("message_separator", _setting(model, "message_separator", keywords)),
+        carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
+        on_executing=checked_listener("on_executing", _setting(model, "on_executing", keywords)),
+        on_executed=checked_listener("on_executed", _setting(model, "on_executed", keywords)),
+        decisions=keywords.pop("resume", None),
+        asked={name: _EXECUTION[name](name, keywords.pop(name)) for name in sorted(_EXECUTION) if _is_given(name, keywords)},
+        fields={name: check(name, getattr(model, name)) for name, check in _EXECUTION.items()},
+    )
+
+
+def drop_settings(model: Settable, keywords: dict[str, Any]) -> None:
+    """Take the settings of a run out of the keywords of a single request, where they set nothing.
+
+    Raises:
+        ConfigurationError: As of `call_settings`.
+    """
+    if RUN_KEYWORDS.isdisjoint(keywords):
+        _check_names(model, keywords)
+    else:
+        call_settings(model, keywords)
+
+
+def _is_given(name: str, keywords: dict[str, Any]) -> bool:
+    """Whether the call says something by this keyword: None lifts a limit, and of anything else says nothing."""
+    if name in keywords and keywords[name] is None and name not in _LIFTED_BY_NONE:
+        del keywords[name]
+    return name in keywords
+
+
+def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
+    return keywords.pop(name) if _is_given(name, keywords) else getattr(model, name)
+
+
+def _context_window(model: Settable, keywords: dict[str, Any]) -> int | None:
+    """The call's, the model's, or what the model's profile says; the profile says nothing of another model, asked for by this call."""
+    if "context_window" in keywords:
+        asked: int | None = keywords.pop("context_window")
+        return asked
+    profile = {} if _OF_ANOTHER & keywords.keys() else model.profile or {}
+    return profile.get("max_input_tokens") if model.context_window is None else model.context_window
+
+
+# ---------------------------------------------------------------------------------------------- names
+
+
+def _check_names(model: Settable, keywords: Mapping[str, Any]) -> None:
+    for name in keywords.keys() - RUN_KEYWORDS:
+        if name in model._not_per_call:
+            raise ConfigurationError(f"{name} is set where the model is made, and has no effect at a call")
+        near = _nearest(name)
+        if near is not None and not _is_known(model, name):
+            raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")
+
+
+def _is_known(model: Any, name: str) -> bool:
+    """Whether the model itself knows a keyword of this name: as an argument of its constructor, or of what makes its requests."""
+    own = type(model)
+    return name in own._argument_names() or any(name in signature(method).parameters for method in (own.raw_stream, own._stream))
+
+
+@lru_cache(maxsize=512)
+def _nearest(name: str) -> str | None:
+    """The run keyword that `name` is within two letters of."""
+    near = [(_distance(name, keyword), keyword) for keyword in sorted(RUN_KEYWORDS) if abs(len(name) - len(keyword)) <= _NEAR]
+    distance, keyword = min(near, default=(_NEAR + 1, ""))
+    return keyword if distance <= _NEAR else None
+
+
+def _distance(one: str, other: str) -> int:
+    """How many letters must be put in, left out or changed to make one of the other."""
+    row: Sequence[int] = range(len(other) + 1)
+    for number, letter in enumerate(one, 1):
+        last, above = number, number - 1
+        made = [last]
+        for column, against in enumerate(other, 1):
+            last = min(last + 1, row[column] + 1, above + (letter != against))
+            above = row[column]
+            made.append(last)
+        row = made
+    return row[-1]

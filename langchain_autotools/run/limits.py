@@ -1,0 +1,158 @@
+"""What ends a run: the limits a user sets, and whether what has happened so far has reached one of them.
+
+Pure bookkeeping: the time is passed in, nothing here waits, reads a clock or knows a model.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from langchain_core.messages.ai import UsageMetadata, add_usage
+
+from ..errors import ConfigurationError
+from ..turn.finish_reasons import AT_TOKEN_LIMIT, REFUSALS
+
+__all__ = ["Limits", "OnLimit", "Progress", "StopReason", "end_of"]
+
+
+StopReason = Literal[
+    "complete",
+    "calls_pending",
+    "return_direct",
+    "max_turns",
+    "max_tool_calls",
+    "token_budget",
+    "context_window",
+    "deadline",
+    "no_progress",
+    "refused",
+    "length",
+    "incomplete",
+]
+"""Why a run ended. The first three are its natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` say
+that the last reply was cut off, at its token limit or by anything else; the others are limits."""
+
+OnLimit = Literal["answer", "return", "raise"]
+"""What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
+
+
+def end_of(blocked: str | None) -> StopReason:
+    """Why a run ends with a reply without calls.
+
+    Args:
+        blocked: The reply's finish reason, where it says that the reply did not end normally.
+    """
+    reason = (blocked or "").lower()
+    if not reason:
+        return "complete"
+    if reason in REFUSALS:
+        return "refused"
+    return "length" if reason in AT_TOKEN_LIMIT else "incomplete"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one run. None switches a limit off.
+
+    Attributes:
+        max_turns: How many model turns may ask for tools.
+        max_tool_calls: How many tool calls may be executed; later ones are answered as not run.
+        token_budget: How many tokens all turns together may use.
+        context_window: How many tokens the context may hold: the last turn's input and output.
+        deadline: How many seconds the run may take. It ends then, whatever it waits for; there is no last answer.
+        no_progress: How many times in a row the same calls may give the same results, and turns that a server only interrupts may
+            bring the same or nothing.
+        polling_tools: Names of tools whose repeated calls are no sign of standing still.
+        on_limit: What a reached limit leads to.
+    """
+
+    max_turns: int | None = 25
+    max_tool_calls: int | None = None
+    token_budget: int | None = None
+    context_window: int | None = None
+    deadline: float | None = None
+    no_progress: int | None = 3
+    polling_tools: Collection[str] = ()
+    on_limit: OnLimit = "answer"
+
+    def __post_init__(self) -> None:
+        if self.on_limit not in get_args(OnLimit):
+            raise ConfigurationError(f"on_limit must be one of {', '.join(get_args(OnLimit))}, not {self.on_limit!r}")
+        for name in ("max_turns", "token_budget", "context_window", "deadline"):
+            _check(name, getattr(self, name), 0, "greater than 0")
+        if isinstance(self.polling_tools, str) or not isinstance(self.polling_tools, Collection):
+            raise ConfigurationError(f"polling_tools must be a list of names of tools, not {self.polling_tools!r}")
+        _check("max_tool_calls", self.max_tool_calls, -1, "0 or more")
+        _check("no_progress", self.no_progress, 1, "2 or more")
+
+
+def _check(name: str, value: float | None, above: float, words: str) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > above):
+        raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
+
+
+@dataclass
+class Progress:
+    """What a run has used so far. `started` is the time, in seconds, at which it began."""
+
+    limits: Limits
+    started: float
+    turns: int = 0
+    tool_calls: int = 0
+    usage: UsageMetadata | None = None
+    context: int = 0
+    _last: object = field(default=None, repr=False)
+    _repeats: int = field(default=0, repr=False)
+    _refused_calls: bool = field(default=False, repr=False)
+
+    def count_turn(self, usage: UsageMetadata | None) -> None:
+        """Count one model turn and the tokens it reports."""
+        self.turns += 1
+        if usage is not None:
+            self.usage = add_usage(self.usage, usage) if self.usage else usage
+            self.context = usage["input_tokens"] + usage["output_tokens"]
+
+    def admit(self, calls: int) -> int:
+        """How many of `calls` calls, from the first on, may still be executed. Counts them."""
+        allowed = calls
+        if self.limits.max_tool_calls is not None:
+            allowed = min(allowed, self.limits.max_tool_calls - self.tool_calls)
+        self._refused_calls = self._refused_calls or allowed < calls
+        self.tool_calls += allowed
+        return allowed
+
+    def count_results(self, results: Sequence[tuple[str, str, str]]) -> None:
+        """Note what the calls of one turn gave, as (name, arguments, result), to see whether the next turn does the same again."""
+        self._note([result for result in results if result[0] not in self.limits.polling_tools] or None)
+
+    def count_pause(self, said: str) -> None:
+        """Note what a turn brought that the server has only interrupted, to see whether the next one brings more."""
+        self._note(("pause", said))
+
+    def _note(self, signature: object) -> None:
+        if signature is None:
+            self._last, self._repeats = None, 0
+        elif signature == self._last:
+            self._repeats += 1
+        else:
+            self._last, self._repeats = signature, 1
+
+    def overdue(self, now: float) -> bool:
+        """Whether the deadline has passed."""
+        return self.limits.deadline is not None and now - self.started >= self.limits.deadline
+
+    def reached(self, now: float) -> StopReason | None:
+        """The limit that forbids another ordinary turn; None where there is none."""
+        limits = self.limits
+        checks: list[tuple[StopReason, bool]] = [
+            ("deadline", self.overdue(now)),
+            ("max_tool_calls", self._refused_calls),
+            ("no_progress", limits.no_progress is not None and self._repeats >= limits.no_progress),
+            ("token_budget", limits.token_budget is not None and self._total_tokens() >= limits.token_budget),
+            ("context_window", limits.context_window is not None and self.context >= limits.context_window),
+            ("max_turns", limits.max_turns is not None and self.turns >= limits.max_turns),
+        ]
+        return next((reason for reason, hit in checks if hit), None)
+
+    def _total_tokens(self) -> int:
+        return self.usage["total_tokens"] if self.usage else 0

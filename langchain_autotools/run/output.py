@@ -1,0 +1,223 @@
+"""What a run hands to its caller: the chunks of every turn made into parts of one message.
+
+`RunOutput` holds the state of one run's outward stream. It does no I/O and returns the chunks to hand on; `invoke` sums the
+very same chunks, so both always say the same (design: "The run message and its carrier").
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCallChunk
+
+from ..chunks import is_text_block, new_chunk
+from ..messages.calls import ToolCallRecord
+from ..messages.carrier import carry
+from ..messages.live import remember
+from ..messages.metadata import KEY, text_of
+from .loop import RunOutcome
+from .places import generation_id, number_messages
+
+__all__ = ["RunOutput"]
+
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"})
+_PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
+
+
+class RunOutput:
+    """The outward side of one run.
+
+    Args:
+        position: How many messages the run's history has before the run's first new message.
+        separator: What stands between the texts of two turns.
+        carry_messages: Whether the chunks carry the new messages as data.
+        blocks: Whether content is a list of v1 content blocks.
+        listed: Whether the turns' content is always a list of the vendor's blocks.
+    """
+
+    def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False) -> None:
+        self._position = position
+        self._separator = separator
+        self._carry = carry_messages
+        self._blocks = blocks
+        self._last_character = ""
+        self._separator_due = False
+        self._generation: str | None = None
+        self._message: AIMessage | None = None
+        self._indices: dict[object, int] = {}
+        self._next_index = 0
+        self._listed = listed
+        self._handed_out: list[BaseMessage] = []
+        self._delivered = 0
+
+    # ------------------------------------------------------------------------------------------ turns
+
+    def chunk(self, chunk: AIMessageChunk) -> list[AIMessageChunk]:
+        """The outward form of a turn's chunk: its text and reasoning, without ids, calls and metadata."""
+        fields = chunk.__dict__
+        content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
+        if not (extra or fields["chunk_position"]):
+            if content.__class__ is str:
+                return self._separated(new_chunk(content, {}, None), content) if content else []
+            if not (metadata or self._separator_due or self._blocks) and is_text_block(content) and content[0]["text"]:
+                self._listed = True
+                return self._separated(new_chunk([self._numbered(content[0])], {}, None), content[0]["text"])
+        return self._general(content, extra, metadata)
+
+    def whole(self, message: AIMessage) -> list[AIMessageChunk]:
+        """The outward form of a turn that came as one message."""
+        return self._general(message.content, message.additional_kwargs, message.response_metadata)
+
+    def _general(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> list[AIMessageChunk]:
+        kept = {key: value for key, value in extra.items() if isinstance(value, str)}
+        if isinstance(content, list):
+            content = [block for block in content if not _is_call(block)]
+        if not content and not kept:
+            return []
+        first = _first_text(content) if self._separator_due else 0
+        before = [self._made(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
+        chunk = self._made(content[first:], kept, metadata)
+        separated = self._separated(chunk, text_of(chunk))
+        chunk.content = self._renumbered(chunk.content)  # after the separator: numbers stand in the order of the run
+        return [*before, *separated]
+
+    def _made(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> AIMessageChunk:
+        of_blocks = {}
+        if isinstance(content, list):
+            self._listed = True
+            of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata}
+        return new_chunk(content, extra, None, {**of_blocks, **self._version()})
+
+    def _version(self) -> dict[str, Any]:
+        return {"output_version": "v1"} if self._blocks else {}
+
+    def _separated(self, chunk: AIMessageChunk, text: str) -> list[AIMessageChunk]:
+        """The chunk, after a separator where one is due."""
+        if not text:
+            return [chunk]
+        due = self._separator_due and self._separator and self._last_character and not self._last_character.isspace()
+        self._separator_due = False
+        self._last_character = text[-1]
+        return [self._text(self._separator), chunk] if due else [chunk]
+
+    def _text(self, text: str) -> AIMessageChunk:
+        """Text of the run's own, as a block where the run's content is blocks."""
+        if not self._blocks and not self._listed:
+            return AIMessageChunk(content=text)
+        block = {"type": "text", "text": text, "index": self._new_index()}
+        return AIMessageChunk(content=[block], response_metadata=self._version())
+
+    def _new_index(self) -> int:
+        self._next_index += 1
+        return self._next_index - 1
+
+    def _renumbered(self, content: str | list[Any]) -> str | list[Any]:
+        """The content with indices that no block of another turn has."""
+        return [self._numbered(block) for block in content] if isinstance(content, list) else content
+
+    def _numbered(self, block: Any) -> Any:
+        if not isinstance(block, dict):
+            return block
+        if "index" not in block:
+            return {**block, "index": self._new_index()} if self._blocks else block
+        known = (self._generation, block["index"])
+        if known not in self._indices:
+            self._indices[known] = self._new_index()
+        return {**block, "index": self._indices[known]}
+
+    # ------------------------------------------------------------------------------------------ messages
+
+    def message(self, message: AIMessage) -> tuple[AIMessage, AIMessageChunk]:
+        """A turn's finished AI message: in its place, and the chunk that brings it."""
+        self._generation = generation_id(message, self._position + len(self._handed_out))
+        (self._message,) = number_messages(self._generation, [message])
+        self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
+        return self._message, self._bring(self._message)
+
+    def result(self, message: ToolMessage, of: AIMessage, position: int) -> tuple[ToolMessage, AIMessageChunk]:
+        """A result of the call at `position` of `of`: in its place, and the chunk that brings it."""
+        generation = of.response_metadata.get("generation_id")
+        if generation is not None:
+            (message,) = number_messages(generation, [message], position + 1)
+        return message, self._bring(message)
+
+    def _bring(self, message: BaseMessage) -> AIMessageChunk:
+        self._handed_out.append(message)
+        metadata: dict[str, Any] = {KEY: {"messages": carry([message])}} if self._carry else {}
+        chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
+        remember(chunk, [message])
+        return chunk
+
+    def delivered(self) -> None:
+        """Note that the caller has everything that was brought so far."""
+        self._delivered = len(self._handed_out)
+
+    def undelivered(self) -> list[BaseMessage]:
+        """The messages that no chunk has delivered; of an `invoke` all that came so far."""
+        return self._handed_out[self._delivered :]
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def end(self, outcome: RunOutcome) -> Iterable[AIMessageChunk]:
+        """The last chunks: the text of direct results, then what is true of the run as a whole."""
+        for result in outcome.direct:
+            self._separator_due = True
+            text = text_of(result)
+            if text:
+                yield from self._separated(self._text(text), text)
+        yield self._last(outcome)
+
+    def _last(self, outcome: RunOutcome) -> AIMessageChunk:
+        message = self._message or AIMessage(content="")
+        metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN}
+        run = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
+        brought: dict[str, Any] = {"messages": []} if self._carry else {}
+        calls = [_call_chunk(call, self._new_index()) for call in outcome.pending]
+        chunk = AIMessageChunk(
+            content=self._call_blocks(message, calls),
+            id=message.id,
+            additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
+            response_metadata={**metadata, KEY: {**self._records(outcome.pending), **brought, **run}, **self._version()},
+            tool_call_chunks=calls,
+            usage_metadata=message.usage_metadata,
+            chunk_position="last",
+        )
+        remember(chunk, [])
+        return chunk
+
+    def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:
+        """The calls left to the caller, where the content of messages holds calls too."""
+        if self._blocks:
+            return [{"type": "tool_call_chunk", **call} for call in calls]
+        wanted = {call["id"] for call in calls}
+        blocks = [block for block in message.content if isinstance(block, dict) and _is_call(block) and _id_of(block) in wanted]
+        return [{**block, "index": self._new_index()} for block in blocks] or ""
+
+    def _records(self, pending: Sequence[ToolCallRecord]) -> dict[str, Any]:
+        """What is remembered of the calls left to the caller, so that they go back as the model wrote them."""
+        wanted = {call.id for call in pending}
+        own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
+        kept = {key: value for key, value in own.items() if key != "calls"}
+        records = [entry for entry in own.get("calls", ()) if entry["id"] in wanted]
+        return {**kept, "calls": records} if records else kept
+
+
+def _first_text(content: str | list[Any]) -> int:
+    """How many blocks stand before the first text; 0 where there is no text."""
+    if isinstance(content, str):
+        return 0
+    return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get("type") == "text"), 0)
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+
+
+def _id_of(block: Mapping[str, Any]) -> Any:
+    return block.get("call_id") or block.get("id")
+
+
+def _call_chunk(call: ToolCallRecord, index: int) -> ToolCallChunk:
+    arguments = call.arguments or json.dumps(call.args)
+    return ToolCallChunk(name=call.spelling, args=arguments, id=call.id, index=index, type="tool_call_chunk")

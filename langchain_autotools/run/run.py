@@ -1,0 +1,260 @@
+"""One run of a model with tools, as far as it is the same for synchronous and asynchronous callers.
+
+A `Run` joins the I/O-free loop to what it hands out. A driver only carries: it fetches the chunks of a turn or the results
+of calls, gives them to the run, and hands the returned chunks to the caller.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+
+from ..chunks import ChunkSum, sum_chunks
+from ..deadline import Deadline, abounded, bounded
+from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
+from ..history import repair
+from ..messages.live import remember
+from ..messages.metadata import text_of
+from ..messages.provisional import without_provisional
+from ..turn.accumulator import canonical_message
+from ..turn.output_version import with_output_version
+from ..turn.tool_choice import ToolChoice
+from .decisions import open_calls, ran_with
+from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
+from .output import RunOutput
+from .pauses import is_paused
+from .places import result_id
+
+__all__ = ["Run", "RunSettings", "failing", "stored_message"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a run speaks: fixed before it starts.
+
+    Attributes:
+        plan: Limits, and whose calls are whose.
+        executor: Executes the calls.
+        tools: All declared tools in the wire's form, constructor tools first.
+        tool_choice: What the caller asked for, and which tools it allows.
+        every_turn_choice: What to ask for on every turn, where a call left to the caller must end the run.
+        last_choice: What the last request at a limit says: the wire's word that forbids calls, or for the call that must end the run.
+        last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
+        separator: What stands between the texts of two turns.
+        carry_messages: Whether chunks carry the new messages as data.
+        output_version: The model's output version.
+        lists_content: Whether the content of its replies is always a list of blocks.
+        on_executing: Called before each call runs.
+        on_executed: Called after each call ran.
+    """
+
+    plan: RunPlan
+    executor: ToolExecutor
+    tools: Sequence[Mapping[str, Any]]
+    tool_choice: ToolChoice
+    every_turn_choice: Any = None
+    last_choice: Any = "none"
+    last_text_only: bool = False
+    separator: str = "\n"
+    carry_messages: bool = True
+    output_version: str | None = None
+    lists_content: bool = False
+    on_executing: Any = None
+    on_executed: Any = None
+
+
+class Run:
+    """The state of one run. Never shared: each `invoke` or `stream` makes its own."""
+
+    def __init__(self, messages: Sequence[BaseMessage], settings: RunSettings, *, open_start: bool = False) -> None:
+        history = repair(messages, open_end=True, open_start=open_start)
+        self.input = list(messages)  # as the caller gave it: what wraps a run counts its messages
+        self.settings = settings
+        self.outcome: RunOutcome | None = None
+        self._output = RunOutput(
+            position=len(history),
+            separator=settings.separator,
+            carry_messages=settings.carry_messages,
+            blocks=settings.output_version == "v1",
+            listed=settings.lists_content,
+        )
+        plan = settings.plan
+        found = open_calls(history, plan.decisions, settings.executor, plan.callers)
+        seconds = plan.limits.deadline
+        self._deadline = None if seconds is None else Deadline(seconds)
+        self._loop = tool_loop(history, plan, time.monotonic, found)
+        self._parts = ChunkSum()
+        self._whole: AIMessage | None = None
+        self._sent: Any = None
+        self._tools: RunTools | None = None
+        self._batch: ToolCallBatch | AsyncToolCallBatch | None = None
+        self._results: list[ToolCallResult] = []
+
+    # ------------------------------------------------------------------------------------------ steps
+
+    def next(self) -> Action | None:
+        """What to do next; None at the end of the run."""
+        sent, self._sent = self._sent, None
+        self._tools = self._batch = None
+        try:
+            action = self._loop.send(sent)
+        except StopIteration as end:
+            self.outcome = end.value
+            return None
+        self._tools = action if isinstance(action, RunTools) else None
+        return action
+
+    def request(self, action: CallModel) -> dict[str, Any]:
+        """The keyword arguments of a turn's request."""
+        settings = self.settings
+        keywords: dict[str, Any] = {"tools": list(settings.tools)} if settings.tools else {}
+        if action.choice == "last":
+            choice = settings.last_choice
+        elif settings.every_turn_choice is not None:
+            choice = settings.every_turn_choice
+        else:
+            choice = settings.tool_choice.lasting if action.choice == "free" else settings.tool_choice.asked
+        return keywords if choice is None and settings.tool_choice.asked is None else {**keywords, "tool_choice": choice}
+
+    def parts(self, parts: Iterator[AIMessage]) -> Iterator[AIMessage]:
+        """The parts of a turn, as long as there is time."""
+        return parts if self._deadline is None else bounded(parts, self._deadline)
+
+    def aparts(self, parts: AsyncGenerator[AIMessage, None]) -> AsyncGenerator[AIMessage, None]:
+        """Like `parts`, asynchronously."""
+        return parts if self._deadline is None else abounded(parts, self._deadline)
+
+    def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
+        """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
+        if isinstance(part, AIMessageChunk):
+            self._parts.add(part)
+            return () if self.settings.last_text_only else self._output.chunk(part)
+        self._whole = part
+        return () if self.settings.last_text_only else self._of_whole(part)
+
+    def _of_whole(self, message: AIMessage) -> list[AIMessageChunk]:
+        return self._output.whole(with_output_version(without_provisional(message), self.settings.output_version))
+
+    def turn_done(self) -> list[AIMessageChunk]:
+        """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
+        if self._deadline is not None and self._deadline.cut is not None:
+            return self._turn_cut(self._deadline.cut.__cause__)
+        parts, came_whole = self._parts, self._whole
+        self._parts, self._whole = ChunkSum(), None
+        whole = parts.message() if came_whole is None else came_whole
+        calls, blocked = turn_calls(canonical_message(whole))
+        withheld: list[AIMessageChunk] = []
+        if self.settings.last_text_only and not calls and not is_paused(whole):
+            withheld = (
+                [out for part in parts.chunks for out in self._output.chunk(part)] if came_whole is None else self._of_whole(came_whole)
+            )
+        message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
+        _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
+        self._sent = (message, calls, blocked)
+        return [*withheld, chunk]
+
+    def _turn_cut(self, cause: BaseException | None) -> list[AIMessageChunk]:
+        """End a turn that the deadline has cut; what has come of its text makes a message."""
+        because = f", after {type(cause).__name__}" if cause else ""
+        _logger.warning("the deadline of a run has ended a turn before its reply was whole%s", because)
+        parts, self._parts = self._parts, ChunkSum()
+        withheld = [out for part in parts.chunks for out in self._output.chunk(part)] if self.settings.last_text_only else []
+        said = _said(parts.message()) if parts else None
+        if said is None:
+            self._sent = TurnCut(None)
+            return withheld
+        message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
+        self._sent = TurnCut(message)
+        return [*withheld, chunk]
+
+    def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
+        """Answer the calls, each result as soon as all before it are there."""
+        self._batch = batch = self.settings.executor.stream(action.calls, config, **self._options(action))
+        return batch
+
+    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch:
+        """Like `execute`, asynchronously."""
+        self._batch = batch = self.settings.executor.astream(action.calls, config, **self._options(action))
+        return batch
+
+    def _options(self, action: RunTools) -> dict[str, Any]:
+        settings = self.settings
+        listeners = {"on_executing": settings.on_executing, "on_executed": settings.on_executed}
+        remaining = None if self._deadline is None else self._deadline.remaining()
+        return {"messages": list(action.messages), "allowed": settings.tool_choice.allowed, "deadline": remaining, **listeners}
+
+    def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
+        """Take the next result, in call order; returns the chunk that brings it."""
+        call = result.call
+        edited = call.id in action.edited and call.args is not None
+        told = ran_with(result.message, call, executed=result.executed) if edited else result.message
+        message, chunk = self._numbered(action, told)
+        self._results.append(replace(result, message=message))
+        return chunk
+
+    def _numbered(self, action: RunTools, message: ToolMessage) -> tuple[ToolMessage, AIMessageChunk]:
+        if not message.id:
+            message = message.model_copy(update={"id": result_id(action.message, message.tool_call_id) or str(uuid.uuid4())})
+        return self._output.result(message, action.message, action.positions[len(self._results)])
+
+    def tools_done(self) -> None:
+        """End the answering of calls."""
+        self._sent, self._results = self._results, []
+
+    def end(self) -> Iterable[AIMessageChunk]:
+        """The last chunks of the run."""
+        if self.outcome is None:
+            raise RuntimeError("the run has not ended")
+        _logger.debug("run done: %s after %d turns", self.outcome.stop_reason, self.outcome.turns)
+        return self._output.end(self.outcome)
+
+    def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
+        """The run message, of all chunks of a run that nobody saw piece by piece."""
+        message = sum_chunks(chunks)
+        remember(message, self._output.undelivered())
+        return message
+
+    # ------------------------------------------------------------------------------------------ failure
+
+    def failed(self, error: BaseException, *, streamed: bool) -> None:
+        """Let the error bring what had completed and the caller does not have, every call of it answered."""
+        if streamed:
+            self._output.delivered()
+        if self._tools is not None and self._batch is not None:
+            for result in self._batch.settled()[len(self._results) :]:
+                self.result(self._tools, result)
+        remember(error, self._output.undelivered())
+
+
+@contextmanager
+def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
+    """Let an error that ends the run bring what the run had completed; of a streamed run, what no chunk has delivered."""
+    try:
+        yield
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        run.failed(error, streamed=streamed)
+        raise
+
+
+def _said(message: AIMessage) -> AIMessage | None:
+    """The text of a reply that was cut, as a message; None where it had none. Reasoning and calls mean nothing without their end."""
+    content = message.content
+    if isinstance(content, list):
+        content = [block for block in content if isinstance(block, str) or block.get("type") == "text"]
+    said = AIMessage(content=content, id=message.id, response_metadata=message.response_metadata, usage_metadata=message.usage_metadata)
+    return said if text_of(said) else None
+
+
+def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
+    """A turn's message as it is stored: its calls as the verdict has them, its content as the model is configured."""
+    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)

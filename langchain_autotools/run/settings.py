@@ -1,0 +1,111 @@
+"""What a run is to do, read from the model's fields and the keywords of one call."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from ..errors import ConfigurationError
+from ..executor import ToolExecutor
+from ..turn.tools import Formatter, chosen, declared, formatted, is_builtin, tool_name
+from .keywords import Settable, call_settings
+from .loop import RunPlan
+from .run import RunSettings
+
+__all__ = ["Toolbox", "run_settings", "toolbox_of"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+class Configured(Formatter, Settable, Protocol):
+    """A model whose fields say how its runs are to be."""
+
+    tools: Any
+    output_version: str | None
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """A model's own tools, made ready once.
+
+    Attributes:
+        source: The value of the model's `tools` that this was made of.
+        executor: Executes them.
+        declarations: They, and the builtin tools of the vendor, in the wire's form.
+        callers: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
+    """
+
+    source: Any
+    executor: ToolExecutor
+    declarations: Sequence[Mapping[str, Any]]
+    callers: frozenset[str] = frozenset()
+
+
+def toolbox_of(model: Configured) -> Toolbox:
+    """Make the model's tools ready.
+
+    Raises:
+        ConfigurationError: Something in `tools` can be neither executed nor declared.
+    """
+    builtin: list[Any] = []
+    tools = () if model.tools is None else model.tools
+    if isinstance(tools, ToolExecutor):
+        executor = tools
+    elif isinstance(tools, Mapping):
+        executor = ToolExecutor(tools)
+    elif isinstance(tools, str) or not isinstance(tools, Sequence):
+        raise ConfigurationError(f"tools must be a list, a mapping or a ToolExecutor, not {type(tools).__name__}")
+    else:
+        builtin = [tool for tool in tools if is_builtin(tool)]
+        executor = ToolExecutor([tool for tool in tools if not is_builtin(tool)])
+    on_client = model.client_tool_names(builtin)
+    own = [tool for name, tool in executor.tools.items() if name not in on_client]  # what runs the vendor's tool is not declared beside it
+    return Toolbox(model.tools, executor, formatted(model, [*own, *builtin]), frozenset(on_client - executor.tools.keys()))
+
+
+def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) -> RunSettings:
+    """The settings of one run; takes what belongs to it out of `keywords`.
+
+    Raises:
+        ConfigurationError: A setting cannot work.
+    """
+    call = call_settings(model, keywords)
+    unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
+    if unknown:
+        raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
+    bound = declared(model, keywords.pop("tools", None))
+    callers = {tool_name(tool) for tool in bound}
+    tools = [tool for tool in toolbox.declarations if tool_name(tool) not in callers] + bound
+    choice = model.read_tool_choice(chosen(model, model.take_tool_choice(keywords), tools))
+    any_tool = model.format_tool_choice("any", tools) if callers and choice.forced else None
+    until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
+    ends = callers if until_called else ()
+    meant = partial(toolbox.executor.meant, allowed=choice.allowed)
+    return RunSettings(
+        plan=RunPlan(call.limits, callers | toolbox.callers, meant, ends, call.decisions),
+        executor=call.executor(toolbox.executor),
+        tools=tools,
+        tool_choice=choice,
+        every_turn_choice=any_tool if until_called else None,
+        last_choice=model.format_tool_choice(_last_choice(ends), tools),
+        last_text_only=_is_parsed(keywords),
+        separator=call.separator,
+        carry_messages=call.carry_messages,
+        output_version=model.output_version,
+        lists_content=model.answers_in_blocks(tools),
+        on_executing=call.on_executing,
+        on_executed=call.on_executed,
+    )
+
+
+def _last_choice(ends: Collection[str]) -> str:
+    """What is asked for where no turn may follow: the call that must end the run, or no call."""
+    return "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"
+
+
+def _is_parsed(keywords: Mapping[str, Any]) -> bool:
+    """Whether the caller parses the run's text: structured output, or a `response_format` other than text."""
+    form = keywords.get("response_format")
+    plain = form is None or (isinstance(form, Mapping) and form.get("type") == "text")
+    return not plain or "ls_structured_output_format" in keywords

@@ -1,0 +1,73 @@
+"""Calls that can be read in two ways: marked with a doubt, so that they do not run."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from .json_text import canonical
+from .slot import Progress, Slot
+
+__all__ = ["COPY", "MIXED", "OPENER", "doubt_copies", "doubt_empty", "doubt_openers"]
+
+MIXED: Final = "it is unclear which of the calls the arguments belong to"
+COPY: Final = "it may be the call before it, sent once more"
+OPENER: Final = "it may be only the beginning of the call that follows"
+
+
+def doubt_openers(slots: Sequence[Slot]) -> None:
+    """Mark calls without arguments that may be no more than the beginning of another.
+
+    A server that starts every call with an empty header, or with `{}`, and names the tool on every fragment, sends the very
+    same as one that makes a call without arguments and then another of the same tool. It is the first kind only if every call
+    with arguments has such a beginning.
+    """
+    for opening in ("", "{}"):
+        for slot in _openers(slots, opening):
+            slot.doubt = OPENER
+
+
+def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
+    """The calls that are only beginnings, if this server starts every call with `opening`."""
+    waiting: dict[str | None, list[Slot]] = {}
+    openers: list[Slot] = []
+    for slot in slots:
+        begins = slot.first.strip() == opening
+        if slot.copied or (begins and slot.fragments > 1):
+            return []
+        if begins:
+            waiting.setdefault(slot.name, []).extend([slot] * (1 + slot.bare_again))
+        elif waiting.get(slot.name):
+            openers.append(waiting[slot.name].pop())
+        elif slot.progress is not Progress.EMPTY:
+            return []
+    return openers
+
+
+def doubt_empty(slots: Sequence[Slot]) -> None:
+    """Mark all calls without arguments: where some fragments found no place, they may be those arguments."""
+    for slot in slots:
+        if slot.fragments == 1 and slot.progress in (Progress.EMPTY, Progress.BARE):
+            slot.doubt = slot.doubt or OPENER
+
+
+def doubt_copies(slots: Sequence[Slot], *, readable: bool) -> None:
+    """Mark the later of equal calls where every call comes at least twice: the server may send all arguments once more.
+
+    Args:
+        slots: All calls of a group.
+        readable: Whether all of them make sense; if not, one copy is enough to doubt it.
+    """
+    keys = [_key(slot) for slot in slots]
+    counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
+    if readable and min(counts.values()) < 2:
+        return
+    seen: set[tuple[str | None, str, int]] = set()
+    for key, slot in zip(keys, slots, strict=True):
+        if key in seen:
+            slot.doubt = slot.doubt or COPY
+        seen.add(key)
+
+
+def _key(slot: Slot) -> tuple[str | None, str, int]:
+    found = slot.arguments
+    return slot.name, canonical(found.value) if found else f"broken {id(slot)}", slot.twin

@@ -1,0 +1,140 @@
+"""Tool calls out of the fragments of a stream, in whatever dialect the server speaks.
+
+No single field identifies a call: index, id, name, position and the end of the JSON text are each broken on some server, and
+each is the only thing that tells on another. So nothing is decided before the stream has ended. Then an index is believed if
+it tells calls apart (`groups`); where it does not, the calls are read by id, by name, by order or by shape (`reading`), and
+their arguments by a closed list of ways (`arguments`). A call that could be read in two ways is not `ok`: it must not run.
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .ambiguity import MIXED
+from .arguments import Arguments
+from .by_index import Groups, read_groups
+from .fragments import Fragment, read_fragment, read_list
+from .slot import Progress, Slot
+
+__all__ = ["AssembledCall", "ToolCallAssembler"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_NAMELESS = "it names no tool"
+_MISNAMED = "it names two tools"
+
+
+@dataclass(frozen=True)
+class AssembledCall:
+    """One call of a turn, in the order the model wrote them.
+
+    Attributes:
+        name: The tool's name; "" if the server sent none.
+        arguments: The JSON text of the arguments as the model wrote it.
+        args: The arguments, or None if the call must not run.
+        why: Why it must not, in words for the model.
+        wire_id: The id that the server gave it, if any.
+        extra: Unknown keys that came with it, to be sent back to that server.
+    """
+
+    name: str
+    arguments: str
+    args: dict[str, Any] | None = None
+    why: str | None = None
+    wire_id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call may run."""
+        return self.args is not None
+
+
+class ToolCallAssembler:
+    """Puts the calls of one turn together. Linear in the number of fragments.
+
+    Args:
+        declared: The names of the tools that the model was told of; they help to tell a name in parts from two names.
+    """
+
+    def __init__(self, declared: Collection[str] = ()) -> None:
+        self._declared = frozenset(declared)
+        self._groups: Groups = {}
+        self._order: list[int | None] = []
+        self._ids: dict[str, int | None] = {}
+
+    @property
+    def begun(self) -> bool:
+        """Whether any fragment has come."""
+        return bool(self._groups)
+
+    def feed(self, fragments: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> None:
+        """Take the fragments of one chunk as they are on the wire, or the only one of it."""
+        if isinstance(fragments, Mapping):
+            fragments = (fragments,)
+        elif len(fragments) > 1:
+            for fragment in read_list(fragments):
+                self._take(fragment)
+            return
+        for raw in fragments:
+            if len(raw) != 2 or not self._is_text(raw):
+                self._take(read_fragment(raw))
+
+    def _is_text(self, raw: Mapping[str, Any]) -> bool:
+        """Take the next part of the text of the call at an index, if `raw` is no more than that: most fragments by far."""
+        function, index = raw.get("function"), raw.get("index")
+        if type(function) is not dict or len(function) != 1 or type(index) is not int or index not in self._groups:
+            return False
+        text = function.get("arguments")
+        if type(text) is not str:
+            return False
+        self._groups[index].append(text)
+        self._order.append(index)
+        return True
+
+    def _take(self, fragment: Fragment) -> None:
+        key = fragment.index
+        if fragment.id in self._ids and key not in self._groups and (key is None or fragment.name is None):
+            key = self._ids[fragment.id]
+        self._groups.setdefault(key, []).append(fragment)
+        self._order.append(key)
+        if fragment.id is not None:
+            self._ids.setdefault(fragment.id, key)
+
+    def finish(self) -> list[AssembledCall]:
+        """The calls of the turn, in the order the model wrote them. Call it once, when all fragments are in."""
+        slots, rule = read_groups(self._groups, self._order, self._declared)
+        alone = not any(slot.progress is Progress.EMPTY for slot in slots)
+        if any(found.cumulative for slot in slots for found in slot.calls):
+            for slot in slots:
+                slot.calls = [found.otherwise or found for found in slot.calls]
+        calls = [call for slot in slots for call in _assembled(slot, alone=alone)]
+        if calls:
+            _logger.debug("%d tool calls told apart by %s, %d may run", len(calls), rule, sum(call.ok for call in calls))
+        return calls
+
+
+def _assembled(slot: Slot, *, alone: bool) -> list[AssembledCall]:
+    """The calls that a slot comes to: one, none if there is nothing in it, several if its text holds several objects.
+
+    Args:
+        slot: All fragments of what is taken for one call.
+        alone: Whether no other call of the turn lacks arguments; if one does, the second object may be its.
+    """
+    if slot.name is None and not slot.pieces:
+        return []
+    found = slot.calls
+    doubt = slot.doubt
+    if slot.name is None:
+        doubt = _NAMELESS
+    elif slot.misnamed:
+        doubt = _MISNAMED
+    elif len(found) > 1 and not alone:
+        doubt = MIXED
+    if doubt is not None:
+        found = [Arguments(slot.text, None, f"the call was not run: {doubt}")]
+    return [
+        AssembledCall(slot.name or "", arguments.raw, arguments.value, arguments.why, None if number else slot.id, slot.extra)
+        for number, arguments in enumerate(found)
+    ]

@@ -1,0 +1,158 @@
+"""Fragments by the index they came under, read into calls.
+
+An index tells calls apart if names came under two or more of them: then each index is one call, whatever else its fragments
+say. If not, it is missing, or the same for all calls, and `reading` looks at everything else.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+from .ambiguity import MIXED, OPENER
+from .arguments import spell_text
+from .fragments import Fragment
+from .json_text import same
+from .slot import Progress, Slot
+from .without_index import read_as_one, read_group
+
+__all__ = ["Groups", "read_groups"]
+
+Groups: TypeAlias = dict[int | None, list[Fragment | str]]
+"""Fragments by index, in the order of their first appearance; those that are nothing but text as that text."""
+
+
+def read_groups(groups: Groups, order: Sequence[int | None], declared: Collection[str]) -> tuple[list[Slot], str]:
+    """The calls of a turn, and by which rule they were told apart.
+
+    Args:
+        groups: The fragments by index.
+        order: The index of every fragment, in the order they came.
+        declared: The names of the tools that the model was told of.
+    """
+    named = {key for key, group in groups.items() if _is_named(group)}
+    mixed: set[int | None] = set()
+    if named and any(not _is_header(group[0]) for group in groups.values()):
+        groups, mixed = _Adoption(groups, named).run(order)
+    if len(named) < 2:
+        slots = [slot for key, group in groups.items() for slot in _marked(read_group(group, declared), key in mixed)]
+        return slots, "id, name or order"
+    slots = []
+    for key, group in groups.items():
+        read = read_group if key is None else _read_index
+        slots += _marked(read(group, declared), key in mixed)
+    return _without_copies(slots), "index"
+
+
+def _is_header(entry: Fragment | str) -> bool:
+    return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
+
+
+def _is_named(group: Sequence[Fragment | str]) -> bool:
+    return any(not isinstance(entry, str) and entry.name is not None for entry in group)
+
+
+def _marked(slots: list[Slot], mixed: bool) -> list[Slot]:
+    if mixed:
+        for slot in slots:
+            slot.doubt = MIXED
+    return slots
+
+
+def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
+    """One call, unless the fragments under this index cannot be one and can be several."""
+    whole = read_as_one(fragments, declared)
+    if whole.arguments or len(fragments) == 1:
+        return [whole]
+    slots = read_group(fragments, declared)
+    if whole.misnamed or all(slot.arguments and slot.doubt is None for slot in slots):
+        return slots
+    return [whole]
+
+
+class _Adoption:
+    """Gives the fragments under an index that has no name, or none yet, to the call they go on with (wire quirk A-20).
+
+    That is the only named call that is not whole yet. If there are several it is unclear which, from then on.
+    """
+
+    def __init__(self, groups: Groups, named: set[int | None]) -> None:
+        self._waiting = {key: iter(group) for key, group in groups.items()}
+        self._named = named
+        self._groups: Groups = {}
+        self._slots: dict[int | None, Slot] = {}
+        self._unfinished: list[int | None] = []
+        self._whole: dict[str, int | None] = {}
+        self._mixed: set[int | None] = set()
+
+    def run(self, order: Sequence[int | None]) -> tuple[Groups, set[int | None]]:
+        """The groups with those fragments in their new places, and the groups that are in doubt."""
+        for key in order:
+            entry = next(self._waiting[key])
+            fragment = Fragment(None, key, None, entry) if isinstance(entry, str) else entry
+            at_home = key in self._named and (key in self._slots or _is_header(fragment))
+            self._put(key if at_home else self._home(key, fragment), fragment)
+        return self._groups, self._mixed
+
+    def _put(self, key: int | None, fragment: Fragment) -> None:
+        self._groups.setdefault(key, []).append(fragment)
+        if key in self._named:
+            if key not in self._slots:
+                self._slots[key] = Slot()
+                self._unfinished.append(key)
+            self._slots[key].add(fragment)
+
+    def _home(self, key: int | None, fragment: Fragment) -> int | None:
+        """The index of the call that a fragment under the nameless index `key` goes on with."""
+        if not self._slots:
+            return key
+        latest = next(reversed(self._slots))
+        if not fragment.text:
+            return latest
+        self._set_aside()
+        begins = fragment.text.lstrip().startswith("{")
+        candidates = [one for one in self._unfinished if begins or self._slots[one].progress is Progress.OPEN]
+        if len(candidates) > 1 or (candidates and self._mixed):
+            self._mixed.update(candidates)
+            self._unfinished = [one for one in self._unfinished if one is candidates[-1] or one not in self._mixed]
+        if candidates:
+            return candidates[-1]
+        return self._whole.get(spell_text(fragment.text) or "", key if begins else latest)
+
+    def _set_aside(self) -> None:
+        unfinished = []
+        for key in self._unfinished:
+            if self._slots[key].progress is Progress.CLOSED:
+                self._whole.setdefault(self._slots[key].said or "{}", key)
+            else:
+                unfinished.append(key)
+        self._unfinished = unfinished
+
+
+def _without_copies(slots: list[Slot]) -> list[Slot]:
+    """The calls without those that came again under another index (wire quirk A-22): the same id, name and arguments.
+
+    Where only the arguments differ they are two calls under one id (wire quirk A-23); halves that are one object together are joined.
+    """
+    kept: list[Slot] = []
+    known: dict[tuple[str, str | None], Slot] = {}
+    for slot in slots:
+        first = known.setdefault((slot.id, slot.name), slot) if slot.id else slot
+        if first is slot or not _absorbs(first, slot):
+            kept.append(slot)
+    return kept
+
+
+def _absorbs(first: Slot, again: Slot) -> bool:
+    """Whether `again` is `first` once more, or its other half. A call without arguments may be only its header, and is in doubt."""
+    one, two = first.arguments, again.arguments
+    if one and two:
+        if not one.value and two.value:
+            first.doubt = OPENER
+        return same(one.value, two.value)
+    if one or two:
+        return not again.pieces
+    both = Slot()
+    both.name, both.pieces = first.name, first.pieces + again.pieces
+    if both.arguments is None:
+        return False
+    first.absorb(again)
+    return True

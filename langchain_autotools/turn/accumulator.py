@@ -1,0 +1,305 @@
+"""One turn of a model: what leaves at once, and what is said once at its end.
+
+Text and reasoning leave with the chunk they came with. Fragments of tool calls, usage, finish reason, model name and id are
+kept back and leave on one last chunk, where `+` cannot glue them together or add them up; with them goes the verdict: how
+the turn ended, and for every call whether it may run.
+"""
+
+from collections.abc import Callable, Collection, Container, Mapping
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
+
+from ..messages.carrier import tells
+from ..messages.metadata import KEY
+from ..messages.provisional import without_provisional
+from ..tool_calls.arguments import as_text
+from ..tool_calls.assembler import AssembledCall, ToolCallAssembler
+from ..tool_calls.json_text import strict_json
+from .finish_reasons import AT_TOKEN_LIMIT, REFUSALS
+
+__all__ = ["TurnAccumulator", "caller_metadata", "canonical_message"]
+
+NOT_EXECUTABLE: Final = "!}"
+"""Stands before the arguments of a call that must not run: core's repair of partial JSON gives up on it at once, whatever follows
+and however often chunks are summed. ("!" alone works too, but in time that grows with the square of the arguments.)"""
+
+BLOCKING: Final = frozenset(
+    {
+        *AT_TOKEN_LIMIT,
+        *REFUSALS,
+        *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
+        *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
+        *("malformed_response", "missing_thought_signature", "escalation", "pup_limited_disabled", "image_other", "no_image"),
+        "tool_use_failed",
+    }
+)
+"""Finish reasons, in lower case, after which no call of the turn may run (wire quirks T-03, T-04, E-08)."""
+
+CUT: Final = "stream cut"
+
+_CALL_BLOCKS = frozenset({"tool_call_chunk", "tool_call", "invalid_tool_call", "tool_use", "input_json_delta", "function_call"})
+_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})
+"""What is said of a turn or a run here alone: a raw chunk that says it (a model inside a model) is not believed."""
+_FRAGMENTS = frozenset({"tool_calls", "function_call"})
+_FORM = "call_blocks"
+_ALONE = frozenset({"calls", "blocked", "origin"})
+_OF_BLOCKS = ("model_provider", "output_version")
+"""What core reads content blocks by; `+` keeps it."""
+
+
+class TurnAccumulator:
+    """Takes the raw chunks of one turn, gives the chunks that may leave, and at the end the turn's calls and verdict.
+
+    Args:
+        declared: The names of the tools that the model was told of.
+        used_ids: The ids of calls that the history already has.
+        new_id: Makes an id for the call at a position of this turn, where the server's own is missing or used.
+        sent_id: Gives the id that such a call is sent with, by its position; None where it is sent with the other one.
+        runs: Whether a run goes on from this turn; else nobody asks why a turn without calls broke off.
+    """
+
+    def __init__(
+        self,
+        *,
+        declared: Collection[str] = (),
+        used_ids: Container[str] = (),
+        new_id: Callable[[int], str],
+        sent_id: Callable[[int], str] | None = None,
+        runs: bool = True,
+    ) -> None:
+        self._assembler = ToolCallAssembler(declared)
+        self._used_ids = used_ids
+        self._new_id = new_id
+        self._sent_id = sent_id
+        self._runs = runs
+        self._id: str | None = None
+        self._usage: Any = None
+        self._metadata: dict[str, Any] = {}
+        self._own: dict[str, Any] = {}
+
+    def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
+        """Take a raw chunk, or a whole message in its place.
+
+        Returns:
+            What of it may leave at once, the chunk itself where that is all of it; None if nothing is left.
+        """
+        if not isinstance(chunk, AIMessageChunk):
+            return self._whole(chunk)
+        fields = chunk.__dict__
+        if (
+            fields["additional_kwargs"]
+            or fields["response_metadata"]
+            or fields["tool_call_chunks"]
+            or fields["usage_metadata"]
+            or fields["chunk_position"]
+        ):
+            return self._sort(chunk)
+        if self._id is None:
+            self._id = fields["id"]
+        return chunk if fields["content"] else None
+
+    def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
+        self._id = self._id or chunk.id
+        self._usage = chunk.usage_metadata or self._usage
+        content = chunk.content
+        if chunk.tool_call_chunks:
+            if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said
+                self._assembler.feed(chunk.tool_call_chunks)
+            content = _without_calls(content)
+        extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
+        if not (content or extra or metadata):
+            return None
+        if isinstance(content, list):
+            metadata |= {name: chunk.response_metadata[name] for name in _OF_BLOCKS if name in chunk.response_metadata}
+        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
+
+    def _whole(self, message: AIMessage) -> AIMessageChunk | None:
+        """Take a whole message: each of its calls is one, whatever they would look like in a stream.
+
+        After other fragments it may say again what they said, and is one chunk more.
+        """
+        calls = message.additional_kwargs.get("tool_calls") or [*message.tool_calls, *message.invalid_tool_calls]
+        alone = not self._assembler.begun
+        self._assembler.feed([{**call, "index": index} for index, call in enumerate(calls)] if alone else calls)
+        extra = {key: value for key, value in message.additional_kwargs.items() if not (calls and key in _FRAGMENTS)}
+        content = _without_calls(message.content) if calls else message.content
+        chunk = AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=message.response_metadata, id=message.id)
+        chunk.usage_metadata = message.usage_metadata
+        return self._sort(chunk)
+
+    def _extra(self, extra: dict[str, Any]) -> dict[str, Any]:
+        """The additional keywords that leave at once: all but fragments of calls."""
+        if not extra or not _FRAGMENTS & extra.keys():
+            return extra
+        fragments = extra.get("tool_calls")
+        if fragments:
+            self._assembler.feed(fragments)
+        legacy = extra.get("function_call")
+        if isinstance(legacy, Mapping):
+            self._assembler.feed({"index": -1, "function": legacy})
+        return {key: value for key, value in extra.items() if key not in _FRAGMENTS}
+
+    def _scalars(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """Keep back the metadata that `+` would glue or add up; the rest (log probabilities, lists and objects) leaves at once."""
+        rest: dict[str, Any] = {}
+        for key, value in metadata.items():
+            if value is None:
+                continue
+            if key == KEY:
+                self._own |= {name: kept for name, kept in value.items() if name not in _NEVER_RAW} if isinstance(value, Mapping) else {}
+            elif isinstance(value, list | dict):
+                rest[key] = value
+            elif key != "finish_reason" or self._metadata.get(key) in (None, "stop"):
+                self._metadata[key] = value
+        return rest
+
+    def finish(self, cut: bool = False) -> AIMessageChunk:
+        """The last chunk: message id, usage, metadata, every call whole, and the verdict.
+
+        Args:
+            cut: Whether the stream broke off before the end that its wire marks.
+        """
+        blocked = CUT if cut else self._blocked()
+        form = self._own.pop(_FORM, None)
+        records, chunks = self._calls(blocked)
+        verdict = {"calls": records, "blocked": blocked} if records or (blocked is not None and self._runs) else {}
+        if verdict or self._own:
+            self._metadata[KEY] = {**self._own, **verdict}
+        return AIMessageChunk(
+            content=_call_blocks(records, form) if form else "",
+            id=self._id,
+            usage_metadata=self._usage,
+            response_metadata=self._metadata,
+            tool_call_chunks=chunks,
+            chunk_position="last",
+        )
+
+    def _blocked(self) -> str | None:
+        reason = self._metadata.get("finish_reason")
+        return reason if isinstance(reason, str) and reason.lower() in BLOCKING else None
+
+    def _calls(self, blocked: str | None) -> tuple[list[dict[str, Any]], list[ToolCallChunk]]:
+        records: list[dict[str, Any]] = []
+        taken: set[str] = set()
+        for position, call in enumerate(self._assembler.finish()):
+            kept = bool(call.wire_id) and call.wire_id not in taken and call.wire_id not in self._used_ids
+            identifier = call.wire_id if kept and call.wire_id else self._new_id(position)
+            taken.add(identifier)
+            record = _record(call, identifier, blocked, self._metadata.get("finish_message"))
+            records.append(record if kept or self._sent_id is None else {**record, "sent_id": self._sent_id(position)})
+        chunks = [
+            tool_call_chunk(
+                name=record["name"],
+                args=record["arguments"] if record["ok"] else NOT_EXECUTABLE + record["arguments"],
+                id=record["id"],
+                index=index,
+            )
+            for index, record in enumerate(records)
+        ]
+        return records, chunks
+
+
+def _without_calls(content: str | list[Any]) -> str | list[Any]:
+    """Content without the blocks that repeat the fragments of calls."""
+    if isinstance(content, str):
+        return content
+    return [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
+
+
+def _record(call: AssembledCall, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
+    """A call as the verdict has it; `message` is what the vendor says of the turn's end, which tells the model most."""
+    why = call.why
+    if blocked is not None:
+        said = message if isinstance(message, str) and message else f"the reply did not end normally ({blocked})"
+        why = f"the call was not run: {said}" if message else why or f"the call was not run: {said}"
+    record: dict[str, Any] = {"id": identifier, "name": call.name, "arguments": call.arguments, "ok": why is None}
+    if why is not None:
+        record["why"] = why
+    if call.wire_id and call.wire_id != identifier:
+        record["wire_id"] = call.wire_id
+    if call.extra:
+        record["extra"] = dict(call.extra)
+    return record
+
+
+def _call_blocks(records: list[dict[str, Any]], form: Mapping[str, Any]) -> list[str | dict[Any, Any]]:
+    """The calls that may run as content blocks, of a wire whose messages hold them there: LangChain's core looks for them.
+
+    Args:
+        records: The turn's calls.
+        form: The blocks' `type`, and the first free block number; `id`: the key under which they have the call's id, where that is
+            another one, and the arguments are then text.
+    """
+    runnable = [record for record in records if record["ok"]]
+    return [_call_block(record, form, number) for number, record in enumerate(runnable, form["first"])]
+
+
+def _call_block(record: Mapping[str, Any], form: Mapping[str, Any], number: int) -> dict[Any, Any]:
+    known = {**record.get("extra", {}), "type": form["type"], "name": record["name"], "index": number}
+    if "id" in form:
+        return {**known, form["id"]: record["id"], "arguments": record["arguments"]}
+    return {**known, "id": record["id"], "input": strict_json(record["arguments"])}
+
+
+def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
+    """A finished turn as one plain message, its calls rebuilt from the verdict, whatever core made of the chunks.
+
+    Args:
+        message: The sum of a turn's chunks, or a message that core made of them. Without a verdict its calls stay as they are.
+        stored: Whether to keep of the verdict only what a stored message keeps: ids and argument texts.
+        brief: Whether to keep of that only what the message does not say itself.
+    """
+    message = without_provisional(message)
+    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
+    values["usage_metadata"] = _without_cost(message.usage_metadata)
+    verdict = message.response_metadata.get(KEY)
+    if isinstance(verdict, Mapping) and "blocked" in verdict:
+        records = verdict["calls"]
+        values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
+        values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
+        if stored:
+            values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
+    return AIMessage(**values)
+
+
+def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a turn's last chunk for a caller whose calls these are: what a brief message keeps, and why calls must not run."""
+    verdict = metadata.get(KEY)
+    if not isinstance(verdict, Mapping) or "blocked" not in verdict:
+        return metadata
+    return _stored(metadata, verdict, brief=True, reasons=True)
+
+
+def _without_cost(usage: Any) -> Any:
+    """The usage without the cost that core adds on a cache hit: sent on it would miss the cache, and alone it is no usage."""
+    if not usage or "total_cost" not in usage:
+        return usage
+    return {key: value for key, value in usage.items() if key != "total_cost"} or None
+
+
+def _valid(record: Mapping[str, Any]) -> Any:
+    return tool_call(name=record["name"], args=strict_json(record["arguments"]), id=record["id"])
+
+
+def _invalid(record: Mapping[str, Any]) -> Any:
+    return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
+
+
+def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
+    records = verdict["calls"]
+    brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
+    kept = [_entry(record, brief=brief, reasons=reasons) for record in records]
+    if brief and not tells(kept, mixed=len({record["ok"] for record in records}) > 1):
+        kept = []
+    own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
+    rest = {key: value for key, value in metadata.items() if key != KEY}
+    return {**rest, KEY: own} if own else rest
+
+
+def _entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
+    names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
+    if brief and (not record["ok"] or as_text(strict_json(record["arguments"])) == record["arguments"]):
+        names.remove("arguments")
+    return {key: record[key] for key in names if key in record}

@@ -1,0 +1,383 @@
+"""A chat model that makes one request: what a subclass gives, and what LangChain's core asks for.
+
+The synchronous and asynchronous methods differ only by their `await`s; what a turn does with its raw chunks is in `turn`.
+"""
+
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing, suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import run_in_executor
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import model_validator
+
+from ..errors import AutoToolsError, ConfigurationError
+from .constructor import argument_names, unknown_argument
+from .generation_info import combined_outputs
+from .overrides import heard, in_thread
+from .tool_choice import ToolChoice, read_choice
+from .tools import formatted, own_name
+from .turn import Turn, generation
+from .unwatched import PAST_CORE, is_watched, opened, opening
+
+__all__ = ["RawChatModel"]
+
+
+class _LookedUpProfile(dict[str, Any]):
+    """A profile that was looked up by the model's name: not one that the user gave."""
+
+
+class RawChatModel(BaseChatModel):
+    """A chat model made of `raw_stream`: one request at a time, tools declared and never executed."""
+
+    skip_invalid_tools: bool = False
+    """Whether a tool that the vendor cannot take, such as one with `oneOf` at the root of its schema, is left out and logged. Else it is
+    refused with a `ConfigurationError`."""
+
+    lists_content: ClassVar[bool] = False
+    """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
+
+    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools"})
+    """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        unknown = kwargs.keys() - self._argument_names()
+        if unknown and self.model_config.get("extra") != "allow":
+            raise ConfigurationError(self._unknown(min(unknown)))
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def _argument_names(cls) -> frozenset[str]:
+        return argument_names(cls)
+
+    @classmethod
+    def _unknown(cls, name: str) -> str:
+        """Why there is no constructor argument of this name, and what there is instead."""
+        return unknown_argument(cls, name, cls._argument_names())
+
+    def _public(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Keywords of a request as a repr may show them."""
+        return dict(kwargs)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        heard(cls, RawChatModel, streams=cls.raw_stream is not RawChatModel.raw_stream)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forget_profile(cls, values: Any) -> Any:
+        """A model that LangChain makes of all fields of another (`configurable_fields`) may have another name."""
+        if isinstance(values, Mapping) and isinstance(values.get("profile"), _LookedUpProfile):
+            return {name: value for name, value in values.items() if name != "profile"}
+        return values
+
+    @model_validator(mode="after")
+    def _mark_profile(self) -> Self:
+        found = self._looked_up_profile()
+        if found is not None and self.profile == found:
+            self.__dict__["profile"] = found
+        return self
+
+    def _looked_up_profile(self) -> _LookedUpProfile | None:
+        with suppress(Exception):  # as core looks it up
+            found = self._resolve_model_profile()
+            return None if found is None else _LookedUpProfile(found)
+        return None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that knows nothing of what this one had made ready: core's cache key, and the profile of what may be another model."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy.__dict__.pop("_serialized", None)
+        if update and "profile" not in update and isinstance(self.profile, _LookedUpProfile):
+            copy.__dict__["profile"] = copy._looked_up_profile()
+        return copy
+
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessage]:
+        """Make one request and yield its reply, chunk by chunk as it is on the wire: ids, fragments and all.
+
+        Text is `content`; fragments of tool calls are `tool_call_chunks`, or the wire's own dicts in
+        `additional_kwargs["tool_calls"]`; `usage_metadata` and `response_metadata` may come on any chunk. A stream that
+        broke off before its end ends in a chunk with `response_metadata={"finish_reason": "incomplete"}`, or raises. A whole
+        `AIMessage` may stand for a chunk: each of its calls is one, also where two are equal.
+
+        Args:
+            messages: The messages to send, valid for any vendor.
+            stop: Stop sequences.
+            **kwargs: `tools` and `tool_choice` as `format_tool` and `format_tool_choice` made them, and the caller's own.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement raw_stream")
+
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
+        """Like `raw_stream`, asynchronously. By default `raw_stream` in a thread."""
+        async with aclosing(in_thread(iter(self.raw_stream(messages, stop, **kwargs)))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Make one request that is not streamed and return its reply. By default `raw_stream` is used instead."""
+        raise NotImplementedError
+
+    async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Like `raw_invoke`, asynchronously. By default `raw_invoke` in a thread."""
+        return await run_in_executor(None, lambda: self.raw_invoke(messages, stop, **kwargs))
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool's declaration in the wire's form; by default OpenAI's."""
+        return convert_to_openai_tool(tool, strict=strict)
+
+    def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the content of replies to requests with these tools, as `format_tool` made them, is always a list of blocks."""
+        return self.lists_content
+
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The names under which the model calls those of these tools that are the vendor's own, but run on the caller's machine."""
+        return set()
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice in the wire's form; by default as it is."""
+        return choice
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a tool choice that `format_tool_choice` made means for a run: which of it stays after the first turn, and which tools
+        it allows. By default `auto`, `none`, and OpenAI's `allowed_tools` are known; all else asks for a call in the first turn."""
+        return read_choice(choice)
+
+    def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
+        """The tool choice of one call, taken out of its keywords; else that of the constructor's `model_kwargs`.
+
+        Raises:
+            ConfigurationError: It stands in an `extra_body`, where no run can hold to it.
+        """
+        if any("tool_choice" in (body or {}) for body in (getattr(self, "extra_body", None), keywords.get("extra_body"))):
+            raise ConfigurationError("tool_choice is an argument of its own: in extra_body a run with tools could not hold to it")
+        choice = keywords.pop("tool_choice", None)
+        return (getattr(self, "model_kwargs", None) or {}).get("tool_choice") if choice is None else choice
+
+    def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
+        """Whether a request goes on with a conversation that the server keeps; by default none does.
+
+        Results that stand before the first AI message then answer calls that only the server knows, and are sent.
+
+        Args:
+            kwargs: The call's keywords.
+        """
+        return False
+
+    # ------------------------------------------------------------------------------------------ streams, for users
+
+    def stream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> Iterator[AIMessageChunk]:
+        """The reply piece by piece: core's `stream`, without its work for callback handlers where there are none."""
+        past_core = self._past_core(config, kwargs, async_api=False)
+        source = super().stream(input, config, stop=stop, **past_core, **kwargs)
+        with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
+            for chunk in chunks:
+                parts = opened(chunk)
+                if parts is None:
+                    self._check_opening(past_core)
+                    yield chunk
+                    continue
+                with closing(parts):
+                    run_id = chunk.id
+                    for part in parts:
+                        fields = part.__dict__
+                        if fields["id"] is None:
+                            fields["id"] = run_id
+                        yield part
+
+    async def astream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Like `stream`, asynchronously."""
+        past_core = self._past_core(config, kwargs, async_api=True)
+        source = super().astream(input, config, stop=stop, **past_core, **kwargs)
+        async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", source)) as chunks:
+            async for chunk in chunks:
+                parts = opened(chunk)
+                if parts is None:
+                    self._check_opening(past_core)
+                    yield chunk
+                    continue
+                async with aclosing(parts):
+                    run_id = chunk.id
+                    async for part in parts:
+                        fields = part.__dict__
+                        if fields["id"] is None:
+                            fields["id"] = run_id
+                        yield part
+
+    def _past_core(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> dict[str, Any]:
+        """The keyword for a stream that nobody watches. (Of v1 blocks core does more than to tell of them.)"""
+        own = type(self)
+        overridden = own._astream is not RawChatModel._astream if async_api else own._stream is not RawChatModel._stream
+        watched = overridden or self.output_version == "v1" or is_watched(self, config)
+        return {} if watched or not self._should_stream(async_api=async_api, **{**kwargs, "stream": True}) else {PAST_CORE: True}
+
+    def _check_opening(self, past_core: dict[str, Any]) -> None:
+        if past_core:
+            raise AutoToolsError(f"`_stream` of this {type(self).__name__} was replaced on the instance: override it in a subclass")
+
+    # ------------------------------------------------------------------------------------------ one turn, for core
+
+    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
+        open_start, blocks = self.continues_conversation(kwargs), self.output_version == "v1"
+        return Turn(messages, kwargs, blocks=blocks, new_id=_new_call_id, open_start=open_start, runs=runs)
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        past_core = kwargs.pop(PAST_CORE, False)
+        parts = self._parts(self._turn(messages, kwargs), stop, kwargs)
+        if past_core:
+            yield opening(parts)
+            return
+        for part in parts:
+            chunk = generation(part)
+            if run_manager:
+                run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+            yield chunk
+
+    def _parts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> Generator[AIMessageChunk, None, None]:
+        for raw in self.raw_stream(turn.messages, stop, **kwargs):
+            part = turn.feed(raw)
+            if part is not None:
+                yield part
+        yield turn.finish()
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        past_core = kwargs.pop(PAST_CORE, False)
+        parts = self._aparts(self._turn(messages, kwargs), stop, kwargs)
+        if past_core:
+            yield opening(parts)
+            return
+        async with aclosing(parts):
+            async for part in parts:
+                chunk = generation(part)
+                if run_manager:
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
+
+    async def _aparts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> AsyncGenerator[AIMessageChunk, None]:
+        async with aclosing(cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
+            async for raw in stream:
+                part = turn.feed(raw)
+                if part is not None:
+                    yield part
+        yield turn.finish()
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = self._turn(messages, kwargs)
+        if type(self).raw_invoke is RawChatModel.raw_invoke:
+            return turn.result(list(self.raw_stream(turn.messages, stop, **kwargs)))
+        return turn.result([self.raw_invoke(turn.messages, stop, **kwargs)])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = self._turn(messages, kwargs)
+        own = type(self)
+        mixin = RawChatModel
+        if own.raw_invoke is mixin.raw_invoke and own.araw_invoke is mixin.araw_invoke:
+            return turn.result([chunk async for chunk in self.araw_stream(turn.messages, stop, **kwargs)])
+        return turn.result([await self.araw_invoke(turn.messages, stop, **kwargs)])
+
+    def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:
+        return combined_outputs(llm_outputs)
+
+    # ------------------------------------------------------------------------------------------ declaring tools
+
+    if not TYPE_CHECKING:  # the type that core gives it is private to core
+
+        def bind(self, **kwargs: Any) -> Any:
+            """The model with these keywords in every request. A tool that is declared twice is sent once.
+
+            Raises:
+                ConfigurationError: Two of the `tools` have one name, and are not the same.
+            """
+            if kwargs.get("tools"):
+                kwargs["tools"] = _distinct(kwargs["tools"])
+            return super().bind(**kwargs)
+
+    def bind_tools(
+        self,
+        tools: Sequence[Any],
+        *,
+        tool_choice: Any = None,
+        parallel_tool_calls: bool | None = None,
+        strict: bool | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Declare tools without executing them: their calls are left to the caller.
+
+        Args:
+            tools: Functions, pydantic classes, TypedDicts, `BaseTool`s, or dicts in the wire's form.
+            tool_choice: `auto`, `any`, `none`, a tool's name, True (the only tool), or the wire's own form.
+            parallel_tool_calls: Whether one turn may hold several calls; None leaves that to the vendor. False is logged where the
+                wire cannot say it.
+            strict: Whether the vendor must hold to the schema.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: A tool cannot be declared, or the choice names none.
+        """
+        declared = formatted(self, tools, strict=strict)
+        if tool_choice is not None:
+            choice = self.format_tool_choice(tool_choice, declared)
+            kwargs |= {} if choice is None else {"tool_choice": choice}
+        if parallel_tool_calls is not None:
+            kwargs["parallel_tool_calls"] = parallel_tool_calls
+        return self.bind(tools=declared, **kwargs)
+
+
+def _new_call_id() -> str:
+    return f"call_{uuid.uuid4().hex}"
+
+
+def _distinct(tools: Iterable[Any]) -> list[Any]:
+    """The declared tools, each once: no vendor takes two of one name."""
+    distinct: list[Any] = []
+    said: dict[str, Any] = {}
+    for tool in tools:
+        name = own_name(tool) if isinstance(tool, Mapping) else None
+        if name is None or name not in said:
+            distinct.append(tool)
+        elif said[name] != _essence(tool):
+            raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
+        if name is not None:
+            said.setdefault(name, _essence(tool))
+    return distinct
+
+
+def _essence(value: Any) -> Any:
+    """A declaration without the titles that pydantic makes of names, and that some forms of a tool lack."""
+    if isinstance(value, Mapping):
+        return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
+    return [_essence(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,98 @@
+"""Tools and tool choices in the form that a model's wire declares them in; and how a model's tools are pickled."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ..errors import ConfigurationError
+from ..executor import ToolExecutor, check_signature, from_references, to_references, tool_inside
+from .tool_choice import ToolChoice
+
+__all__ = ["Formatter", "chosen", "declared", "formatted", "is_builtin", "own_name", "portable_tools", "tool_name", "usable_tools"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+_OF_FUNCTIONS = frozenset({"name", "title", "parameters", "function_declarations", "functionDeclarations"})
+
+
+class Formatter(Protocol):
+    """A model that knows its wire's form of tools, and whether it leaves out those that have none."""
+
+    skip_invalid_tools: bool
+
+    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
+        """A tool's declaration in the wire's form."""
+
+    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+        """A tool choice in the wire's form."""
+
+    def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the content of replies to requests with these tools is always a list of blocks."""
+
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The names of those tools of the vendor's that run on the caller's machine."""
+
+    def read_tool_choice(self, choice: Any) -> ToolChoice:
+        """What a tool choice in the wire's form means for a run."""
+
+    def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
+        """The tool choice of one call, out of its keywords."""
+
+
+def formatted(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None) -> list[Mapping[str, Any]]:
+    """The tools in the wire's form; where the model says so without those that its vendor cannot take, which is logged.
+
+    Raises:
+        ConfigurationError: A tool cannot be declared.
+    """
+    found: list[Mapping[str, Any]] = []
+    for tool in tools:
+        try:
+            inside = tool_inside(tool) or tool
+            check_signature(inside)
+            found.append(model.format_tool(inside, strict=strict))
+        except ConfigurationError as error:
+            if not model.skip_invalid_tools:
+                raise
+            _logger.warning("a tool is left out: %s", error)
+    return found
+
+
+def is_builtin(tool: Any) -> bool:
+    """Whether a tool is one of the vendor's own, executed by the vendor: a dict that says its type, or else names no function."""
+    if not isinstance(tool, Mapping) or tool.get("type") == "function" or "function" in tool:
+        return False
+    return "type" in tool or not _OF_FUNCTIONS & tool.keys()
+
+
+def portable_tools(tools: Any) -> Any:
+    """A model's `tools` as they can be pickled; an executor knows how by itself."""
+    return tools if isinstance(tools, ToolExecutor | None) else to_references(tools)
+
+
+def usable_tools(tools: Any) -> Any:
+    """Undo `portable_tools`."""
+    return tools if isinstance(tools, ToolExecutor | None) else from_references(tools)
+
+
+def declared(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
+    """The `tools` of one call in the wire's form; a dict is taken to have it."""
+    return [one for tool in tools or () for one in ([tool] if isinstance(tool, Mapping) else formatted(model, [tool]))]
+
+
+def chosen(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+    """The `tool_choice` of one call in the wire's form."""
+    return None if choice is None else model.format_tool_choice(choice, tools)
+
+
+def own_name(tool: Mapping[str, Any]) -> str | None:
+    """The name of a declared tool, in any wire's form; None for a builtin tool that its vendor knows by its type alone."""
+    nested = tool.get("function") or tool.get("custom")
+    inner = nested if isinstance(nested, Mapping) else tool
+    return str(inner["name"]) if inner.get("name") else None
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """The name of a declared tool; of a builtin tool without one its type."""
+    return own_name(tool) or str(tool.get("type") or "")

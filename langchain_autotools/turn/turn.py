@@ -1,0 +1,156 @@
+"""One turn of a model: what is prepared before its request and what its raw chunks become.
+
+This is the part of `ToolsAndMessagesMixin` that its synchronous and asynchronous methods share: everything but the `await`s.
+"""
+
+import hashlib
+import json
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+
+from ..chunks import copier, sum_chunks
+from ..errors import ConfigurationError
+from ..history import as_sent, repair
+from ..messages.calls import call_ids, calls_of
+from .accumulator import TurnAccumulator, canonical_message
+from .generation_info import generation_info, llm_output
+from .output_version import BlockWriter
+from .tools import tool_name
+
+__all__ = ["Turn", "generation", "result_of"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
+_of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
+
+
+class Turn:
+    """One request and its reply.
+
+    Args:
+        messages: The input as core hands it over; run messages are expanded, what a vendor would reject is repaired.
+        keywords: The request's keyword arguments; `tools` names what is declared.
+        blocks: Whether content leaves as v1 content blocks.
+        new_id: Makes the id by which a call is known whose server gave it none of its own.
+        open_start: Whether the messages go on with a conversation that the server keeps.
+        runs: Whether a run goes on from this turn.
+
+    Attributes:
+        messages: The messages to send.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[BaseMessage],
+        keywords: Mapping[str, Any],
+        *,
+        blocks: bool,
+        new_id: Callable[[], str],
+        open_start: bool = False,
+        runs: bool = True,
+    ) -> None:
+        self.messages = as_sent(repair(messages, open_start=open_start))
+        names = {tool_name(tool) for tool in keywords.get("tools") or ()}
+        used = _UsedIds(self.messages)
+        self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=lambda _: new_id(), sent_id=self._sent_id, runs=runs)
+        self._writer = BlockWriter() if blocks else None
+
+    def without_blocks(self) -> Self:
+        """The turn, not to be written as content blocks: what it reads is so already, or will be."""
+        self._writer = None
+        return self
+
+    def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
+        """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
+        left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else _message_of(chunk))
+        return left if left is None or self._writer is None else self._writer.chunk(left)
+
+    def finish(self) -> AIMessageChunk:
+        """The turn's last chunk, with its calls and the verdict on them."""
+        last = self._accumulator.finish()
+        if last.response_metadata.get("finish_reason") == "incomplete":
+            _logger.warning("the reply %s broke off before its end: it is kept as far as it came, and none of its calls runs", last.id)
+        return last if self._writer is None else self._writer.chunk(last)
+
+    def result(self, chunks: Iterable[AIMessage]) -> ChatResult:
+        """The turn as one generation, from all its raw chunks."""
+        left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
+        return result_of([*left, self.finish()])
+
+    def _sent_id(self, position: int) -> str:
+        """The id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
+        return f"call_{uuid.uuid5(_NAMESPACE, f'{_digest(self.messages)}:{position}').hex[:24]}"
+
+
+def generation(message: AIMessageChunk) -> ChatGenerationChunk:
+    """A turn's chunk as core takes it."""
+    text = _text_alone(message.content)
+    if text is not None and not message.response_metadata:
+        return _of_text({"message": message, "text": text})
+    return ChatGenerationChunk(message=message, generation_info=generation_info(message.response_metadata, streamed=True))
+
+
+def result_of(chunks: Iterable[Any]) -> ChatResult:
+    """A turn as one generation, from the chunks that left it."""
+    message = canonical_message(sum_chunks(chunks))
+    made = ChatGeneration(message=message, generation_info=generation_info(message.response_metadata))
+    return ChatResult(generations=[made], llm_output=llm_output(message.response_metadata))
+
+
+def _message_of(piece: Any) -> AIMessage:
+    """What `raw_stream` yielded, or `raw_invoke` returned, as a message: texts and what LangChain's `_stream` and `_generate` give too.
+
+    Raises:
+        ConfigurationError: It is none of these.
+    """
+    if isinstance(piece, AIMessage):
+        return piece
+    if isinstance(piece, str):
+        return AIMessageChunk(content=piece)
+    if isinstance(piece, ChatResult) and piece.generations:
+        piece = piece.generations[0]
+    if isinstance(piece, ChatGeneration) and isinstance(piece.message, AIMessage):
+        about = {**(piece.generation_info or {}), **piece.message.response_metadata}
+        return piece.message.model_copy(update={"response_metadata": about})
+    raise ConfigurationError(f"raw_stream yields AIMessageChunks (or texts, or ChatGenerationChunks), not {type(piece).__name__}")
+
+
+def _text_alone(content: str | list[Any]) -> str | None:
+    """Content that is one text, as a string or as one block; None of any other. (Core would look for it at a higher price.)"""
+    if isinstance(content, str):
+        return content
+    block = content[0] if len(content) == 1 else None
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return text if isinstance(text, str) else None
+
+
+class _UsedIds:
+    """The ids of all calls of a history; gathered when first asked for."""
+
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        self._messages = messages
+        self._ids: set[object] | None = None
+
+    def __contains__(self, call_id: object) -> bool:
+        if self._ids is None:
+            self._ids = {used for message in self._messages if isinstance(message, AIMessage) for used in call_ids(message)}
+        return call_id in self._ids
+
+
+def _digest(messages: Sequence[BaseMessage]) -> str:
+    """A digest of what a history says: without message ids, usage and metadata."""
+    digest = hashlib.sha256()
+    for message in messages:
+        content = [message.type, message.content]
+        if isinstance(message, AIMessage):
+            content += [[call.id, call.name, call.arguments] for call in calls_of(message)]
+        if isinstance(message, ToolMessage):
+            content.append(message.tool_call_id)
+        digest.update(json.dumps(content, ensure_ascii=True, default=str, separators=(",", ":")).encode())
+    return digest.hexdigest()
