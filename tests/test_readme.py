@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import runpy
 from collections.abc import Iterator, Mapping
@@ -44,7 +45,7 @@ def decide(request: Mapping[str, Any]) -> Turn:
     if results:
         told = [f"{city} {result['content']}" for city, result in zip(cities or ["Result:"], results, strict=False)]
         if "response_format" in request:
-            return Turn(text=f'{{"city": "{cities[0]}", "temperature": "21 °C"}}')
+            return Turn(text=json.dumps({"city": cities[0], "temperature": results[-1]["content"]}))
         return Turn(text=", ".join(told) + ".")
     if of_cities:
         return Turn(text="Let me look.", calls=[Call(of_cities, {"city": city}) for city in cities])
@@ -75,7 +76,7 @@ def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.Ca
     assert [message.type for message in names["history"]] == ["human", "ai", "tool", "tool", "ai"]
     for block in blocks[1:]:
         exec(compile(block, "README.md", "exec"), names)
-    assert "Paris: 21 °C" in capsys.readouterr().out
+    assert "Rome 21 °C." in capsys.readouterr().out
     assert server.exchanges
 
 
