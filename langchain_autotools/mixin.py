@@ -6,7 +6,7 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 """
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from typing import Any, Literal, Self, cast
 
@@ -187,8 +187,10 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
+            parts = ChunkSum()
             with concise():
-                yield from self._remembering(super().stream(input, config, **kwargs))
+                for chunk in super().stream(input, config, **kwargs):
+                    yield self._remembered(chunk, parts)
             return
         streams = self._streams(run, kwargs, async_api=False)
         stream, invoke = super().stream, super().invoke
@@ -212,10 +214,11 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """Like `stream`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
+            parts = ChunkSum()
             with concise():
-                async with aclosing(self._aremembering(super().astream(input, config, **kwargs))) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
+                async with aclosing(_generator(super().astream(input, config, **kwargs))) as turn_chunks:
+                    async for part in turn_chunks:
+                        yield self._remembered(part, parts)
             return
         streams = self._streams(run, kwargs, async_api=True)
         stream, invoke = super().astream, super().ainvoke
@@ -352,19 +355,8 @@ class ToolsAndMessagesMixin(BindableChatModel):
         for chunk in run.end():
             yield chunk
 
-    def _remembering(self, chunks: Iterable[AIMessage]) -> Iterator[AIMessageChunk]:
-        """The chunks of a model without tools of its own; the last one also knows the whole message."""
-        parts = ChunkSum()
-        for chunk in chunks:
-            yield self._remembered(chunk, parts)
-
-    async def _aremembering(self, chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessageChunk, None]:
-        parts = ChunkSum()
-        async with aclosing(_generator(chunks)) as source:
-            async for chunk in source:
-                yield self._remembered(chunk, parts)
-
     def _remembered(self, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
+        """A chunk of a model without tools of its own; the last one also knows the whole message."""
         if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
             remember(chunk, [chunk])
             return cast("AIMessageChunk", chunk)

@@ -43,19 +43,21 @@ def astream(model: Any) -> None:
     """One stream, asynchronously."""
 
     async def read() -> None:
-        [_ async for _ in model.astream("Hi")]
+        async for _ in model.astream("Hi"):
+            pass
 
     asyncio.run(read())
 
 
 Way = Callable[[Any], None]
-THEIRS = {invoke: 44, stream: 33, ainvoke: 51}
-"""The lines that langchain-openai 1.7 prints of a 404, called in the same way; its `astream` prints 91."""
+THEIRS = {invoke: 19, stream: 15, ainvoke: 21}
+"""What langchain-openai 1.7 prints of a 404, called in the same way: 44, 33 and 51 lines. (Its `astream` prints 91, of another error.)"""
 
 
-def lines_of(error: BaseException) -> list[str]:
-    """What Python prints of an error."""
-    return "".join(traceback.format_exception(error)).splitlines()
+def printed(error: BaseException) -> list[str]:
+    """What Python prints of an error: an entry for each frame, for each error, and for what stands between two of them. How many lines a
+    frame takes depends on the release of Python."""
+    return traceback.format_exception(error)
 
 
 def forecast(city: str) -> str:
@@ -72,15 +74,15 @@ def test_a_wrong_model_prints_no_more_than_langchain_openai(way: Way) -> None:
             way(model)
     assert type(caught.value.__cause__) is openai.NotFoundError
     assert new_messages(caught.value) == []
-    assert len(lines_of(caught.value)) <= THEIRS[way]
+    assert len(printed(caught.value)) <= THEIRS[way]
 
 
-def test_a_wrong_model_of_a_run_prints_little_more() -> None:
-    """A run adds its own loop, two frames."""
+def test_a_wrong_model_of_a_run_prints_no_more_either() -> None:
+    """Though the loop of the run stands in between."""
     with OpenAIServer([NO_MODEL]) as server:
         with pytest.raises(openai.NotFoundError) as caught:
             invoke(ChatOpenAI(model="nowhere", base_url=server.url, api_key="key", tools=[forecast]))
-    assert len(lines_of(caught.value)) <= THEIRS[invoke] + 6
+    assert len(printed(caught.value)) <= THEIRS[invoke]
 
 
 @pytest.fixture
@@ -96,13 +98,13 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("way", [invoke, stream, ainvoke, astream])
 @pytest.mark.parametrize("model_class", [ChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI])
 def test_a_missing_key_prints_the_callers_line(model_class: type[Any], way: Way, tools: list[Any]) -> None:
-    """langchain-openai prints 21 lines; ours are the caller's, one of the model's, and what to do."""
+    """langchain-openai prints 7 frames of libraries; ours is one, and what to do."""
     model = model_class(model="any", tools=tools)
     with pytest.raises(ConfigurationError, match="no key") as caught:
         way(model)
     own = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if "langchain" in frame.filename]
     assert len(own) == 1
-    assert len(lines_of(caught.value)) <= 21
+    assert len(printed(caught.value)) <= 9
 
 
 @pytest.mark.usefixtures("no_keys")
@@ -111,7 +113,7 @@ def test_azure_prints_the_callers_line() -> None:
     model = AzureChatOpenAI(azure_endpoint="http://localhost:1", azure_deployment="any", api_version="2025-04-01-preview")
     with pytest.raises(ConfigurationError) as caught:
         invoke(model)
-    assert len(lines_of(caught.value)) <= 21
+    assert len(printed(caught.value)) <= 9
 
 
 def test_code_of_the_user_stays_in_the_traceback() -> None:
@@ -128,4 +130,4 @@ def test_code_of_the_user_stays_in_the_traceback() -> None:
 
     with pytest.raises(ConfigurationError) as caught:
         invoke(OwnModel())
-    assert "in raw_stream" in "\n".join(lines_of(caught.value))
+    assert "in raw_stream" in "".join(printed(caught.value))
