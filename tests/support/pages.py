@@ -47,5 +47,5 @@ def run_page(page: Path, capsys: pytest.CaptureFixture[str], edit: Callable[[str
                 exec(compile(edit(text), page.name, "exec"), names)
                 printed = capsys.readouterr().out
         elif language == "text" and printed is not None:
-            assert printed == text, f"{page.name} shows another output"
+            assert printed == text
     return names
