@@ -21,7 +21,7 @@ from tests.laws.ways import WAYS, run
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "approval.py"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "approval.py"
 QUESTION = HumanMessage("Write to Anna and to Ben.")
 
 

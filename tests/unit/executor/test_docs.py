@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "tools.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "tools.md"
 
 
 def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.programs import interrupt
 from tests.support.script import Call, Failure, Turn
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 FAKE = REPOSITORY / "tests" / "providers" / "local" / "fake"
 QUESTION = "How warm is it in Paris and in Rome?"
 TWO_CITIES = [

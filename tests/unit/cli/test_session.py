@@ -19,7 +19,7 @@ from tests.support.script import Call, Failure, Turn
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals are of other systems")
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 
 
