@@ -125,7 +125,8 @@ def _from_callable(value: Any, name: str) -> BaseTool:
     source = _innermost(value)
     if not inspect.isroutine(source):
         source = source.__call__  # an object: its method has the signature and the docstring
-    function = _bound(value, source) if isinstance(value, functools.partial) else source
+    called = value if isinstance(value, functools.partial) else source
+    function = _given_by_name(called, source) if called is not source or _takes_any_name(source) else source
     documented = bool(inspect.getdoc(source))
     asynchronous = inspect.iscoroutinefunction(source)
 
@@ -144,17 +145,28 @@ def _from_callable(value: Any, name: str) -> BaseTool:
         return make(False)
 
 
-def _bound(partial: functools.partial[Any], source: Callable[..., Any]) -> Callable[..., Any]:
-    """A partial as a plain function that shows only what is left to give (LangChain reads functions only)."""
-    signature = inspect.signature(partial)
-    parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in partial.keywords]
+def _takes_any_name(function: Callable[..., Any]) -> bool:
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(function).parameters.values())
+
+
+def _given_by_name(called: Callable[..., Any], source: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function (LangChain reads no others) that shows what a model can give: not what a partial has bound, and no `**kwargs`.
+
+    Args:
+        called: The function, or a partial of it.
+        source: The function, which has the annotations.
+    """
+    bound = called.keywords if isinstance(called, functools.partial) else {}
+    signature = inspect.signature(called)
+    left = [parameter for parameter in signature.parameters.values() if parameter.name not in bound]
+    parameters = [parameter for parameter in left if parameter.kind is not parameter.VAR_KEYWORD]
     hints = typing.get_type_hints(source, include_extras=True)
 
     async def acall(*args: Any, **kwargs: Any) -> Any:
-        return await partial(*args, **kwargs)
+        return await called(*args, **kwargs)
 
     def plain(*args: Any, **kwargs: Any) -> Any:
-        return partial(*args, **kwargs)
+        return called(*args, **kwargs)
 
     call: Any = acall if inspect.iscoroutinefunction(source) else plain
     call.__name__ = call.__qualname__ = str(getattr(source, "__name__", "tool"))

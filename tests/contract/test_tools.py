@@ -38,6 +38,21 @@ def kinds(messages: list[Any]) -> list[str]:
     return [message.type for message in messages]
 
 
+def describe(city: str, **options: str) -> str:
+    """Describe a city."""
+    return f"{city} {options}"
+
+
+async def test_any_further_names_are_not_declared(start: Start, run: Run) -> None:
+    """A function's `**options` are no parameter of that name: given as a function or as a tool, run or only declared."""
+    for given in (describe, tool(describe)):
+        talk = start([Turn("Let me look.", [Call("describe", {"city": "Paris"})]), Turn("It is large."), Turn("Hello.")], tools=[given])
+        await run(talk.model, QUESTION)
+        await run(talk.model.bind_tools([given]), QUESTION)
+        assert all("city" in str(exchange.json["tools"]) for exchange in talk.server.exchanges)
+        assert not [exchange for exchange in talk.server.exchanges if "options" in str(exchange.json["tools"])]
+
+
 async def test_a_simple_tool(start: Start, run: Run) -> None:
     """One call runs, its result goes back under its id, and the texts of both turns are the answer."""
     talk = start([Turn("Let me look.", [Call("get_temperature", {"city": "Paris"})]), Turn("21 °C.")], tools=[get_temperature])

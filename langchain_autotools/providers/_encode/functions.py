@@ -4,6 +4,7 @@ LangChain's core converts them; where a schema refers to itself, core writes an 
 model is not told what stands there. Such a schema is taken whole, with its definitions.
 """
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -63,7 +64,7 @@ def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         parameters = _modern(function["parameters"])
         if isinstance(parameters.get("strict"), bool):  # of a schema with a title core takes it for a word of the schema
             function["strict"] = parameters.pop("strict")
-        function["parameters"] = parameters
+        function["parameters"] = _without_rest(tool, parameters)
     if strict is None:
         return function
     if function.get("strict", strict) is not strict:
@@ -99,6 +100,17 @@ def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
         return schema if isinstance(tool, BaseTool) else None
     # core asks for a description where a function has no docstring; nobody will read this one
     return _whole_schema(StructuredTool.from_function(tool, description="None")) if callable(tool) else None
+
+
+def _without_rest(tool: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters without the one that core makes of a function's `**kwargs`: the function would not get what it says."""
+    function = tool.func or tool.coroutine if isinstance(tool, StructuredTool) else tool
+    properties = parameters.get("properties")
+    if isinstance(function, BaseTool | Mapping | type) or not callable(function) or not isinstance(properties, Mapping):
+        return parameters
+    rest = {one.name for one in inspect.signature(function).parameters.values() if one.kind is one.VAR_KEYWORD}
+    made = {name for name in rest & properties.keys() if properties[name].get("default", rest) is None and "anyOf" not in properties[name]}
+    return {**parameters, "properties": {name: schema for name, schema in properties.items() if name not in made}}
 
 
 def _untitled(node: Any) -> Any:

@@ -130,6 +130,23 @@ def test_what_a_partial_has_bound_is_not_for_the_model() -> None:
     assert contents(executor, call("greet", greeting="Hello", name="Eve")) == ["Hello Ada"]
 
 
+def test_any_further_names_are_not_for_the_model() -> None:
+    """What a function takes as `**rest` is neither an argument of that name nor filled with one."""
+
+    def named(city: str, **rest: str) -> str:
+        """Name it."""
+        return f"{city} {rest}"
+
+    async def anamed(city: str, **rest: str) -> str:
+        """Name it, asynchronously."""
+        return f"{city} {rest}"
+
+    for given in (named, anamed, functools.partial(named, land="France")):
+        executor = ToolExecutor({"named": given})
+        assert list(executor.tools["named"].args) == ["city"]
+        assert contents(executor, call("named", city="Paris", rest={"a": "b"})) == [named("Paris", **getattr(given, "keywords", {}))]
+
+
 def test_a_mappings_keys_are_the_names() -> None:
     """Lambdas, functions and tools under names of the caller's choice."""
     executor = ToolExecutor({"double": lambda a: 2 * a, "sum": add, "times": multiply})
