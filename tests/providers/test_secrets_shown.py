@@ -1,12 +1,14 @@
 """What a model shows of itself holds no secret, whatever class it is of and wherever the secret was given."""
 
 import pickle
+import traceback
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.load import dumps
 
+from langchain_autotools import ProviderError
 from tests.contract.wires import ROWS, Wire
 from tests.support.script import Turn
 
@@ -68,3 +70,31 @@ def test_an_address_is_shown_without_its_user(row: Wire) -> None:
     with row.serve([]) as server:
         model = row.model(server, base_url=f"http://user:{PASSWORD}@127.0.0.1:1/v1")
     assert PASSWORD not in repr(model) + model.model_dump_json() + dumps(model)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "azure" not in row.name], ids=lambda row: row.name)
+def test_an_address_is_shown_without_its_key(row: Wire) -> None:
+    """A gateway's key may stand in its query; what else stands there is shown, and travels."""
+    with row.serve([]) as server:
+        model = row.model(server, base_url=f"http://127.0.0.1:1/v1?team=blue&key={PASSWORD}&access_token={HEADER}")
+    pickled = pickle.dumps(model)
+    for text in (repr(model), model.model_dump_json(), dumps(model), pickled.decode("latin1")):
+        assert not [secret for secret in (PASSWORD, HEADER) if secret in text]
+    assert "?team=blue&key=***&access_token=***" in model.model_dump_json()
+    assert b"?team=blue" in pickled
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.name in ("openai-chat", "anthropic", "google")], ids=lambda row: row.name)
+def test_a_key_in_an_address_is_found_again_and_not_repeated(row: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unpickled model takes it from the environment, as a password; an error that repeats it is shown without."""
+    address = f"http://127.0.0.1:1/v1?team=blue&key={PASSWORD}"
+    with row.serve([]) as server:
+        model = row.model(server, base_url=address, max_retries=0)
+    bare = pickle.loads(pickle.dumps(model))
+    assert PASSWORD not in str(bare.model_dump())
+    variable = {"openai-chat": "OPENAI_API_BASE", "anthropic": "ANTHROPIC_BASE_URL", "google": "GOOGLE_GEMINI_BASE_URL"}[row.name]
+    monkeypatch.setenv(variable, address)
+    assert PASSWORD in str(pickle.loads(pickle.dumps(model)).model_dump())
+    with pytest.raises(ProviderError) as caught:
+        model.invoke("Hi")
+    assert PASSWORD not in "".join(traceback.format_exception(caught.value))

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from .._encode.origin import public_url
 
@@ -40,6 +40,7 @@ _SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", r
 _QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 _USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
 _ADDRESS_WITH_USER = re.compile(r"(\w+://)[^/?#@\s]*@")
+_ADDRESS = re.compile(r"\w+://\S+")
 _ADMITS = ("authorization", "authorization_token", "headers")  # what a request says of a remote MCP server to be let in
 _COOKIES = ("set-cookie", "set-cookie2")
 _OF_THE_BYTES = ("content-encoding", "content-length", "transfer-encoding")  # what they say is not so of a text that was read
@@ -60,7 +61,7 @@ def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _
         hidden: What is shown of a header's secret.
     """
     if isinstance(value, str):
-        return _USER.sub(f"//{_HIDDEN}@", value)
+        return _with_query(_USER.sub(f"//{_HIDDEN}@", value), lambda name: f"{name}={_HIDDEN}")
     if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
         return {key: hidden(inner) if is_secret_header(str(key)) else inner for key, inner in value.items()}
     return shown_body(value, hidden) if name in _OF_THE_BODY else value
@@ -102,16 +103,26 @@ def portable(name: str, value: Any) -> Any:
         value: Its value.
     """
     if isinstance(value, str):
-        found = _ADDRESS_WITH_USER.match(value)
-        return found[1] + value[found.end() :] if found else value
+        return _with_query(_ADDRESS_WITH_USER.sub(r"\1", value, count=1) if _ADDRESS_WITH_USER.match(value) else value, lambda name: "")
     if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
         return public_headers(value)
     return portable_body(value) if name in _OF_THE_BODY else value
 
 
+def _with_query(value: str, shown_as: Callable[[str], str]) -> str:
+    """An address with something else in place of the secret parameters of its query, made of their names; any other text as it is."""
+    if "?" not in value or not _ADDRESS.fullmatch(value):
+        return value
+    address, _, query = value.partition("?")
+    parameters = [(part, part.partition("=")[0]) for part in query.split("&")]
+    kept = [shown_as(name) if is_secret_header(name) else part for part, name in parameters]
+    return "?".join([address, *filter(None, ["&".join(filter(None, kept))])])
+
+
 def with_user(url: str | None, known: str | None) -> str | None:
-    """An address that lost its user and password; with those that the environment says for the same address."""
-    return known if url and known and has_password(known) and public_url(known) == public_url(url) else url
+    """An address that lost its user, password or key; with those that the environment says for the same address."""
+    is_secret = has_password(known) or portable("url", known) != known
+    return known if url and known and is_secret and public_url(known) == public_url(url) else url
 
 
 class SecretDict(dict[str, Any]):
@@ -127,9 +138,11 @@ def is_secret_header(name: str) -> bool:
 
 
 def secret_values(headers: Mapping[str, Any] | None, *urls: str | None) -> list[str]:
-    """The secrets among a model's headers or query parameters, and the passwords in its addresses."""
-    passwords = (urlsplit(url).password for url in urls if url)
-    return [*header_secrets(headers or {}), *(unquote(password) for password in passwords if password)]
+    """The secrets among a model's headers or query parameters, and the passwords and keys in its addresses."""
+    addresses = [urlsplit(url) for url in urls if url]
+    passwords = [unquote(address.password) for address in addresses if address.password]
+    queries = [pair for address in addresses for pair in parse_qsl(address.query)]
+    return [*header_secrets(headers or {}), *passwords, *header_secrets(dict(queries))]
 
 
 def header_secrets(headers: Mapping[str, Any]) -> list[str]:

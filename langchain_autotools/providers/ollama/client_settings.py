@@ -6,7 +6,7 @@ from typing import Any
 from .._base.checks import extra_headers
 from .._transport.clients import Clients
 from .._transport.http import HttpClients
-from .._transport.secrets import SecretDict, public_headers, secret_values
+from .._transport.secrets import SecretDict, portable, public_headers, secret_values
 from .._transport.timeouts import read_timeout, timeout_parts
 from .client import DEFAULT_TIMEOUT, http_clients
 from .parameters import OllamaParameters
@@ -85,7 +85,8 @@ def _proxy(arguments: Mapping[str, Any] | None) -> str | None:
 def portable_fields(model: OllamaParameters) -> dict[str, Any]:
     """The fields as they may be pickled: no key, no password, and of the clients' arguments only plain ones that hold no secret."""
     kwargs = {name: _portable(getattr(model, name)) for name in ("client_kwargs", "sync_client_kwargs", "async_client_kwargs")}
-    return {"api_key": None, "base_url": model.address.url if model.address.authorization else model.base_url, **kwargs}
+    base_url = model.address.url if model.address.authorization else portable("base_url", model.base_url)
+    return {"api_key": None, "base_url": base_url, **kwargs}
 
 
 def _portable(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
