@@ -60,6 +60,7 @@ class Turn:
         used = _UsedIds(self.messages)
         self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=lambda _: new_id(), sent_id=self._sent_id, runs=runs)
         self._writer = BlockWriter() if blocks else None
+        self._begun = False
 
     def without_blocks(self) -> Self:
         """The turn, not to be written as content blocks: what it reads is so already, or will be."""
@@ -68,11 +69,14 @@ class Turn:
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
+        self._begun = True
         left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else _message_of(chunk))
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
     def finish(self) -> AIMessageChunk:
-        """The turn's last chunk, with its calls and the verdict on them."""
+        """The turn's last chunk, with its calls and the verdict on them. A turn without any chunk before it has broken off."""
+        if not self._begun:
+            self.feed(AIMessageChunk(content="", response_metadata={"finish_reason": "incomplete"}))
         last = self._accumulator.finish()
         if last.response_metadata.get("finish_reason") == "incomplete":
             _logger.warning("the reply %s broke off before its end: it is kept as far as it came, and none of its calls runs", last.id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
@@ -170,3 +171,39 @@ def test_a_method_replaced_on_an_instance_is_not_skipped_in_silence() -> None:
     with pytest.raises(AutoToolsError, match="override it in a subclass"):
         list(model.stream("hi"))
     assert next(model.stream("hi", {"callbacks": [BaseCallbackHandler()]})).text == "else"
+
+
+class Silent(ScriptedChatModel):
+    """Streams nothing."""
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        return iter(())
+
+
+class RawSilent(ToolsAndMessagesMixin, BaseChatModel):
+    """The same below core's method."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "silent"
+
+    def raw_stream(self, messages: Any, stop: Any = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Nothing."""
+        return iter(())
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("model", [Silent, RawSilent])
+def test_a_stream_that_gives_nothing_is_incomplete(model: Model, way: str) -> None:
+    """It is no answer, on any way, and the run says so."""
+    made = model(tools=[shout], **({} if model is RawSilent else {"replies": ["Never."]}))
+    if way.startswith("a"):
+        parts = asyncio.run(_all(made)) if way == "astream" else [asyncio.run(made.ainvoke("hi"))]
+    else:
+        parts = list(made.stream("hi")) if way == "stream" else [made.invoke("hi")]
+    whole = reduce(add, parts)
+    assert (whole.text, whole.response_metadata["autotools"]["stop_reason"]) == ("", "incomplete")
+
+
+async def _all(model: Any) -> list[Any]:
+    return [chunk async for chunk in model.astream("hi")]
