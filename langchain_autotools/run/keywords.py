@@ -52,6 +52,7 @@ class CallSettings:
 
     Attributes:
         limits: What ends the run.
+        usage_limits: The names of those among them that somebody has set and that need to know the usage of tokens.
         separator: What stands between the texts of two turns.
         carry_messages: Whether chunks carry the new messages as data.
         on_executing: Called before each call runs.
@@ -62,6 +63,7 @@ class CallSettings:
     """
 
     limits: Limits
+    usage_limits: Sequence[str]
     separator: str
     carry_messages: bool
     on_executing: Any
@@ -85,8 +87,10 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
     """
     _check_names(model, keywords)
     limits = {name: _setting(model, name, keywords) for name in sorted(_LIMITS - {"context_window"})}
+    counting = {"token_budget": limits["token_budget"], "context_window": keywords.get("context_window", model.context_window)}
     return CallSettings(
         limits=Limits(**limits, context_window=_context_window(model, keywords)),
+        usage_limits=[name for name, value in counting.items() if value is not None],
         separator=_text("message_separator", _setting(model, "message_separator", keywords)),
         carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
         on_executing=checked_listener("on_executing", _setting(model, "on_executing", keywords)),

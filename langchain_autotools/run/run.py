@@ -67,6 +67,7 @@ class RunSettings:
     carry_messages: bool = True
     output_version: str | None = None
     lists_content: bool = False
+    usage_limits: Sequence[str] = ()
     on_executing: Any = None
     on_executed: Any = None
 
@@ -91,6 +92,7 @@ class Run:
         seconds = plan.limits.deadline
         self._deadline = None if seconds is None else Deadline(seconds)
         self._loop = tool_loop(history, plan, time.monotonic, found)
+        self._counts_usage = bool(settings.usage_limits)
         self._parts = ChunkSum()
         self._whole: AIMessage | None = None
         self._sent: Any = None
@@ -157,6 +159,10 @@ class Run:
                 [out for part in parts.chunks for out in self._output.chunk(part)] if came_whole is None else self._of_whole(came_whole)
             )
         message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
+        if self._counts_usage and message.usage_metadata is None:
+            self._counts_usage = False  # told once
+            limits = " and ".join(self.settings.usage_limits)
+            _logger.warning("a reply says nothing of the tokens that it used: %s cannot end the run as long as that is so", limits)
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._sent = (message, calls, blocked)
         return [*withheld, chunk]

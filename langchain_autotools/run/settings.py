@@ -94,6 +94,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         carry_messages=call.carry_messages,
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
+        usage_limits=call.usage_limits,
         on_executing=call.on_executing,
         on_executed=call.on_executed,
     )

@@ -4,11 +4,13 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from langchain_core.runnables import Runnable
+
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor, check_signature, from_references, to_references, tool_inside
 from .tool_choice import ToolChoice
 
-__all__ = ["Formatter", "chosen", "declared", "formatted", "is_builtin", "own_name", "portable_tools", "tool_name", "usable_tools"]
+__all__ = ["Formatter", "chosen", "declared", "formatted", "is_builtin", "listed", "own_name", "portable_tools", "tool_name", "usable_tools"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -47,7 +49,7 @@ def formatted(model: Formatter, tools: Iterable[Any], *, strict: bool | None = N
         ConfigurationError: A tool cannot be declared.
     """
     found: list[Mapping[str, Any]] = []
-    for tool in tools:
+    for tool in listed(tools):
         try:
             inside = tool_inside(tool) or tool
             check_signature(inside)
@@ -57,6 +59,17 @@ def formatted(model: Formatter, tools: Iterable[Any], *, strict: bool | None = N
                 raise
             _logger.warning("a tool is left out: %s", error)
     return found
+
+
+def listed(tools: Any) -> list[Any]:
+    """The tools that a call declares, read once.
+
+    Raises:
+        ConfigurationError: They are no list.
+    """
+    if isinstance(tools, str | Mapping | Runnable) or not isinstance(tools, Iterable):
+        raise ConfigurationError(f"tools must be a list of tools, not {type(tools).__name__}")
+    return list(tools)
 
 
 def is_builtin(tool: Any) -> bool:
@@ -78,7 +91,7 @@ def usable_tools(tools: Any) -> Any:
 
 def declared(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
     """The `tools` of one call in the wire's form; a dict is taken to have it."""
-    return [one for tool in tools or () for one in ([tool] if isinstance(tool, Mapping) else formatted(model, [tool]))]
+    return [one for tool in listed(tools or ()) for one in ([tool] if isinstance(tool, Mapping) else formatted(model, [tool]))]
 
 
 def chosen(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 
 from langchain_autotools import StreamError, ToolsAndMessagesMixin
+from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import PRESETS, WIRES, Wire
 from tests.laws.ways import QUESTION, WAYS, Ran, run
 from tests.support.http_server import Exchange
@@ -232,6 +233,17 @@ class ChatHalf(ToolsAndMessagesMixin, BaseChatModel):
         """Half a reply."""
         yield AIMessageChunk("Hel")
         yield AIMessageChunk("", response_metadata={"finish_reason": "incomplete"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("limits", [{"token_budget": 10}, {"context_window": 10}, {}], ids=str)
+def test_law_11_a_limit_that_cannot_bind_is_told(limits: dict[str, int], way: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that reports no usage makes a limit of tokens none: a log says so once in a run, where one is set."""
+    call = {"name": "get_temperature", "args": {"city": "Paris"}, "id": "a", "type": "tool_call"}
+    replies = [AIMessage("", tool_calls=[{**call, "id": name}]) for name in "ab"]
+    ran = run(way, ScriptedChatModel(replies=[*replies, "Warm."], tools=[get_temperature], **limits), [QUESTION])
+    assert reason(ran) == "complete"
+    assert [next(iter(limits)) in text for text in warnings(caplog)] == [True] * len(limits)
 
 
 @pytest.mark.parametrize("way", WAYS)
