@@ -22,7 +22,7 @@ from .constructor import argument_names, unknown_argument
 from .generation_info import combined_outputs
 from .overrides import heard, in_thread
 from .tool_choice import ToolChoice, read_choice
-from .tools import formatted, own_name
+from .tools import formatted, listed, own_name
 from .turn import Turn, generation
 from .unwatched import PAST_CORE, is_watched, opened, opening
 
@@ -323,7 +323,7 @@ class RawChatModel(BaseChatModel):
                 ConfigurationError: Two of the `tools` have one name, and are not the same.
             """
             if kwargs.get("tools"):
-                kwargs["tools"] = _distinct(kwargs["tools"])
+                kwargs["tools"] = _distinct(listed(kwargs["tools"]))
             return super().bind(**kwargs)
 
     def bind_tools(

@@ -10,7 +10,18 @@ from ..errors import ConfigurationError
 from ..executor import ToolExecutor, check_signature, from_references, to_references, tool_inside
 from .tool_choice import ToolChoice
 
-__all__ = ["Formatter", "chosen", "declared", "formatted", "is_builtin", "listed", "own_name", "portable_tools", "tool_name", "usable_tools"]
+__all__ = [
+    "Formatter",
+    "chosen",
+    "declared",
+    "formatted",
+    "is_builtin",
+    "listed",
+    "own_name",
+    "portable_tools",
+    "tool_name",
+    "usable_tools",
+]
 
 _logger = logging.getLogger("langchain_autotools")
 

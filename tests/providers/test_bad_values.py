@@ -7,6 +7,7 @@ import pytest
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, ConfigurationError
 from tests.contract.wires import ROWS, Wire
 from tests.support.script import Turn
+from tests.support.weather import get_temperature
 
 NEGATIVE = {"max_tokens": -5, "temperature": -1.0, "top_p": -0.5}
 
@@ -66,3 +67,33 @@ def test_a_text_in_place_of_a_dict_is_refused_by_name(chat_model: Any, name: str
     for way in (model.invoke, lambda *args, **kwargs: list(model.stream(*args, **kwargs))):
         with pytest.raises(ConfigurationError, match=f"{name} must be a dict, not 'high'.*{hint}"):
             way("x", **{name: "high"})
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+async def test_stop_words_and_tools_that_are_none_are_refused(row: Wire) -> None:
+    """A number, a tool without its list, a name: by every way to a request, with tools of the model's own or without."""
+    with row.serve([]) as server:
+        for model in (row.model(server), row.model(server, tools=[get_temperature])):
+            for stop in (5, [5], {"a": 1}):
+                with pytest.raises(ConfigurationError, match="stop must be a text or a list of texts"):
+                    model.invoke("x", stop=stop)
+                with pytest.raises(ConfigurationError, match="stop must be a text or a list of texts"):
+                    await model.bind(stop=stop).ainvoke("x")
+            for tools in (3, "weather", get_temperature, {"get_temperature": get_temperature}):
+                for way in (model.bind_tools, model.bind, lambda tools, model=model: list(model.stream("x", tools=tools))):
+                    with pytest.raises(ConfigurationError, match=f"tools must be a list of tools, not {type(tools).__name__}"):
+                        way(tools=tools)
+        assert server.exchanges == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_tool_choice_that_allows_no_tool_is_refused(row: Wire) -> None:
+    """Flat or nested, bound or for one call: vendors would take it for no restriction, or refuse it."""
+    with row.serve([]) as server:
+        model = row.model(server, tools=[get_temperature])
+        for choice in ({"type": "allowed_tools", "tools": []}, {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}):
+            with pytest.raises(ConfigurationError, match="tool_choice"):
+                model.invoke("x", tool_choice=choice)
+            with pytest.raises(ConfigurationError, match="tool_choice"):
+                model.bind_tools([get_temperature], tool_choice=choice)
+        assert server.exchanges == []

@@ -13,6 +13,7 @@ from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllam
 SECRET = "secret-5f2c61d0a9"
 CLASSES = [ChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama]
 NAMES = ["headers", "auth", "credentials", "azure_ad_token", "openai_api_base", "openai_organization", "anthropic_api_url", "client_kwargs"]
+NAMES += ["token", "project", "location", "transport"]
 
 
 def made(kind: Any, **fields: Any) -> Any:

@@ -95,7 +95,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
         Core asks this before anything else of every request.
         """
-        self._check_call(kwargs)
+        self._check_call({"stop": stop, **kwargs})
         return public_params(super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()}))
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from ...errors import ConfigurationError
-from ...turn.constructor import names_of
+from ...turn.constructor import argument_names, names_of
 from .._transport.secrets import SecretDict
 from .._transport.timeouts import check_timeout, is_duration
 
@@ -48,6 +48,7 @@ _CONNECTION = frozenset(
         *("headers", "auth", "credentials", "async_client", "root_client", "client_kwargs", "client_options"),
         *("openai_api_base", "openai_organization", "anthropic_api_url"),
         *("azure_endpoint", "azure_ad_token", "azure_ad_token_provider"),
+        *("token", "project", "location", "transport"),
     }
 )
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -156,8 +157,9 @@ def check_call(model: type[BaseModel], connection: frozenset[str], keywords: Map
     given = [name for name in _connection_names(model, connection) & keywords.keys() if keywords[name] is not None]
     given += [name for name in keywords if name.endswith("_api_key") and keywords[name] is not None]
     if given:
+        where = f", {model.__name__}({given[0]}=...)" if given[0] in argument_names(model) else ""
         raise ConfigurationError(
-            f"{given[0]} is for the constructor, {model.__name__}({given[0]}=...): a call cannot change how the server is reached. "
+            f"{given[0]} is for the constructor{where}: a call cannot change how the server is reached. "
             "Make a model for it, which costs no connection of its own; headers of one call go in extra_headers={...}"
         )
 

@@ -3,7 +3,7 @@
 What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -25,6 +25,11 @@ DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra
 _NESTED = ("options", "generation_config", "generationConfig", "model_kwargs")
 
 
+def _are_texts(value: Any) -> bool:
+    texts = value if isinstance(value, Collection) and not isinstance(value, Mapping) else [value]
+    return value is None or all(isinstance(text, str) for text in texts)
+
+
 def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts: Mapping[str, str]) -> None:
     """Refuse values that cannot work.
 
@@ -39,6 +44,8 @@ def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts:
     for name, value in values.items():
         if name in numbers and isinstance(value, int | float):
             numbers[name](name, value)
+        if name == "stop" and not _are_texts(value):
+            raise ConfigurationError(f"stop must be a text or a list of texts, not {value!r}")
         if name in dicts and not (value is None or isinstance(value, Mapping | BaseModel)):
             hint = f"; {dicts[name]}" if dicts[name] else ""
             raise ConfigurationError(f"{name} must be a dict, not {value!r}{hint}")

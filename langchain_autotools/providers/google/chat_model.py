@@ -12,6 +12,7 @@ from pydantic import PrivateAttr, SecretStr
 
 from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
+from ...turn.tools import listed
 from .._base.chat_model import ErrorTable, Exchange, Response
 from .._base.parameters import check_structured, langsmith_params, log_parallel
 from .._base.structured import call_parser, json_parser, structured
@@ -165,7 +166,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         """
         said = {**({"tool_config": tool_config} if tool_config else {}), **kwargs}
         return super().bind_tools(
-            flat_tools(tools), tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **said
+            flat_tools(listed(tools)), tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **said
         )
 
     def with_structured_output(

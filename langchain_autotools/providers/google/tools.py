@@ -206,7 +206,9 @@ def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> d
     body = nested if isinstance(nested, Mapping) else choice
     pointed = [tool if isinstance(tool, Mapping) else {"name": tool} for tool in body.get("tools") or ()]
     names = [str((tool.get("function") or tool).get("name")) for tool in pointed]
-    return _only(names, _MODES.get(str(body.get("mode")), "auto"), tools) if names else {"type": "none"}
+    if not names:
+        raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool: 'none' allows none")
+    return _only(names, _MODES.get(str(body.get("mode")), "auto"), tools)
 
 
 def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:

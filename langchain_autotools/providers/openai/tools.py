@@ -161,6 +161,8 @@ def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> d
     inner = choice.get("allowed_tools")
     body = inner if isinstance(inner, Mapping) else choice
     allowed = [_pointed(tool, tools) for tool in body.get("tools") or ()]
+    if not allowed:
+        raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool: 'none' allows none")
     return {"type": "allowed_tools", "allowed_tools": {"mode": body.get("mode") or "auto", "tools": allowed}}
 
 
