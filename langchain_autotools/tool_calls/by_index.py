@@ -7,7 +7,7 @@ say. If not, it is missing, or the same for all calls, and `reading` looks at ev
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from .ambiguity import MIXED, OPENER
+from .ambiguity import MIXED, OPENER, doubt_empty
 from .arguments import spell_text
 from .fragments import Fragment
 from .json_text import same
@@ -34,6 +34,8 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
         groups, mixed = _Adoption(groups, named).run(order)
     if len(named) < 2:
         slots = [slot for key, group in groups.items() for slot in _marked(read_group(group, declared), key in mixed)]
+        if any(slot.name is None and slot.pieces for slot in slots):
+            doubt_empty(slots)
         return slots, "id, name or order"
     slots = []
     for key, group in groups.items():
@@ -95,10 +97,16 @@ class _Adoption:
     def _put(self, key: int | None, fragment: Fragment) -> None:
         self._groups.setdefault(key, []).append(fragment)
         if key in self._named:
-            if key not in self._slots:
-                self._slots[key] = Slot()
-                self._unfinished.append(key)
+            if key not in self._slots or _begins_another(self._slots[key], fragment):
+                self._begin(key)
             self._slots[key].add(fragment)
+
+    def _begin(self, key: int | None) -> None:
+        """Begin a call under an index; the one before it under the same index, if any, is whole."""
+        self._set_aside()
+        self._slots.pop(key, None)
+        self._slots[key] = Slot()
+        self._unfinished.append(key)
 
     def _home(self, key: int | None, fragment: Fragment) -> int | None:
         """The index of the call that a fragment under the nameless index `key` goes on with."""
@@ -125,6 +133,13 @@ class _Adoption:
             else:
                 unfinished.append(key)
         self._unfinished = unfinished
+
+
+def _begins_another(slot: Slot, fragment: Fragment) -> bool:
+    """Whether a fragment begins another call under the index of one that is whole (wire quirk A-35): it has a name and a new id."""
+    if fragment.name is None or None in (fragment.id, slot.id) or fragment.id == slot.id:
+        return False
+    return slot.progress is Progress.CLOSED
 
 
 def _without_copies(slots: list[Slot]) -> list[Slot]:

@@ -82,6 +82,21 @@ STREAMS: list[tuple[str, list[Any], list[tuple[str, dict[str, Any] | None]]]] = 
         [("f", {"q": 1}), ("g", {"q": 2}), ("", REFUSED)],
     ),
     (
+        "A-35: a call begins under the index of the one before it, its arguments come under the next",
+        [fragment(0, "a", "f", '{"q":1}'), fragment(0, "b", "f"), fragment(1, arguments='{"q":'), fragment(1, arguments="2}")],
+        [("f", {"q": 1}), ("f", {"q": 2})],
+    ),
+    (
+        "A-35: or the arguments of the first once more",
+        [fragment(0, "a", "f", '{"q":1}'), fragment(0, "b", "f"), fragment(1, arguments='{"q":1}')],
+        [("f", {"q": 1}), ("f", REFUSED)],
+    ),
+    (
+        "A-35: without its id the second call may be the first's repeated header, and the object anybody's",
+        [fragment(0, "a", "f", '{"q":1}'), fragment(0, name="g"), fragment(1, arguments='{"q":2}')],
+        [("f", {"q": 1}), ("g", REFUSED), ("", REFUSED)],
+    ),
+    (
         "arguments before any name belong to the name that follows",
         [fragment(0, arguments='{"q":'), fragment(0, "a", "f", "1}")],
         [("f", {"q": 1})],
