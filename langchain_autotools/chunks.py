@@ -8,19 +8,12 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.utils import message_chunk_to_message
 from pydantic import BaseModel
 
+from .compat import unvalidated
+
 __all__ = ["ChunkSum", "as_chunk", "copier", "detached", "is_text_block", "merge_chunks", "merge_given", "new_chunk", "sum_chunks"]
 
 
 _B = TypeVar("_B", bound=BaseModel)
-
-
-_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-
-
-_new = object.__new__
-
-
-_set_values, _set_known, _set_extra, _set_private = (BaseModel.__dict__[name].__set__ for name in _SLOTS)  # pydantic's own way checks
 
 
 def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]:
@@ -38,26 +31,13 @@ def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]
     def copy(fields: Mapping[str, Any]) -> _B:
         values = values_of()
         values.update(fields)
-        return _unvalidated(cls, values, known(), None if extra is None else extra.copy())
+        return unvalidated(cls, values, known(), None if extra is None else extra.copy())
 
     return copy
 
 
-def _unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: dict[str, Any] | None) -> _B:
-    made: _B = _new(cls)
-    _set_values(made, values)
-    _set_known(made, known)
-    _set_extra(made, extra)
-    _set_private(made, None)
-    return made
-
-
 _empty = AIMessageChunk(content="")
-
-
 _empty_values = _empty.__dict__.copy
-
-
 _known_of_chunk = {"content", "additional_kwargs", "response_metadata", "id"}.copy
 
 
@@ -71,13 +51,13 @@ def new_chunk(
     values["response_metadata"] = {} if metadata is None else metadata
     values["id"] = message_id
     values["tool_calls"], values["invalid_tool_calls"], values["tool_call_chunks"] = [], [], []
-    return _unvalidated(AIMessageChunk, values, _known_of_chunk(), {})
+    return unvalidated(AIMessageChunk, values, _known_of_chunk(), {})
 
 
 def detached(chunk: AIMessageChunk) -> AIMessageChunk:
     """The chunk as it is now, whatever is done to this one: a copy that shares neither containers nor blocks with it."""
     values = {name: _own_container(value) for name, value in chunk.__dict__.items()}
-    return _unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
+    return unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
 
 
 def _own_container(value: Any) -> Any:

@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
 from .chunks import ChunkSum
+from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
 from .messages.live import remember
 from .run.binding import BindableChatModel
@@ -127,12 +128,12 @@ class ToolsAndMessagesMixin(BindableChatModel):
             if kwargs.get("tools"):
                 kwargs["tools"] = declared(self, kwargs["tools"])
             return None
-        messages, open_start = self._convert_input(input).to_messages(), self.continues_conversation(kwargs)
+        messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         return Run(messages, run_settings(self, self._own_tools(), kwargs), open_start=open_start)
 
     def _streams(self, run: Run, kwargs: dict[str, Any], *, async_api: bool) -> bool:
         """Whether a streamed run may stream its turns."""
-        return self._should_stream(async_api=async_api, **{**kwargs, "tools": run.settings.tools, "stream": True})
+        return should_stream(self, {**kwargs, "tools": run.settings.tools}, async_api=async_api)
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Answer the input: with `tools` a whole conversation, else one turn.
@@ -314,7 +315,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     def __getstate__(self) -> dict[Any, Any]:
         state = super().__getstate__()
-        fields = {key: value for key, value in state["__dict__"].items() if key != "_serialized"}
+        fields = {key: value for key, value in state["__dict__"].items() if key != CACHE_KEY}
         own = {**(state["__pydantic_private__"] or {}), "_toolbox": None}
         return {**state, "__dict__": {**fields, "tools": portable_tools(self.tools)}, "__pydantic_private__": own}
 

@@ -19,7 +19,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 
 # A room, the trip through the house from its end to its beginning. A module imports from its own room and from those before it.
 ROOMS = (
-    ("errors", "_version"),
+    ("errors", "compat", "_version"),
     ("chunks", "messages", "deadline"),
     ("retry", "executor", "history", "tool_calls"),
     ("turn",),

@@ -4,14 +4,11 @@ Nothing here decides when a call runs, or in which thread or task: `batch` and `
 """
 
 import asyncio
-import copy
 import dis
 import functools
 import inspect
 import logging
-import sys
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -22,6 +19,7 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
+from ..compat import is_core, is_graph_signal, raised_by_handler, with_methods
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .background import Home
@@ -60,7 +58,7 @@ def _implementations(tool: BaseTool) -> tuple[bool, bool]:
     kind: Any = type(tool)
     if isinstance(tool, StructuredTool | Tool) and kind._arun in (StructuredTool._arun, Tool._arun):
         return tool.coroutine is not None, tool.func is None and tool.coroutine is not None
-    asynchronous = kind._arun is not BaseTool._arun or not _is_core(kind.ainvoke)
+    asynchronous = kind._arun is not BaseTool._arun or not is_core(kind.ainvoke)
     return asynchronous, asynchronous and _only_raises(kind._run)
 
 
@@ -73,14 +71,10 @@ def _only_raises(function: Any) -> bool:
     return not operations & {"RETURN_VALUE", "RETURN_CONST"}
 
 
-def _is_core(method: Any) -> bool:
-    return str(getattr(method, "__module__", "")).startswith("langchain_core.")
-
-
 def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
     """The tool's own `_run` and `_arun`, wrapped. None where the tool replaces the public methods that would call them."""
     kind: Any = type(tool)
-    if not all(map(_is_core, (kind.invoke, kind.ainvoke, kind.run, kind.arun))):
+    if not all(map(is_core, (kind.invoke, kind.ainvoke, kind.run, kind.arun))):
         return {}
     run, arun = tool._run, tool._arun
 
@@ -217,8 +211,7 @@ class ToolRun:
         args = self.facts.injected.apply(self.call.args or {}, self._situation)
         tool = self.facts.tool
         if self.facts.observed:
-            tool = copy.copy(tool)
-            tool.__dict__.update(self.facts.observed)
+            tool = with_methods(tool, self.facts.observed)
         call = {"name": tool.name, "args": args, "id": self.call.id, "type": "tool_call"}
         return tool, call, self._situation.config
 
@@ -268,20 +261,5 @@ def _passes_through(error: BaseException) -> bool:
     """
     if not isinstance(error, Exception | GeneratorExit):
         return True
-    graph = sys.modules.get("langgraph.errors")
-    bubble_up = getattr(graph, "GraphBubbleUp", None)
-    if bubble_up is not None and isinstance(error, bubble_up):
-        return True
-    is_invalid_resume = getattr(graph, "is_invalid_resume", None)
-    return (is_invalid_resume is not None and is_invalid_resume(error)) or _raised_by_handler(error)
-
-
-def _raised_by_handler(error: BaseException) -> bool:
-    """Whether the exception comes from LangChain's callback manager, called by the tool's own `run`, not from the tool."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__", ""))
-        if module == "langchain_core.callbacks.manager":
-            return True
-        if module != __name__ and not module.startswith("langchain_core.tools"):
-            return False
+    return is_graph_signal(error) or raised_by_handler(error, __name__)
     return False

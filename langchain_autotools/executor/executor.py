@@ -9,12 +9,12 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 
+from ..compat import is_resumed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
 from .call import ToolFacts, ToolRun
-from .injection import is_resumed
 from .names import find_name
 from .plan import Answer, Calls, Work, read_calls, unknown_tool, unreadable
 from .resolution import Meaning

@@ -9,7 +9,6 @@ LangGraph is never imported. A tool that uses its types has imported it.
 
 import dataclasses
 import inspect
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,11 +22,12 @@ from pydantic import AliasChoices, AliasPath, BaseModel
 from pydantic.fields import FieldInfo
 from typing_extensions import TypeAliasType, is_typeddict
 
+from ..compat import graph_class, graph_runtime, injected_names
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .results import Place
 
-__all__ = ["InjectedArguments", "ToolSituation", "is_resumed", "type_hints"]
+__all__ = ["InjectedArguments", "ToolSituation", "type_hints"]
 
 _NOT_FOR_MODELS = ("run_manager", "callbacks")  # LangChain's own parameters, hidden from every schema it generates
 _UNTYPED = (Any, object, None)
@@ -65,7 +65,7 @@ class InjectedArguments:
         self._types = {name: field.type for name, field in known.items()}
         self._optional = {name for name, field in known.items() if not field.required}
         injected = {name for name, annotation in self._types.items() if _is_injected(annotation)}
-        injected |= set(getattr(tool, "_injected_args_keys", ()))
+        injected |= injected_names(tool)
         shown = set(fields) | set(schema.get("properties", ()) if isinstance(schema, dict) else ())
         aliases = {alias for name in injected & fields.keys() for alias in fields[name].aliases}
         self.hidden = frozenset(injected | aliases | set(_NOT_FOR_MODELS) - shown)
@@ -87,7 +87,7 @@ class InjectedArguments:
             value = self._value(name, situation)
             if value is not _UNKNOWN:
                 kept[name] = value
-        if self._untyped_runtime and _langgraph("ToolRuntime") is not None:
+        if self._untyped_runtime and graph_class("ToolRuntime") is not None:
             kept["runtime"] = _tool_runtime(situation)
         return kept
 
@@ -99,11 +99,11 @@ class InjectedArguments:
         marks = list(_marks(self._types.get(name)))
         if _marked(marks, InjectedToolCallId):
             return situation.call.id
-        if _marked(marks, _langgraph("ToolRuntime")):
+        if _marked(marks, graph_class("ToolRuntime")):
             return _tool_runtime(situation)
-        if _marked(marks, _langgraph("InjectedStore")):
-            return self._known(name, getattr(_graph_runtime(), "store", None), "a store, which only a graph compiled with one has")
-        if mark := _marked(marks, _langgraph("InjectedState")):
+        if _marked(marks, graph_class("InjectedStore")):
+            return self._known(name, getattr(graph_runtime(), "store", None), "a store, which only a graph compiled with one has")
+        if mark := _marked(marks, graph_class("InjectedState")):
             state = {"messages": list(situation.messages)}
             field = getattr(mark, "field", None)
             needs = f"the graph state {field!r}; outside a graph's own tool node the state is the messages"
@@ -184,7 +184,7 @@ def type_hints(holder: Any) -> dict[str, Any]:
     """The annotations of a function or class; empty where one of them cannot be resolved."""
     try:
         return typing.get_type_hints(holder, include_extras=True)
-    except Exception:  # a name that exists only for type checkers: LangChain finds what can be found (`_injected_args_keys`)
+    except Exception:  # a name that exists only for type checkers: LangChain finds what can be found (`injected_names`)
         return {}
 
 
@@ -216,7 +216,7 @@ def _marked(marks: Sequence[Any], kind: Any) -> Any:
 
 def _is_injected(annotation: Any) -> bool:
     marks = list(_marks(annotation))
-    return bool(_marked(marks, InjectedToolArg) or _marked(marks, _langgraph("ToolRuntime")))
+    return bool(_marked(marks, InjectedToolArg) or _marked(marks, graph_class("ToolRuntime")))
 
 
 # ---------------------------------------------------------------------------------------------- nested models
@@ -267,31 +267,7 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-# ---------------------------------------------------------------------------------------------- langgraph, where present
-
-
-def _langgraph(name: str) -> Any:
-    """A class of LangGraph's, if the program has loaded it."""
-    return getattr(sys.modules.get("langgraph.prebuilt"), name, None)
-
-
-def _graph_runtime() -> Any:
-    """The runtime of the graph around this call, or None."""
-    current = getattr(sys.modules.get("langgraph.runtime"), "get_runtime", None)
-    if current is None:
-        return None
-    try:
-        return current()
-    except (RuntimeError, KeyError, AttributeError):  # not inside a graph
-        return None
-
-
-def is_resumed(config: RunnableConfig) -> bool:
-    """Whether the graph around resumes its node after an interrupt.
-
-    LangGraph then hands out the answers in the order in which the node asks again, whoever asks.
-    """
-    return bool((config.get("configurable") or {}).get("__pregel_resuming"))
+# ---------------------------------------------------------------------------------------------- inside a graph
 
 
 def _write_nothing(_: Any) -> None:
@@ -299,8 +275,8 @@ def _write_nothing(_: Any) -> None:
 
 
 def _tool_runtime(situation: ToolSituation) -> Any:
-    kind = _langgraph("ToolRuntime")
-    graph = _graph_runtime()
+    kind = graph_class("ToolRuntime")
+    graph = graph_runtime()
     values = {
         "state": {"messages": list(situation.messages)},
         "context": getattr(graph, "context", None),

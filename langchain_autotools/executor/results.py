@@ -11,6 +11,7 @@ from langchain_core.tools import ToolException
 from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
+from ..compat import asks_for_a_graph
 from ..messages.calls import ToolCallRecord
 from .content import well_formed
 
@@ -24,8 +25,6 @@ __all__ = [
     "interrupted_result",
     "overdue_result",
 ]
-
-_OF_A_GRAPH = "('__pregel_"  # the names under which a graph keeps what belongs to a run of it
 
 Place = tuple[int | str, ...]
 """Where in the arguments something is wrong: keys and positions, from the outside in."""
@@ -92,7 +91,7 @@ def describe(error: BaseException) -> str:
         return "; ".join(dict.fromkeys(describe(inner) for inner in error.exceptions))
     if isinstance(error, ValidationError | ValidationErrorV1):
         return f"{type(error).__name__}: {'; '.join(_problems(error))}"
-    if isinstance(error, KeyError) and str(error.args[:1]).startswith(_OF_A_GRAPH):
+    if asks_for_a_graph(error):
         return "the tool cannot run here: it asks for the graph around it (a stream writer, a store, an interrupt), and there is none"
     try:
         text = str(error)

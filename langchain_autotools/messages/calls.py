@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from ..compat import UNPARSABLE
 from .metadata import own_metadata
 
 __all__ = ["ToolCallRecord", "call_ids", "calls_of", "parse_arguments", "records_of"]
@@ -90,7 +91,7 @@ def _record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecor
     raw, args, why = record.get("arguments"), call.get("args"), call.get("error")
     if call.get("type") == "invalid_tool_call":
         written = args if isinstance(args, str) else ""
-        arguments = raw if raw is not None else written.removeprefix("!}")
+        arguments = raw if raw is not None else written.removeprefix(UNPARSABLE)
         args, why = None, why or record.get("why") or "the arguments are not one complete JSON object"
     elif raw is None or parse_arguments(raw) != args:
         arguments = json.dumps(args, ensure_ascii=False, separators=(",", ":"))

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import message_chunk_to_message
 
+from ..compat import UNPARSABLE
 from .calls import records_of
 from .live import remembered
 from .metadata import KEY, own_metadata
@@ -116,7 +117,7 @@ def _settled(message: BaseMessage) -> BaseMessage:
     if not isinstance(message, AIMessage) or not (records or message.invalid_tool_calls):
         return message
     invalid = [
-        {**call, "args": str(call["args"] or "").removeprefix("!}"), "error": call["error"] or records.get(call["id"], {}).get("why")}
+        {**call, "args": str(call["args"] or "").removeprefix(UNPARSABLE), "error": call["error"] or records.get(call["id"], {}).get("why")}
         for call in message.invalid_tool_calls
     ]
     entries = [{key: value for key, value in entry.items() if key != "why"} for entry in records.values()]

@@ -5,6 +5,8 @@ import math
 import re
 from typing import Any, Final
 
+from ..compat import is_unterminated
+
 __all__ = ["JsonScanner", "canonical", "decoder", "is_prefix", "mend_surrogates", "same", "strict_json"]
 
 _DEEPEST = 200
@@ -65,7 +67,7 @@ def is_prefix(text: str, error: ValueError) -> bool:
     """Whether `text`, which broke with `error`, is the beginning of some JSON document: valid as far as it goes."""
     if not isinstance(error, json.JSONDecodeError):
         return False
-    if error.msg.startswith("Unterminated string"):
+    if is_unterminated(error):
         return True
     return _BEGUN.fullmatch(text, error.pos) is not None
 

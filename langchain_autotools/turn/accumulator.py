@@ -11,6 +11,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
+from ..compat import UNPARSABLE
 from ..messages.carrier import tells
 from ..messages.metadata import KEY
 from ..messages.provisional import without_provisional
@@ -20,10 +21,6 @@ from ..tool_calls.json_text import strict_json
 from .finish_reasons import AT_TOKEN_LIMIT, REFUSALS
 
 __all__ = ["TurnAccumulator", "caller_metadata", "canonical_message"]
-
-NOT_EXECUTABLE: Final = "!}"
-"""Stands before the arguments of a call that must not run: core's repair of partial JSON gives up on it at once, whatever follows
-and however often chunks are summed. ("!" alone works too, but in time that grows with the square of the arguments.)"""
 
 BLOCKING: Final = frozenset(
     {
@@ -192,7 +189,7 @@ class TurnAccumulator:
         chunks = [
             tool_call_chunk(
                 name=record["name"],
-                args=record["arguments"] if record["ok"] else NOT_EXECUTABLE + record["arguments"],
+                args=record["arguments"] if record["ok"] else UNPARSABLE + record["arguments"],
                 id=record["id"],
                 index=index,
             )

@@ -17,14 +17,15 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import model_validator
 
-from ..errors import AutoToolsError, ConfigurationError
+from ..compat import CACHE_KEY, should_stream
+from ..errors import ConfigurationError
 from .constructor import argument_names, unknown_argument
 from .generation_info import combined_outputs
 from .overrides import heard, in_thread
 from .tool_choice import ToolChoice, read_choice
 from .tools import formatted, listed, own_name
 from .turn import Turn, generation
-from .unwatched import PAST_CORE, is_watched, opened, opening
+from .unwatched import UNWATCHED, Handover, is_watched
 
 __all__ = ["RawChatModel"]
 
@@ -94,7 +95,7 @@ class RawChatModel(BaseChatModel):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy that knows nothing of what this one had made ready: core's cache key, and the profile of what may be another model."""
         copy = super().model_copy(update=update, deep=deep)
-        copy.__dict__.pop("_serialized", None)
+        copy.__dict__.pop(CACHE_KEY, None)
         if update and "profile" not in update and isinstance(self.profile, _LookedUpProfile):
             copy.__dict__["profile"] = copy._looked_up_profile()
         return copy
@@ -176,13 +177,12 @@ class RawChatModel(BaseChatModel):
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
         """The reply piece by piece: core's `stream`, without its work for callback handlers where there are none."""
-        past_core = self._past_core(config, kwargs, async_api=False)
-        source = super().stream(input, config, stop=stop, **past_core, **kwargs)
+        handover = self._handover(config, kwargs, async_api=False)
+        source = super().stream(input, config, stop=stop, **({UNWATCHED: handover} if handover else {}), **kwargs)
         with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
             for chunk in chunks:
-                parts = opened(chunk)
+                parts = handover.take() if handover else None
                 if parts is None:
-                    self._check_opening(past_core)
                     yield chunk
                     continue
                 with closing(parts):
@@ -197,13 +197,12 @@ class RawChatModel(BaseChatModel):
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        past_core = self._past_core(config, kwargs, async_api=True)
-        source = super().astream(input, config, stop=stop, **past_core, **kwargs)
+        handover = self._handover(config, kwargs, async_api=True)
+        source = super().astream(input, config, stop=stop, **({UNWATCHED: handover} if handover else {}), **kwargs)
         async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", source)) as chunks:
             async for chunk in chunks:
-                parts = opened(chunk)
+                parts = handover.take() if handover else None
                 if parts is None:
-                    self._check_opening(past_core)
                     yield chunk
                     continue
                 async with aclosing(parts):
@@ -214,16 +213,12 @@ class RawChatModel(BaseChatModel):
                             fields["id"] = run_id
                         yield part
 
-    def _past_core(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> dict[str, Any]:
-        """The keyword for a stream that nobody watches. (Of v1 blocks core does more than to tell of them.)"""
-        own = type(self)
-        overridden = own._astream is not RawChatModel._astream if async_api else own._stream is not RawChatModel._stream
+    def _handover(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> Handover | None:
+        """The way past core for a stream that nobody watches. (Of v1 blocks core does more than to tell of them.)"""
+        own, ours = (self._astream, RawChatModel._astream) if async_api else (self._stream, RawChatModel._stream)
+        overridden = getattr(own, "__func__", None) is not ours
         watched = overridden or self.output_version == "v1" or is_watched(self, config)
-        return {} if watched or not self._should_stream(async_api=async_api, **{**kwargs, "stream": True}) else {PAST_CORE: True}
-
-    def _check_opening(self, past_core: dict[str, Any]) -> None:
-        if past_core:
-            raise AutoToolsError(f"`_stream` of this {type(self).__name__} was replaced on the instance: override it in a subclass")
+        return None if watched or not should_stream(self, kwargs, async_api=async_api) else Handover()
 
     # ------------------------------------------------------------------------------------------ one turn, for core
 
@@ -238,10 +233,10 @@ class RawChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        past_core = kwargs.pop(PAST_CORE, False)
+        handover = kwargs.pop(UNWATCHED, None)
         parts = self._parts(self._turn(messages, kwargs), stop, kwargs)
-        if past_core:
-            yield opening(parts)
+        if handover is not None:
+            yield handover.put(parts)
             return
         for part in parts:
             chunk = generation(part)
@@ -263,10 +258,10 @@ class RawChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        past_core = kwargs.pop(PAST_CORE, False)
+        handover = kwargs.pop(UNWATCHED, None)
         parts = self._aparts(self._turn(messages, kwargs), stop, kwargs)
-        if past_core:
-            yield opening(parts)
+        if handover is not None:
+            yield handover.put(parts)
             return
         async with aclosing(parts):
             async for part in parts:

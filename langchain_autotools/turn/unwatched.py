@@ -2,7 +2,7 @@
 
 Core does for every chunk of a stream what handlers need: it wraps the chunk, sets its fields through pydantic, tells the handlers,
 keeps it, and adds all of them up at the end. Where there is no handler, `stream` lets core open the run as ever (its configuration,
-its rate limiter, its run id) and is handed one chunk, the opening, that holds the stream itself.
+its rate limiter, its run id), and `_stream` gives core one empty chunk and hands the stream itself over past it.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -15,29 +15,32 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-__all__ = ["PAST_CORE", "Parts", "is_watched", "opened", "opening"]
+__all__ = ["UNWATCHED", "Handover", "Parts", "is_watched"]
 
-PAST_CORE = "_past_core"
-"""The keyword that asks `_stream` for an opening. It goes no further."""
-
-_PARTS = "_autotools_parts"
+UNWATCHED = "_unwatched"
+"""The keyword that gives `_stream` a `Handover`. It goes no further."""
 
 Parts = Generator[AIMessageChunk, None, None] | AsyncGenerator[AIMessageChunk, None]
+
+
+class Handover:
+    """The way of one stream past core: `_stream` puts its parts in, `stream` takes them out."""
+
+    def __init__(self) -> None:
+        self._parts: Any = None
+
+    def put(self, parts: Parts) -> ChatGenerationChunk:
+        """Hand the parts over; returns what goes to core in their place, an empty chunk that core gives the run's id."""
+        self._parts = parts
+        return ChatGenerationChunk(message=AIMessageChunk(content="", chunk_position="last"))
+
+    def take(self) -> Any:
+        """The parts that were handed over, once; None where there are none, and core's chunk is one of the stream's own."""
+        parts, self._parts = self._parts, None
+        return parts
 
 
 def is_watched(model: BaseChatModel, config: RunnableConfig | None) -> bool:
     """Whether core would tell anybody of a stream's chunks: handlers of the configuration, the model, the context, the environment."""
     callbacks = ensure_config(config).get("callbacks")
     return bool(CallbackManager.configure(callbacks, model.callbacks, model.verbose).handlers)
-
-
-def opening(parts: Parts) -> ChatGenerationChunk:
-    """The chunk that hands a stream's parts through core; core gives it the run's id."""
-    message = AIMessageChunk(content="", chunk_position="last")
-    message.__dict__[_PARTS] = parts
-    return ChatGenerationChunk(message=message)
-
-
-def opened(chunk: AIMessageChunk) -> Any:
-    """The parts that an opening holds; None of any other chunk."""
-    return chunk.__dict__.pop(_PARTS, None)

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, Validatio
 
 from ..._version import DISTRIBUTION, __version__
 from ...chunks import as_chunk
+from ...compat import CACHE_KEY
 from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
 from ...mixin import ToolsAndMessagesMixin
 from ...retry import RetryPolicy
@@ -367,7 +368,7 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
         state = super().__getstate__()
         fields = {**{name: portable(name, value) for name, value in state["__dict__"].items()}, **self._portable_fields()}
-        return {**state, "__dict__": {name: value for name, value in fields.items() if name != "_serialized"}}
+        return {**state, "__dict__": {name: value for name, value in fields.items() if name != CACHE_KEY}}
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         """A copy that uses the same HTTP clients."""

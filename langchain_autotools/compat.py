@@ -1,0 +1,164 @@
+"""What the package uses of LangChain, LangGraph, pydantic and Python beyond their documented interfaces, all in one place.
+
+Each entry has a test of its own in `tests/unit/test_compat.py`, which fails by name where a new release has changed it. There stand, too,
+the hooks of LangChain's core that a class must override in its own body, and what the vendors' SDKs do beyond their documentation.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from json import JSONDecodeError
+from traceback import walk_tb
+from typing import Any, Final, TypeVar
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel
+
+__all__ = [
+    "CACHE_KEY",
+    "UNPARSABLE",
+    "asks_for_a_graph",
+    "graph_class",
+    "graph_runtime",
+    "injected_names",
+    "input_messages",
+    "is_core",
+    "is_graph_signal",
+    "is_resumed",
+    "is_unterminated",
+    "raised_by_handler",
+    "should_stream",
+    "unvalidated",
+    "with_methods",
+]
+
+_B = TypeVar("_B", bound=BaseModel)
+_T = TypeVar("_T", bound=BaseTool)
+
+# ---------------------------------------------------------------------------------------------- pydantic
+
+_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+_new = object.__new__
+_set_values, _set_known, _set_extra, _set_private = (BaseModel.__dict__[name].__set__ for name in _SLOTS)
+
+
+def unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: dict[str, Any] | None) -> _B:
+    """A pydantic model with these values, made past its constructor and its `__setattr__`, which check every value.
+
+    Args:
+        cls: The model's class.
+        values: Every field's value.
+        known: The names of the fields that count as set.
+        extra: The values of no field, where the class allows them.
+    """
+    made: _B = _new(cls)
+    _set_values(made, values)
+    _set_known(made, known)
+    _set_extra(made, extra)
+    _set_private(made, None)
+    return made
+
+
+# ---------------------------------------------------------------------------------------------- langchain_core: messages and models
+
+UNPARSABLE: Final = "!}"
+"""Stands before the arguments of a call that must not run: core's repair of partial JSON gives up on it at once, whatever follows
+and however often chunks are summed. ("!" alone works too, but in time that grows with the square of the arguments.)"""
+
+CACHE_KEY: Final = "_serialized"
+"""The entry of a model's `__dict__` in which core keeps the model as its cache knows it; a copy with other fields must lose it."""
+
+
+def input_messages(model: BaseChatModel, input: LanguageModelInput) -> list[BaseMessage]:
+    """The input of `invoke` or `stream` as messages."""
+    return model._convert_input(input).to_messages()
+
+
+def should_stream(model: BaseChatModel, keywords: Mapping[str, Any], *, async_api: bool) -> bool:
+    """Whether core's `stream` would stream with these keywords, and not invoke."""
+    return model._should_stream(async_api=async_api, **{**keywords, "stream": True})
+
+
+# ---------------------------------------------------------------------------------------------- langchain_core: tools
+
+
+def is_core(method: Any) -> bool:
+    """Whether a method is defined by core itself."""
+    return str(getattr(method, "__module__", "")).startswith("langchain_core.")
+
+
+def injected_names(tool: BaseTool) -> frozenset[str]:
+    """The arguments of a tool that core itself takes for injected."""
+    return frozenset(getattr(tool, "_injected_args_keys", ()))
+
+
+def with_methods(tool: _T, methods: Mapping[str, Callable[..., Any]]) -> _T:
+    """A copy of a tool on which core finds other methods (`_run`, `_arun`) than those of its class."""
+    changed = tool.__copy__()
+    changed.__dict__.update(methods)
+    return changed
+
+
+def raised_by_handler(error: BaseException, own: str) -> bool:
+    """Whether an exception of a tool's `invoke` comes from a callback handler with `raise_error=True`, not from the tool.
+
+    Args:
+        error: The exception.
+        own: The name of the module that called the tool.
+    """
+    for frame, _ in walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == "langchain_core.callbacks.manager":
+            return True
+        if module != own and not module.startswith("langchain_core.tools"):
+            return False
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- langgraph, where it is loaded
+
+
+def graph_class(name: str) -> Any:
+    """A class of `langgraph.prebuilt`, where the program has loaded it."""
+    return getattr(sys.modules.get("langgraph.prebuilt"), name, None)
+
+
+def graph_runtime() -> Any:
+    """The runtime of the graph around this call, or None."""
+    current = getattr(sys.modules.get("langgraph.runtime"), "get_runtime", None)
+    if current is None:
+        return None
+    try:
+        return current()
+    except (RuntimeError, KeyError, AttributeError):  # not inside a graph
+        return None
+
+
+def is_resumed(config: RunnableConfig) -> bool:
+    """Whether the graph around resumes its node after an interrupt.
+
+    LangGraph then hands out the answers in the order in which the node asks again, whoever asks.
+    """
+    return bool((config.get("configurable") or {}).get("__pregel_resuming"))
+
+
+def is_graph_signal(error: BaseException) -> bool:
+    """Whether an exception is for the graph: an interrupt, a command to its parent, a resume value that it must ask for again."""
+    errors = sys.modules.get("langgraph.errors")
+    bubble_up, is_invalid_resume = getattr(errors, "GraphBubbleUp", None), getattr(errors, "is_invalid_resume", None)
+    return (bubble_up is not None and isinstance(error, bubble_up)) or (is_invalid_resume is not None and is_invalid_resume(error))
+
+
+def asks_for_a_graph(error: BaseException) -> bool:
+    """Whether an exception says that code asked for the graph around it (a stream writer, a store, an interrupt) where there is none."""
+    return isinstance(error, KeyError) and str(error.args[:1]).startswith("('__pregel_")
+
+
+# ---------------------------------------------------------------------------------------------- Python
+
+
+def is_unterminated(error: JSONDecodeError) -> bool:
+    """Whether JSON text broke off inside a string."""
+    return error.msg.startswith("Unterminated string")
