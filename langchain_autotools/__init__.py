@@ -3,6 +3,7 @@
 Importing this package imports no vendor SDK: every name below is loaded when it is first used.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .history import explain, repair, validate
     from .messages.calls import calls_of
     from .messages.carrier import final_message, new_messages, run_usage
+    from .messages.markdown import markdown_of
     from .messages.metadata import text_of
     from .mixin import ToolsAndMessagesMixin
     from .providers._base.errors import ProviderError
@@ -56,6 +58,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     # The messages of a run
     "calls_of",
     "final_message",
+    "markdown_of",
     "new_messages",
     "run_usage",
     "text_of",
@@ -87,6 +90,7 @@ _HOMES = {
     "history": ("explain", "repair", "validate"),
     "messages.calls": ("calls_of",),
     "messages.carrier": ("final_message", "new_messages", "run_usage"),
+    "messages.markdown": ("markdown_of",),
     "messages.metadata": ("text_of",),
     "mixin": ("ToolsAndMessagesMixin",),
     "providers._base.errors": ("ProviderError",),
@@ -118,6 +122,12 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value
+
+
+if "IPython" in sys.modules:
+    from .messages.notebook import show_runs
+
+    show_runs()
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,21 @@ class _Remembering(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
+    def __repr__(self) -> str:
+        """As a dict's, with the number of the messages that it carries in their place: the data of a run is long."""
+        return repr({key: _brief(value) for key, value in self.items()})
+
+
+class _Omitted(str):
+    """What a repr says in place of a value."""
+
+    __repr__ = str.__str__
+
+
+def _brief(value: Any) -> Any:
+    messages = value.get("messages") if isinstance(value, dict) else None
+    return {**value, "messages": _Omitted(f"<{len(messages)} messages>")} if messages and isinstance(messages, list) else value
+
 
 def remember(holder: Any, messages: Iterable[BaseMessage]) -> None:
     """Let `holder` (a chunk, a message or an error) answer `new_messages` with these."""

@@ -24,6 +24,7 @@ from langchain_autotools import (
     explain,
     final_message,
     init_chat_model,
+    markdown_of,
     new_messages,
     repair,
     run_usage,
@@ -85,6 +86,7 @@ def conversation(model: ChatOpenAI, history: list[BaseMessage]) -> str:
     assert_type(new_messages(result), list[BaseMessage])
     assert_type(final_message(result), AIMessage)
     assert_type(run_usage(result), UsageMetadata | None)
+    assert_type(markdown_of(result), str)
     assert_type(model.batch([history]), list[AIMessage])
     assert_type(model.resume(history, {"call_1": True, "call_2": "no"}), AIMessage)
     return text_of(result)

@@ -6,7 +6,9 @@ from typing import Any, TextIO
 
 from langchain_core.messages import BaseMessage
 
-from .base import RunSummary, call_text, escaped, print_error, printable, result_text, usage_text
+from langchain_autotools.messages.printable import call_text, escaped, printable, run_text
+
+from .base import RunSummary, print_error, result_text
 
 __all__ = ["PlainDisplay"]
 
@@ -65,7 +67,7 @@ class PlainDisplay:
 
     def done(self, summary: RunSummary) -> None:
         """Turns, tokens, and why the run ended where that is unusual."""
-        self.note(f"[{usage_text(summary)}]")
+        self.note(f"[{run_text(summary.turns, summary.usage, summary.stop_reason)}]")
 
     def error(self, error: Exception) -> None:
         """One line on standard error."""

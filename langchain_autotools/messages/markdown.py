@@ -1,0 +1,107 @@
+"""Messages as Markdown: what a notebook shows of a run."""
+
+import html
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from .calls import ToolCallRecord, calls_of
+from .carrier import new_messages, run_usage
+from .metadata import own_metadata, text_of
+from .printable import call_text, printable, run_text
+
+__all__ = ["markdown_of", "run_markdown"]
+
+_LONGEST_RESULT: Final = 2_000
+_LONGEST_CALL: Final = 300
+_MEDIA: Final = {
+    **{kind: kind for kind in ("image", "audio", "video", "file", "document", "media")},
+    **{"image_url": "image", "input_image": "image", "input_audio": "audio", "input_file": "file"},
+}
+
+_INLINE = re.compile(r"([\\`*_\[\]|~$])")
+_LINE_START = re.compile(r"^(\d{0,9})([-#+=.):])")
+_BACKTICKS = re.compile(r"`+")
+
+
+def markdown_of(message: BaseMessage) -> str:
+    """A message as Markdown for people; of a run message its texts, its calls with their results, its turns and tokens.
+
+    What the model and the tools wrote is shown as it stands: Markdown and HTML in it are not rendered, so that nothing in it can
+    load an image or pose as something else. Long results are cut, with a note.
+
+    Args:
+        message: What `invoke` returned, the sum of a stream's chunks, or any other message.
+    """
+    brought = new_messages(message) or [message]
+    answered = {one.tool_call_id for one in brought if isinstance(one, ToolMessage)}
+    calls = {call.id: call_text(call.name, call.arguments if call.args is None else call.args) for call in _calls(brought)}
+    parts: list[str] = []
+    for one in brought:
+        if isinstance(one, ToolMessage):
+            failed = " *failed*" if one.status == "error" else ""
+            parts += [_code(calls.get(one.tool_call_id) or one.name or "tool") + failed, _fenced(_said(one))]
+        else:
+            open_calls = [call.id for call in _calls([one]) if call.id not in answered]
+            parts += [_paragraph(_said(one)), *(f"{_code(calls[call_id])} *no result*" for call_id in open_calls)]
+    return "\n\n".join(part for part in [*parts, _summary(message)] if part)
+
+
+def run_markdown(message: BaseMessage) -> str | None:
+    """The message as Markdown if it describes a whole run; None of any other message."""
+    return markdown_of(message) if "stop_reason" in own_metadata(message) and new_messages(message) else None
+
+
+def _calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:
+    return [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
+
+
+def _said(message: BaseMessage) -> str:
+    """The text of a message, and the kinds of media that it holds beside it."""
+    blocks = message.content if isinstance(message.content, list) else []
+    kinds = [str(block.get("type")) for block in blocks if isinstance(block, dict)]
+    return "\n".join([text_of(message), *(f"[{_MEDIA[kind]}]" for kind in kinds if kind in _MEDIA)])
+
+
+def _summary(message: BaseMessage) -> str:
+    own, usage = own_metadata(message), run_usage(message)
+    if "stop_reason" not in own:
+        return ""
+    return f"*{_line(run_text(own.get('turns', 1), usage if isinstance(usage, Mapping) else None, str(own['stop_reason'])))}*"
+
+
+# ---------------------------------------------------------------------------------------------- text that Markdown leaves alone
+
+
+def _paragraph(text: str) -> str:
+    """Text as text, line by line."""
+    return "  \n".join(_line(line) for line in printable(text).strip("\n").split("\n"))
+
+
+def _line(line: str) -> str:
+    words = line.lstrip(" \t")
+    indent = line[: len(line) - len(words)].expandtabs(4)
+    shown = _LINE_START.sub(r"\1\\\2", _INLINE.sub(r"\\\1", html.escape(words.rstrip(), quote=False)))
+    return "&nbsp;" * len(indent) + shown
+
+
+def _code(text: str) -> str:
+    """One line as a code span."""
+    text = text if len(text) <= _LONGEST_CALL else f"{text[:_LONGEST_CALL]}…"
+    marks = "`" * (_longest_marks(text) + 1)
+    return f"{marks}{text}{marks}" if len(marks) == 1 else f"{marks} {text} {marks}"
+
+
+def _fenced(text: str) -> str:
+    """Text as a code block, cut where it is long."""
+    text = printable(text)
+    cut = len(text) - _LONGEST_RESULT
+    text = text if cut <= 0 else f"{text[:_LONGEST_RESULT]}\n… {cut:,} characters more"
+    marks = "`" * max(3, _longest_marks(text) + 1)
+    return f"{marks}text\n{text}\n{marks}"
+
+
+def _longest_marks(text: str) -> int:
+    return max((len(marks) for marks in _BACKTICKS.findall(text)), default=0)

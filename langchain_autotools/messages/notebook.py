@@ -1,0 +1,26 @@
+"""Runs in notebooks: IPython shows a run message as Markdown, and every other message as before.
+
+A method of the message cannot do it: run messages are plain `AIMessage`s, of no class of our own.
+"""
+
+import sys
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["show_runs"]
+
+_AI_MESSAGE = ("langchain_core.messages.ai", "AIMessage")
+
+
+def show_runs() -> None:
+    """Register with the IPython that runs this program, unless the user has registered a formatter of his own."""
+    with suppress(Exception):  # no display is worth an import that fails
+        formatter = sys.modules["IPython"].get_ipython().display_formatter.formatters["text/markdown"]
+        if formatter.for_type_by_name(*_AI_MESSAGE) is None:
+            formatter.for_type_by_name(*_AI_MESSAGE, _markdown)
+
+
+def _markdown(message: Any) -> str | None:
+    from .markdown import run_markdown
+
+    return run_markdown(message)
