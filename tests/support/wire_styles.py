@@ -1,7 +1,7 @@
 """How servers of the OpenAI family cut the tool calls of a turn into stream fragments: one function per habit.
 
 A style takes wire calls (`{id, type, function: {name, arguments}}`) and gives the fragments of each chunk. Each style carries enough to
-tell the calls apart; the names in the comments are those of the catalogue of quirks.
+tell the calls apart; the numbers are those of docs/wire_quirks.md.
 """
 
 from __future__ import annotations

@@ -60,6 +60,11 @@ STREAMS = {
         {"type": "response.output_item.done", "item": CALL},
         completed([{**CALL, "id": "fc_2"}]),
     ],
+    "another call id in the reply as a whole": [
+        {"type": "response.output_item.added", "output_index": 0, "item": EMPTY},
+        {"type": "response.output_item.done", "output_index": 0, "item": CALL},
+        completed([{**CALL, "call_id": "call_2"}]),
+    ],
 }
 
 
