@@ -1,18 +1,30 @@
-"""The tutorial and the how-tos do what they say: their Python runs against a strict server on loopback and prints what they show."""
+"""The pages do what they say: their Python runs against strict servers on loopback and prints what they show.
+
+Other pages that run: presets and their vendors (tests/providers/presets), tools, messages and testing (their tests), MCP (tests/compat).
+"""
 
 import base64
 from pathlib import Path
 
 import pytest
 
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.google_server import GoogleServer
+from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.pages import REPOSITORY, run_page
+from tests.support.script import Call, Turn
 from tests.test_readme import decide, page_name
 
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 DOCS = REPOSITORY / "docs"
-NEEDS_MORE = {"mcp.md"}  # tests/compat
-PAGES = [page for folder in ("tutorial", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.name not in NEEDS_MORE]
+LESSONS = [page for folder in ("tutorial", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.name != "mcp.md"]
+PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in ("index", "chat_openai", "azure_chat_openai", "errors", "own_model"))]
+VENDORS = {
+    "chat_anthropic": (AnthropicServer, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "chat_google_generative_ai": (GoogleServer, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    "chat_ollama": (OllamaServer, "OLLAMA_API_KEY", "OLLAMA_HOST"),
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
@@ -27,3 +39,14 @@ def test_the_python_of_the_page_runs(
         (tmp_path / "photo.png").write_bytes(PIXEL)
         run_page(page, capsys)
         assert server.rejections == []
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_the_page_of_a_vendor_runs(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same against this vendor's own strict server."""
+    kind, key, address = VENDORS[name]
+    with kind([Turn("Let me look.", [Call("get_temperature", {"city": "Paris"})]), Turn("Paris 21 °C.")]) as server:
+        monkeypatch.setenv(key, "key")
+        monkeypatch.setenv(address, server.url)
+        run_page(DOCS / f"{name}.md", capsys)
+        assert (server.rejections, server.left) == ([], 0)
