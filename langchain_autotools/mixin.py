@@ -19,17 +19,18 @@ from pydantic import Field, PrivateAttr, model_validator
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
-from .messages.live import remember
+from .executor import dump_tools, restore_tools
+from .messages.live import attach_messages
 from .run.binding import BindableChatModel
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
-from .run.loop import CallModel, Decision, decided
+from .run.loop import CallModel, Decision, checked_decisions
 from .run.run import Run, failing, stored_message
 from .run.settings import Toolbox, run_settings, toolbox_of
 from .run.tracing import astart_trace, start_trace
 from .turn.accumulator import caller_metadata
 from .turn.constructor import given_arguments, tool_labels
-from .turn.tools import chosen, declared, portable_tools, usable_tools
+from .turn.tools import format_request_tools, format_tool_choice
 from .turn.turn import Turn
 
 __all__ = ["ToolsAndMessagesMixin"]
@@ -114,7 +115,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
         if "tool_choice" in kwargs:
-            kwargs["tool_choice"] = chosen(self, kwargs["tool_choice"], kwargs.get("tools") or ())
+            kwargs["tool_choice"] = format_tool_choice(self, kwargs["tool_choice"], kwargs.get("tools") or ())
         return super()._turn(messages, kwargs, runs=runs and bool(self.tools))
 
     # ------------------------------------------------------------------------------------------ a run, for users
@@ -126,7 +127,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
             drop_settings(self, kwargs)
             if kwargs.get("tools"):
-                kwargs["tools"] = declared(self, kwargs["tools"])
+                kwargs["tools"] = format_request_tools(self, kwargs["tools"])
             return None
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         return Run(messages, run_settings(self, self._own_tools(), kwargs), open_start=open_start)
@@ -267,7 +268,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
             ConfigurationError: No call waits, a decision is about none that waits, a call to execute belongs to no tool of the
                 model, or True is said of one whose arguments were changed.
         """
-        return self.invoke(history, config, resume=decided(decisions), **kwargs)
+        return self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
 
     async def aresume(
         self,
@@ -277,7 +278,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        return await self.ainvoke(history, config, resume=decided(decisions), **kwargs)
+        return await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """One turn for each list of messages, as core's. Tools are declared and never run: their calls come back."""
@@ -317,11 +318,11 @@ class ToolsAndMessagesMixin(BindableChatModel):
         state = super().__getstate__()
         fields = {key: value for key, value in state["__dict__"].items() if key != CACHE_KEY}
         own = {**(state["__pydantic_private__"] or {}), "_toolbox": None}
-        return {**state, "__dict__": {**fields, "tools": portable_tools(self.tools)}, "__pydantic_private__": own}
+        return {**state, "__dict__": {**fields, "tools": dump_tools(self.tools)}, "__pydantic_private__": own}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
-        self.__dict__["tools"] = usable_tools(self.tools)
+        self.__dict__["tools"] = restore_tools(self.tools)
 
     # ------------------------------------------------------------------------------------------ the drivers
 
@@ -359,13 +360,13 @@ class ToolsAndMessagesMixin(BindableChatModel):
     def _remembered(self, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
         """A chunk of a model without tools of its own; the last one also knows the whole message."""
         if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
-            remember(chunk, [chunk])
+            attach_messages(chunk, [chunk])
             return cast("AIMessageChunk", chunk)
         parts.add(chunk)
         if chunk.__dict__["chunk_position"] == "last":
             whole = stored_message(parts.message(), self.output_version, brief=True)
             chunk.__dict__["response_metadata"] = caller_metadata(chunk.response_metadata)
-            remember(chunk, [whole])
+            attach_messages(chunk, [whole])
         return chunk
 
 

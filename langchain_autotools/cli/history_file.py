@@ -10,7 +10,7 @@ from pathlib import Path
 from langchain_core.messages import BaseMessage, messages_from_dict
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.messages.carrier import carry
+from langchain_autotools.messages.carrier import serialize_messages
 
 __all__ = ["HistoryFile"]
 
@@ -51,7 +51,7 @@ class HistoryFile:
 
     def write(self, messages: Sequence[BaseMessage]) -> None:
         """Put these messages in place of what the file holds. Only its owner may read a new file."""
-        text = json.dumps(carry(messages), ensure_ascii=False, indent=1)
+        text = json.dumps(serialize_messages(messages), ensure_ascii=False, indent=1)
         handle, unfinished = tempfile.mkstemp(dir=self._path.absolute().parent, prefix=f".{self._path.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:

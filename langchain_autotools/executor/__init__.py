@@ -5,7 +5,7 @@ from .executor import OnExecuted, OnExecuting, ToolExecutor, checked_concurrency
 from .results import ToolCallResult
 from .signatures import check_signature
 from .sync_batch import ToolCallBatch
-from .tools import from_references, to_references
+from .tools import dump_tools, restore_tools
 from .wrapped import tool_inside
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "checked_concurrency",
     "checked_listener",
     "checked_seconds",
-    "from_references",
-    "to_references",
+    "dump_tools",
+    "restore_tools",
     "tool_inside",
 ]

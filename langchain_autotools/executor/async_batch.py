@@ -102,15 +102,15 @@ class _TaskBatch(Batch):
             self._failures[index] = error
 
     async def _result(self, index: int) -> ToolCallResult | None:
-        work = self._works[index]
-        if work.run is None:
-            return work.refused
+        planned = self._planned[index]
+        if planned.run is None:
+            return planned.rejected
         if self._is_over():
-            return overdue_result(work.call)
+            return overdue_result(planned.call)
         if not self._begin(index):
             return None
-        await self._tell(self._on_executing, work.call)
-        return await self._run(work.run)
+        await self._tell(self._on_executing, planned.call)
+        return await self._run(planned.run)
 
     async def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
         for listener in listeners:
@@ -119,7 +119,7 @@ class _TaskBatch(Batch):
                 await answer
 
     def _uses_thread(self, run: ToolRun) -> bool:
-        return not run.facts.asynchronous
+        return not run.prepared.asynchronous
 
     async def _run(self, run: ToolRun) -> ToolCallResult:
         if not self._in_time(run):
@@ -203,4 +203,4 @@ def _tell_loop(loop: asyncio.AbstractEventLoop, event: asyncio.Future[None], run
     try:
         loop.call_soon_threadsafe(tell)
     except RuntimeError:  # the loop is closed: nobody waits any more
-        _logger.debug("tool %s goes on, or has ended, after its event loop, call %s", run.facts.tool.name, run.call.id)
+        _logger.debug("tool %s goes on, or has ended, after its event loop, call %s", run.prepared.tool.name, run.call.id)

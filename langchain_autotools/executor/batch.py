@@ -8,7 +8,7 @@ from typing import Any
 
 from ..messages.calls import ToolCallRecord
 from .call import ToolRun
-from .plan import Answer, Work
+from .plan import Answer, PlannedCall
 from .results import ToolCallResult, cancelled_result
 
 __all__ = ["GRACE_SECONDS", "Batch", "given_up", "outcome_of", "result_of"]
@@ -42,9 +42,9 @@ class Batch:
     ) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._answers = answers
-        self._works: list[Work] = [work for answer in answers for work in answer.works]
-        ends = accumulate(len(answer.works) for answer in answers)
-        self._places = [range(end - len(answer.works), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's works
+        self._planned: list[PlannedCall] = [planned for answer in answers for planned in answer.planned]
+        ends = accumulate(len(answer.planned) for answer in answers)
+        self._places = [range(end - len(answer.planned), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's own
         self._limit = min(limit or len(answers), len(answers))
         self._on_executing = on_executing
         self._on_executed = on_executed
@@ -61,9 +61,9 @@ class Batch:
         return [self._answered(number) for number in range(len(self._answers))]
 
     def _answered(self, number: int) -> ToolCallResult:
-        """The result of a call, from what became of its works so far."""
+        """The result of a call, from what became of its planned calls so far."""
         places = self._places[number]
-        results = [self._results.get(index) or cancelled_result(self._works[index].call) for index in places]
+        results = [self._results.get(index) or cancelled_result(self._planned[index].call) for index in places]
         return self._answers[number].result(results, ended=not self._ready.isdisjoint(places))
 
     def _first_failure(self) -> BaseException:
@@ -105,8 +105,8 @@ class Batch:
         unfinished = sorted(self._begun - self._results.keys())
         for index in unfinished:
             error = self._failures.get(index)
-            self._results[index] = self._works[index].unfinished(error)
-            run = self._works[index].run
+            self._results[index] = self._planned[index].unfinished(error)
+            run = self._planned[index].run
             if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
                 given_up(run)
         return [self._results[index] for index in unfinished]
@@ -118,7 +118,7 @@ class Batch:
 
 def given_up(run: ToolRun) -> None:
     """Log that a thread goes on although nobody waits for it."""
-    _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.facts.tool.name, run.call.id)
+    _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)
 
 
 async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:

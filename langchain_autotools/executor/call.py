@@ -24,19 +24,19 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .background import Home
 from .content import answered, does_more, output_content
-from .injection import InjectedArguments, ToolSituation, type_hints
+from .injection import InjectedArguments, InjectionContext, type_hints
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
 from .wrapped import WrappedTool
 
-__all__ = ["ToolFacts", "ToolRun"]
+__all__ = ["PreparedTool", "ToolRun"]
 
 _logger = logging.getLogger("langchain_autotools")
 
 _current: ContextVar["ToolRun"] = ContextVar("autotools_current_run")
 
 
-class ToolFacts:
-    """What has to be known of a tool to run it; found out once.
+class PreparedTool:
+    """A tool with what has to be known to run it, found out once.
 
     Attributes:
         tool: The tool.
@@ -132,7 +132,7 @@ class ToolRun:
 
     Attributes:
         call: The call.
-        facts: What is known of its tool.
+        prepared: What is known of its tool.
         timeout: How many seconds it may take; None for no limit.
         home: Gives the event loop that the tool belongs to, if that is known.
         executed: Whether the tool's own code began to run.
@@ -144,7 +144,7 @@ class ToolRun:
     def __init__(
         self,
         call: ToolCallRecord,
-        facts: ToolFacts,
+        prepared: PreparedTool,
         config: RunnableConfig,
         messages: Sequence[BaseMessage],
         tools: Mapping[str, BaseTool],
@@ -152,14 +152,14 @@ class ToolRun:
         home: Home,
     ) -> None:
         self.call = call
-        self.facts = facts
+        self.prepared = prepared
         self.timeout = timeout
         self.home = home
-        self.executed = not facts.observed  # where its code is not seen, it must be taken to have run
+        self.executed = not prepared.observed  # where its code is not seen, it must be taken to have run
         self.ended = False
         self.stopped_by: Exception | None = None
         self.started = time.perf_counter()
-        self._situation = ToolSituation(call, config, messages, tuple(tools.values()))
+        self._context = InjectionContext(call, config, messages, tuple(tools.values()))
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
 
     def end_within(self, seconds: float) -> None:
@@ -206,14 +206,14 @@ class ToolRun:
 
     def _begin(self) -> tuple[BaseTool, Any, RunnableConfig]:
         self.started = time.perf_counter()
-        _logger.debug("tool %s starts, call %s", self.facts.tool.name, self.call.id)
+        _logger.debug("tool %s starts, call %s", self.prepared.tool.name, self.call.id)
         _current.set(self)
-        args = self.facts.injected.apply(self.call.args or {}, self._situation)
-        tool = self.facts.tool
-        if self.facts.observed:
-            tool = with_methods(tool, self.facts.observed)
+        args = self.prepared.injected.apply(self.call.args or {}, self._context)
+        tool = self.prepared.tool
+        if self.prepared.observed:
+            tool = with_methods(tool, self.prepared.observed)
         call = {"name": tool.name, "args": args, "id": self.call.id, "type": "tool_call"}
-        return tool, call, self._situation.config
+        return tool, call, self._context.config
 
     def duration(self) -> float:
         """How long it has run so far, in seconds."""
@@ -226,8 +226,8 @@ class ToolRun:
             size = len(str(message.content))
             _logger.debug("tool %s ends, call %s: %s, %d characters, %.3f s", message.name, self.call.id, message.status, size, duration)
         if any(map(does_more, commands)):
-            _logger.warning("tool %s returned a graph command; a model takes its tool message and leaves the rest", self.facts.tool.name)
-        direct = self.facts.tool.return_direct and message.status != "error"
+            _logger.warning("tool %s returned a graph command; a model takes its tool message and leaves the rest", self.prepared.tool.name)
+        direct = self.prepared.tool.return_direct and message.status != "error"
         return ToolCallResult(self.call, message, None, duration, direct, self.executed, commands)
 
     def _failed(self, error: BaseException) -> ToolCallResult:
@@ -237,20 +237,20 @@ class ToolRun:
             error = error.args[0]
         if _passes_through(error):
             raise error
-        _logger.debug("tool %s fails, call %s", self.facts.tool.name, self.call.id, exc_info=error)
+        _logger.debug("tool %s fails, call %s", self.prepared.tool.name, self.call.id, exc_info=error)
         return failed(self.call, self._explained(error), error, duration=self.duration(), executed=self.executed)
 
     def _explained(self, error: BaseException) -> str:
         if isinstance(error, ValidationError | ValidationErrorV1) and self._concerns_arguments(error):
-            return describe_arguments(error, self.call.name, self.facts.injected.conceals)
+            return describe_arguments(error, self.call.name, self.prepared.injected.conceals)
         return str(error) if isinstance(error, ConfigurationError) else describe(error)
 
     def _concerns_arguments(self, error: ValidationError | ValidationErrorV1) -> bool:
         """Whether it was raised for the call's arguments, and not by something the tool did with them."""
-        if self.facts.observed:
+        if self.prepared.observed:
             return not self.executed
         schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
-        return schema == getattr(self.facts.tool.args_schema, "__name__", "")
+        return schema == getattr(self.prepared.tool.args_schema, "__name__", "")
 
 
 def _passes_through(error: BaseException) -> bool:

@@ -14,13 +14,13 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
-from .call import ToolFacts, ToolRun
+from .call import PreparedTool, ToolRun
 from .names import find_name
-from .plan import Answer, Calls, Work, read_calls, unknown_tool, unreadable
+from .plan import Answer, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
 from .resolution import Meaning
 from .results import ToolCallResult, cancelled_result, interrupted_result
 from .sync_batch import ToolCallBatch
-from .tools import collected, from_references, to_references, tools_by_name
+from .tools import collected, dump_tools, restore_tools, tools_by_name
 
 __all__ = ["OnExecuted", "OnExecuting", "ToolExecutor", "checked_concurrency", "checked_listener", "checked_seconds"]
 
@@ -90,17 +90,17 @@ class ToolExecutor:
             raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
         self._on_executing = checked_listener("on_executing", on_executing)
         self._on_executed = checked_listener("on_executed", on_executed)
-        self._facts: dict[str, ToolFacts] = {}
+        self._prepared: dict[str, PreparedTool] = {}
         self._home = home_of_caller()
 
     def __repr__(self) -> str:
         return f"ToolExecutor([{', '.join(self.tools)}])"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tools": None, "_facts": {}, "_home": None, "_given": to_references(self._given)}
+        return {**self.__dict__, "tools": None, "_prepared": {}, "_home": None, "_given": dump_tools(self._given)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        given = from_references(state["_given"])
+        given = restore_tools(state["_given"])
         self.__dict__.update(state, _given=given, tools=tools_by_name(given), _home=home_of_caller())
 
     def with_settings(self, **settings: Any) -> Self:
@@ -121,16 +121,16 @@ class ToolExecutor:
         return None if key is None else self.tools[key]
 
     def meant(
-        self, calls: Iterable[ToolCallRecord], *, callers: Collection[str] = (), allowed: Collection[str] | None = None
+        self, calls: Iterable[ToolCallRecord], *, caller_tools: Collection[str] = (), allowed: Collection[str] | None = None
     ) -> list[ToolCallRecord]:
         """The calls as they are meant: each under its tool's own name, with the calls that it bundles.
 
         Args:
             calls: The calls as the model wrote them.
-            callers: Names of tools that this executor leaves to the caller, also where it has one of that name.
+            caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
             allowed: As of `stream`. A call of another tool has no `args`, and says why.
         """
-        meaning = Meaning(self.tools, callers, _names("allowed", allowed))
+        meaning = Meaning(self.tools, caller_tools, _names("allowed", allowed))
         return [call if call.args is None else meaning.of(call) for call in calls]
 
     # ------------------------------------------------------------------------------------------ executing
@@ -232,21 +232,21 @@ class ToolExecutor:
 
     def _answer(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Answer:
         inner = () if call.args is None else call.inner
-        return Answer(call, [self._work(one, config, messages) for one in inner or (call,)])
+        return Answer(call, [self._plan(one, config, messages) for one in inner or (call,)])
 
-    def _work(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Work:
+    def _plan(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> PlannedCall:
         if call.args is None:
-            return Work(call, unreadable(call))
+            return PlannedCall(call, invalid_arguments(call))
         if call.name not in self.tools:
-            return Work(call, unknown_tool(call, self.tools))
-        return Work(call, run=self._run(call, config, messages))
+            return PlannedCall(call, unknown_tool(call, self.tools))
+        return PlannedCall(call, run=self._run(call, config, messages))
 
     def _run(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
         key = call.name
-        tool, facts = self.tools[key], self._facts.get(key)
-        if facts is None or facts.tool is not tool:
-            facts = self._facts[key] = ToolFacts(tool)
-        return ToolRun(call, facts, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
+        tool, prepared = self.tools[key], self._prepared.get(key)
+        if prepared is None or prepared.tool is not tool:
+            prepared = self._prepared[key] = PreparedTool(tool)
+        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
 
 
 def checked_concurrency(name: str, value: Any) -> int | None:

@@ -27,15 +27,15 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .results import Place
 
-__all__ = ["InjectedArguments", "ToolSituation", "type_hints"]
+__all__ = ["InjectedArguments", "InjectionContext", "type_hints"]
 
 _NOT_FOR_MODELS = ("run_manager", "callbacks")  # LangChain's own parameters, hidden from every schema it generates
 _UNTYPED = (Any, object, None)
 
 
 @dataclass(frozen=True)
-class ToolSituation:
-    """What there is to inject into a call.
+class InjectionContext:
+    """The values that can be injected into a call.
 
     Attributes:
         call: The call.
@@ -74,7 +74,7 @@ class InjectedArguments:
         self._inner = frozenset(inner for name, field in fields.items() if name not in injected for inner in _hidden_in(field.type, seen))
         self._untyped_runtime = "runtime" not in injected and self._types.get("runtime", str) in _UNTYPED
 
-    def apply(self, args: Mapping[str, Any], situation: ToolSituation) -> dict[str, Any]:
+    def apply(self, args: Mapping[str, Any], context: InjectionContext) -> dict[str, Any]:
         """The arguments to invoke the tool with: the model's own, copied, and the injected ones.
 
         Raises:
@@ -84,27 +84,27 @@ class InjectedArguments:
         if self._inner:
             kept = _without_injected(kept, self._schema)
         for name in self._injected:
-            value = self._value(name, situation)
+            value = self._value(name, context)
             if value is not _UNKNOWN:
                 kept[name] = value
         if self._untyped_runtime and graph_class("ToolRuntime") is not None:
-            kept["runtime"] = _tool_runtime(situation)
+            kept["runtime"] = _tool_runtime(context)
         return kept
 
     def conceals(self, place: Place) -> bool:
         """Whether a place in the arguments is one that a model must not know of."""
         return bool(place) and (place[0] in self.hidden or not self._inner.isdisjoint(place[1:]))
 
-    def _value(self, name: str, situation: ToolSituation) -> Any:
+    def _value(self, name: str, context: InjectionContext) -> Any:
         marks = list(_marks(self._types.get(name)))
         if _marked(marks, InjectedToolCallId):
-            return situation.call.id
+            return context.call.id
         if _marked(marks, graph_class("ToolRuntime")):
-            return _tool_runtime(situation)
+            return _tool_runtime(context)
         if _marked(marks, graph_class("InjectedStore")):
             return self._known(name, getattr(graph_runtime(), "store", None), "a store, which only a graph compiled with one has")
         if mark := _marked(marks, graph_class("InjectedState")):
-            state = {"messages": list(situation.messages)}
+            state = {"messages": list(context.messages)}
             field = getattr(mark, "field", None)
             needs = f"the graph state {field!r}; outside a graph's own tool node the state is the messages"
             return state if field is None else self._known(name, state.get(field), needs)
@@ -274,17 +274,17 @@ def _write_nothing(_: Any) -> None:
     """The stream writer outside a graph."""
 
 
-def _tool_runtime(situation: ToolSituation) -> Any:
+def _tool_runtime(context: InjectionContext) -> Any:
     kind = graph_class("ToolRuntime")
     graph = graph_runtime()
     values = {
-        "state": {"messages": list(situation.messages)},
+        "state": {"messages": list(context.messages)},
         "context": getattr(graph, "context", None),
-        "config": situation.config,
+        "config": context.config,
         "stream_writer": getattr(graph, "stream_writer", _write_nothing),
-        "tool_call_id": situation.call.id,
+        "tool_call_id": context.call.id,
         "store": getattr(graph, "store", None),
-        "tools": list(situation.tools),
+        "tools": list(context.tools),
         "execution_info": getattr(graph, "execution_info", None),
         "server_info": getattr(graph, "server_info", None),
     }

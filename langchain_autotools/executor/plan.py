@@ -1,4 +1,4 @@
-"""From the calls of a model to the work that answers them: read the calls, refuse what cannot run, join what was bundled."""
+"""From the calls of a model to what answers them: read the calls, reject what cannot run, join what was bundled."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,24 +11,24 @@ from ..messages.calls import ToolCallRecord, calls_of
 from .call import ToolRun
 from .results import ToolCallResult, cancelled_result, failed, interrupted_result
 
-__all__ = ["Answer", "Calls", "Work", "read_calls", "unknown_tool", "unreadable"]
+__all__ = ["Answer", "Calls", "PlannedCall", "invalid_arguments", "read_calls", "unknown_tool"]
 
 Calls = AIMessage | Iterable[ToolCallRecord | ToolCall | Mapping[str, Any]]
 """What an executor executes: an AI message, or calls."""
 
 
 @dataclass(frozen=True)
-class Work:
-    """One tool to run, or a refusal.
+class PlannedCall:
+    """A tool to run, or why none runs.
 
     Attributes:
         call: The call.
-        refused: Its answer, where nothing is to run.
+        rejected: Its answer, where nothing is to run.
         run: The tool to run.
     """
 
     call: ToolCallRecord
-    refused: ToolCallResult | None = None
+    rejected: ToolCallResult | None = None
     run: ToolRun | None = None
 
     def unfinished(self, error: BaseException | None) -> ToolCallResult:
@@ -41,19 +41,19 @@ class Work:
 
 @dataclass(frozen=True)
 class Answer:
-    """What answers one call of the model: one piece of work, or one for each call that it bundles, done one after another.
+    """What answers one call of the model: one planned call, or one for each call that it bundles, run one after another.
 
     Attributes:
         call: The call.
-        works: What is to be done.
+        planned: What answers it.
     """
 
     call: ToolCallRecord
-    works: Sequence[Work]
+    planned: Sequence[PlannedCall]
 
     def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
-        """The call's result, from those of its works; `ended`: whether one of them came to its end by itself."""
-        if self.works[0].call is self.call:
+        """The call's result, from those of its planned calls; `ended`: whether one of them came to its end by itself."""
+        if self.planned[0].call is self.call:
             return results[0]
         return _combined(self.call, results) if ended else _stopped(self.call, results)
 
@@ -82,7 +82,7 @@ def unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
     return failed(call, text, LookupError(text))
 
 
-def unreadable(call: ToolCallRecord) -> ToolCallResult:
+def invalid_arguments(call: ToolCallRecord) -> ToolCallResult:
     """The result of a call whose arguments cannot be used."""
     text = call.why or "the arguments are not one complete JSON object"
     return failed(call, text, ValueError(text))

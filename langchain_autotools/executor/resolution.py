@@ -26,12 +26,12 @@ class Meaning:
 
     Attributes:
         tools: The tools that run, by name.
-        callers: Names of tools whose calls are left to the caller. They go before `tools`.
+        caller_tools: Names of tools whose calls are left to the caller. They go before `tools`.
         allowed: Names of the tools that may be called; None for all.
     """
 
     tools: Mapping[str, Any]
-    callers: Collection[str] = ()
+    caller_tools: Collection[str] = ()
     allowed: Collection[str] | None = None
 
     def of(self, call: ToolCallRecord) -> ToolCallRecord:
@@ -42,7 +42,7 @@ class Meaning:
         return self._checked(named)
 
     def _named(self, call: ToolCallRecord) -> ToolCallRecord:
-        known = {**self.tools, **dict.fromkeys(self.callers)}
+        known = {**self.tools, **dict.fromkeys(self.caller_tools)}
         key = find_name(call.name, known)
         if key is not None:
             return replace(call, name=key, written_name=call.name)
@@ -53,7 +53,7 @@ class Meaning:
         """A bundled call. One that is the caller's cannot be left to him: the bundle has one answer."""
         key = find_name(call.name, known) or call.name
         named = replace(call, name=key, written_name=call.name)
-        return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.callers else named
+        return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.caller_tools else named
 
     def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
         if call.args is None or self.allowed is None or call.name in self.allowed:

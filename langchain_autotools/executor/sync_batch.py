@@ -175,16 +175,16 @@ class _ThreadBatch(Batch):
                 self._changed.notify_all()
 
     def _result(self, index: int) -> ToolCallResult | None:
-        work = self._works[index]
-        if work.run is None:
-            return work.refused
+        planned = self._planned[index]
+        if planned.run is None:
+            return planned.rejected
         if self._is_over():
-            return overdue_result(work.call)
+            return overdue_result(planned.call)
         with self._changed:
             if not self._begin(index):
                 return None
-        self._tell(self._on_executing, work.call)
-        return None if self._closed else self._run(work.run)
+        self._tell(self._on_executing, planned.call)
+        return None if self._closed else self._run(planned.run)
 
     def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
         """Call the caller's functions, never two at a time."""
@@ -198,7 +198,7 @@ class _ThreadBatch(Batch):
                     task.result()
 
     def _uses_thread(self, run: ToolRun) -> bool:
-        return not run.facts.only_asynchronous
+        return not run.prepared.only_asynchronous
 
     def _run(self, run: ToolRun) -> ToolCallResult:
         if not self._in_time(run):
@@ -279,7 +279,7 @@ def _has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
     if task.wait(first) or first == run.timeout:
         return task.wait(0)
     what = "the event loop that it belongs to may be blocked" if task.is_home else _STRANDED
-    _logger.warning("tool %s has not ended after %g s, call %s: %s", run.facts.tool.name, first, run.call.id, what)
+    _logger.warning("tool %s has not ended after %g s, call %s: %s", run.prepared.tool.name, first, run.call.id, what)
     return task.wait(None if run.timeout is None else run.timeout - first)
 
 

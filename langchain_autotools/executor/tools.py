@@ -5,7 +5,7 @@ import importlib
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..errors import ConfigurationError
 from .signatures import check_signature
 from .wrapped import tool_inside, wrapped
 
-__all__ = ["as_tool", "collected", "from_references", "to_references", "tools_by_name"]
+__all__ = ["as_tool", "collected", "dump_tools", "restore_tools", "tools_by_name"]
 
 _DECLARATION = "is a declaration: it says what a tool takes, not what it does. Pass a function or a BaseTool, or declare it with bind_tools"
 
@@ -190,11 +190,24 @@ class _Reference:
         return functools.reduce(getattr, self.name.split("."), importlib.import_module(self.module))
 
 
-def to_references(tools: Any) -> Any:
-    """The tools as they can be pickled: a decorated function (whose schema is a class made on the spot) by its place."""
+def dump_tools(tools: Any) -> Any:
+    """The tools as they can be pickled: a decorated function (whose schema is a class made on the spot) by its place.
+
+    Args:
+        tools: A mapping or a list of tools. Anything else, such as an executor, pickles itself and is returned.
+    """
+    return _each(_reference, tools)
+
+
+def restore_tools(tools: Any) -> Any:
+    """Undo `dump_tools`."""
+    return _each(lambda value: value.tool() if isinstance(value, _Reference) else value, tools)
+
+
+def _each(change: Callable[[Any], Any], tools: Any) -> Any:
     if isinstance(tools, Mapping):
-        return {key: _reference(value) for key, value in tools.items()}
-    return [_reference(value) for value in tools]
+        return {key: change(value) for key, value in tools.items()}
+    return [change(value) for value in tools] if isinstance(tools, Sequence) else tools
 
 
 def _reference(value: Any) -> Any:
@@ -207,10 +220,3 @@ def _reference(value: Any) -> Any:
     for part in function.__qualname__.split("."):
         place = getattr(place, part, None)
     return _Reference(function.__module__, function.__qualname__) if place is value else value
-
-
-def from_references(tools: Any) -> Any:
-    """Undo `to_references`."""
-    if isinstance(tools, Mapping):
-        return {key: from_references([value])[0] for key, value in tools.items()}
-    return [value.tool() if isinstance(value, _Reference) else value for value in tools]

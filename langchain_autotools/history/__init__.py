@@ -25,10 +25,10 @@ from langchain_core.messages import BaseMessage
 from .blocks import read_blocks
 from .expansion import expand, expand_items
 from .merging import merge_runs
-from .pairing import Finding, Item, Problem, ProblemKind, is_sound, messages_of
+from .normalize import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
+from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair
 from .passes import answer_dangling, answer_dangling_items, drop_orphan_items, drop_orphans, order_result_items, order_results
 from .sent import as_sent
-from .tidy import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
 
 __all__ = [
     "Problem",
@@ -64,7 +64,7 @@ def repair(messages: Sequence[BaseMessage], *, open_end: bool = False, open_star
     Returns:
         A new list; a valid history comes back with the same objects. The given list and its messages are not changed.
     """
-    if is_sound(messages, open_end, open_start):
+    if needs_no_repair(messages, open_end, open_start):
         return list(messages)
     items, problems = _mended(messages, open_end, open_start)
     for problem in problems:
@@ -83,7 +83,7 @@ def validate(messages: Sequence[BaseMessage], *, open_end: bool = False, open_st
         open_end: Whether calls that the history ends in may be unanswered.
         open_start: Whether results before the first AI message may answer calls that are not there.
     """
-    if is_sound(messages, open_end, open_start):
+    if needs_no_repair(messages, open_end, open_start):
         return []
     return sorted(_mended(messages, open_end, open_start)[1], key=lambda problem: problem.index)
 

@@ -11,8 +11,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ..messages.calls import parse_arguments
+from .normalize import plain_message
 from .pairing import Finding, Item, Problem, is_call_block, is_result_block, says_in_blocks
-from .tidy import plain_message
 
 __all__ = ["read_blocks"]
 

@@ -10,10 +10,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk, ToolMessage
 from langchain_core.messages.utils import message_chunk_to_message
 
-from ..messages.carrier import carried, without_carrier
+from ..messages.carrier import carried_messages, without_carrier
 from ..messages.metadata import KEY, text_of
+from .normalize import fold_chunks
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
-from .tidy import fold_chunks
 
 __all__ = ["expand", "expand_items"]
 
@@ -56,7 +56,7 @@ def _record(message: BaseMessage) -> Mapping[str, Any]:
 def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list[BaseMessage]:
     """What a run message carries; the message itself, without carrier, where that cannot be read."""
     try:
-        brought = carried(message)
+        brought = carried_messages(message)
         parts = _whole(brought)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
         parts = None

@@ -26,8 +26,8 @@ __all__ = [
     "is_empty",
     "is_result_block",
     "is_run",
-    "is_sound",
     "messages_of",
+    "needs_no_repair",
     "pair",
     "says_in_blocks",
 ]
@@ -166,7 +166,7 @@ _KINDS = _Kinds()
 _AI_KINDS = ("ai", "chunk")
 
 
-def is_sound(messages: Sequence[BaseMessage], open_end: bool, open_start: bool = False) -> bool:
+def needs_no_repair(messages: Sequence[BaseMessage], open_end: bool, open_start: bool = False) -> bool:
     """Whether there is surely nothing to repair. One pass, cheap: it is asked before every request.
 
     Args:

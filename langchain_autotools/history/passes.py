@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, Hum
 
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import text_of
+from .normalize import name_calls
 from .pairing import Finding, Item, Problem, messages_of, pair
-from .tidy import name_calls
 
 __all__ = [
     "answer_dangling",

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from ..messages.calls import call_ids
 from ..messages.memo import MessageMemo
 from ..messages.metadata import KEY
-from .tidy import with_call_ids
+from .normalize import with_call_ids
 
 __all__ = ["as_sent"]
 

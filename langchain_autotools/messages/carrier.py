@@ -13,10 +13,10 @@ from langchain_core.messages.utils import message_chunk_to_message
 
 from ..compat import UNPARSABLE
 from .calls import records_of
-from .live import remembered
+from .live import attached_messages
 from .metadata import KEY, own_metadata
 
-__all__ = ["carried", "carry", "final_message", "new_messages", "run_usage", "tells", "without_carrier"]
+__all__ = ["carried_messages", "final_message", "new_messages", "run_usage", "serialize_messages", "tells", "without_carrier"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -31,7 +31,7 @@ _M = TypeVar("_M", bound=BaseMessage)
 # ---------------------------------------------------------------------------------------------- the carrier
 
 
-def carried(message: BaseMessage) -> list[BaseMessage] | None:
+def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
     """The messages that a run message carries; None if it is no run message.
 
     A message that comes from a client may hold anything. A run makes AI and tool messages: all others are left out, or a client
@@ -48,7 +48,7 @@ def carried(message: BaseMessage) -> list[BaseMessage] | None:
     return kept
 
 
-def carry(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+def serialize_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     """Messages as plain data for the carrier. An artifact that is not plain data is marked, not carried."""
     return messages_to_dict([_plain(message) for message in messages])
 
@@ -98,9 +98,9 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
     """
     if isinstance(source, BaseException):
         return _of_error(source, set()) or []
-    messages = remembered(source)
+    messages = attached_messages(source)
     try:
-        messages = carried(source) if messages is None else messages
+        messages = carried_messages(source) if messages is None else messages
     except AttributeError:
         raise _no_message("new_messages", source) from None
     if messages is not None:
@@ -141,7 +141,7 @@ def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] 
     if error is None or id(error) in seen:
         return None
     seen.add(id(error))
-    messages = remembered(error)
+    messages = attached_messages(error)
     if messages is not None:
         return messages
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
@@ -160,7 +160,7 @@ def final_message(run: BaseMessage) -> AIMessage:
     """
     if not isinstance(run, AIMessage):
         raise _no_message("final_message", run)
-    for message in reversed(carried(run) or remembered(run) or ()):
+    for message in reversed(carried_messages(run) or attached_messages(run) or ()):
         if isinstance(message, AIMessage):
             return message
     plain = _settled(message_chunk_to_message(run)) if isinstance(run, AIMessageChunk) else run

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
-__all__ = ["remember", "remembered"]
+__all__ = ["attach_messages", "attached_messages"]
 
 _LIVE: Final = "_autotools_messages"  # attribute of an error
 
@@ -37,7 +37,7 @@ def _brief(value: Any) -> Any:
     return {**value, "messages": _Omitted(f"<{len(messages)} messages>")} if messages and isinstance(messages, list) else value
 
 
-def remember(holder: Any, messages: Iterable[BaseMessage]) -> None:
+def attach_messages(holder: Any, messages: Iterable[BaseMessage]) -> None:
     """Let `holder` (a chunk, a message or an error) answer `new_messages` with these."""
     if not isinstance(holder, BaseMessage):
         holder.__dict__[_LIVE] = [*messages]
@@ -47,7 +47,7 @@ def remember(holder: Any, messages: Iterable[BaseMessage]) -> None:
     holder.__dict__["response_metadata"] = metadata
 
 
-def remembered(holder: Any) -> list[BaseMessage] | None:
+def attached_messages(holder: Any) -> list[BaseMessage] | None:
     """What `holder` was given to remember; None where that is nothing."""
     values = getattr(holder, "__dict__", {})
     metadata = values.get("response_metadata")

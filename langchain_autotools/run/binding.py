@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 
 from ..turn.constructor import tool_labels
-from ..turn.model import RawChatModel
+from ..turn.model import SingleTurnChatModel
 from .keywords import drop_settings
-from .loop import Decision, decided
+from .loop import Decision, checked_decisions
 
 __all__ = ["BindableChatModel", "BoundChatModel"]
 
@@ -46,7 +46,7 @@ class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: i
         **kwargs: Any,
     ) -> AIMessage:
         """As of the model, with what is bound."""
-        return self.invoke(history, config, resume=decided(decisions), **kwargs)
+        return self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
 
     async def aresume(
         self,
@@ -56,10 +56,10 @@ class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: i
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        return await self.ainvoke(history, config, resume=decided(decisions), **kwargs)
+        return await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
 
 
-class BindableChatModel(RawChatModel):
+class BindableChatModel(SingleTurnChatModel):
     """A chat model whose bindings can be resumed: whatever binds to it gives a `BoundChatModel`."""
 
     if not TYPE_CHECKING:  # the type that core gives a binding is private to core

@@ -30,7 +30,7 @@ def open_calls(
     history: Sequence[BaseMessage],
     decisions: Mapping[str, Decision] | Literal[True] | None,
     executor: ToolExecutor,
-    callers: Collection[str],
+    caller_tools: Collection[str],
 ) -> OpenCalls | None:
     """The calls without results that a history ends in; None if there are none.
 
@@ -38,7 +38,7 @@ def open_calls(
         history: The repaired history.
         decisions: What to do with these calls, by id; True to execute all. None: they are answered as interrupted.
         executor: Executes them.
-        callers: Names of tools that the caller only declared.
+        caller_tools: Names of tools that the caller only declared.
 
     Raises:
         ConfigurationError: A decision is about no such call, there is none to decide about, or one that is to be executed was
@@ -58,7 +58,7 @@ def open_calls(
     by_id = dict.fromkeys(waiting, True) if decisions is True else decisions
     decided = [(number, call) for number, call in calls if call.id in by_id or call.args is None]
     for _, call in decided:
-        _check(message, call, by_id.get(call.id), executor, callers)
+        _check(message, call, by_id.get(call.id), executor, caller_tools)
     edited = {call.id for _, call in decided if isinstance(by_id.get(call.id), Mapping) and by_id[call.id] != call.args}
     pending = [call for _, call in calls if call.id not in by_id and call.args is not None]
     return OpenCalls(message, [(number, _decided(call, by_id.get(call.id, True))) for number, call in decided], pending, edited)
@@ -78,7 +78,7 @@ def _check(message: AIMessage, call: ToolCallRecord, decision: Decision | None, 
             f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
         )
     executed = decision is True or isinstance(decision, Mapping)
-    (meant,) = executor.meant([replace(call, args={})], callers=callers)
+    (meant,) = executor.meant([replace(call, args={})], caller_tools=callers)
     if executed and meant.name in callers and executor.find(call.name) is None:
         raise ConfigurationError(
             f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"

@@ -17,8 +17,8 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
 
-from ..messages.carrier import carry, new_messages
-from ..messages.live import remember
+from ..messages.carrier import new_messages, serialize_messages
+from ..messages.live import attach_messages
 from ..messages.metadata import KEY
 
 __all__ = ["arun_events", "run_events"]
@@ -70,7 +70,7 @@ def _collected(chunk: AIMessageChunk, brought: list[BaseMessage]) -> ChatGenerat
     brought += new_messages(chunk)
     metadata = {key: value for key, value in chunk.response_metadata.items() if key != KEY}
     if chunk.chunk_position == "last":
-        metadata[KEY] = {**own, "messages": carry(brought)} if "messages" in own else own
+        metadata[KEY] = {**own, "messages": serialize_messages(brought)} if "messages" in own else own
     return ChatGenerationChunk(message=chunk.model_copy(update={"response_metadata": metadata}))
 
 
@@ -82,7 +82,7 @@ def _undelivered(brought: list[BaseMessage]) -> Iterator[None]:
     except GeneratorExit:
         raise
     except BaseException as error:
-        remember(error, [*brought, *new_messages(error)])
+        attach_messages(error, [*brought, *new_messages(error)])
         raise
 
 

@@ -12,7 +12,7 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from ..errors import ConfigurationError
 from ..turn.finish_reasons import AT_TOKEN_LIMIT, REFUSALS
 
-__all__ = ["Limits", "OnLimit", "Progress", "StopReason", "end_of"]
+__all__ = ["Limits", "OnLimit", "Progress", "StopReason", "stop_reason_of"]
 
 
 StopReason = Literal[
@@ -36,7 +36,7 @@ OnLimit = Literal["answer", "return", "raise"]
 """What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
 
 
-def end_of(blocked: str | None) -> StopReason:
+def stop_reason_of(blocked: str | None) -> StopReason:
     """Why a run ends with a reply without calls.
 
     Args:

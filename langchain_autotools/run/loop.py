@@ -17,10 +17,10 @@ from langchain_core.messages.ai import UsageMetadata
 from ..errors import ConfigurationError, LimitReachedError
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import KEY
-from .limits import Limits, Progress, StopReason, end_of
-from .pauses import brought, is_paused
+from .limits import Limits, Progress, StopReason, stop_reason_of
+from .pauses import is_paused, pause_content
 
-__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "ToolResult", "TurnCut", "decided", "tool_loop", "turn_calls"]
+__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "TurnCut", "checked_decisions", "tool_loop", "turn_calls"]
 
 Decision = bool | str | Mapping[str, Any]
 """What to do with a call found in the input: True executes it, a mapping executes it with these arguments instead, False
@@ -31,7 +31,7 @@ _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."
 
 
-def decided(decisions: Mapping[str, Decision] | Literal[True]) -> Mapping[str, Decision] | Literal[True]:
+def checked_decisions(decisions: Mapping[str, Decision] | Literal[True]) -> Mapping[str, Decision] | Literal[True]:
     """The decisions that `resume` is given.
 
     Raises:
@@ -65,8 +65,11 @@ class ToolResult(Protocol):
 class CallReader(Protocol):
     """Reads what the calls of a model mean."""
 
-    def __call__(self, calls: Sequence[ToolCallRecord], *, callers: Collection[str]) -> list[ToolCallRecord]:
-        """The calls as they are meant, where the tools named `callers` are the caller's."""
+    def __call__(self, calls: Sequence[ToolCallRecord], *, caller_tools: Collection[str]) -> list[ToolCallRecord]:
+        """The calls as they are meant, where the tools named by `caller_tools` are the caller's."""
+
+
+Choice = Literal["requested", "auto", "none"]
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,12 @@ class CallModel:
 
     Attributes:
         messages: The history to send: the run's own list, not to be changed or kept.
-        choice: `asked` sends the caller's tool choice, `free` what of it stays after the first turn, `last` what leads to an end: no
+        choice: `requested` sends the caller's tool choice, `auto` what of it stays after the first turn, `none` what leads to an end: no
             call, or the one that must end the run (all tools stay declared).
     """
 
     messages: Sequence[BaseMessage]
-    choice: Literal["asked", "free", "last"]
+    choice: Choice
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ class RunPlan:
 
     Attributes:
         limits: What ends it.
-        callers: Names of tools that were only declared: their calls are left to the caller.
+        caller_tools: Names of tools that were only declared: their calls are left to the caller.
         meant: Reads calls: each under its tool's own name and with the calls that it bundles; those that a restriction forbids have
             no `args`.
         ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
@@ -165,8 +168,8 @@ class RunPlan:
     """
 
     limits: Limits
-    callers: Collection[str] = ()
-    meant: "CallReader" = lambda calls, *, callers: list(calls)
+    caller_tools: Collection[str] = ()
+    meant: "CallReader" = lambda calls, *, caller_tools: list(calls)
     ends: Collection[str] = ()
     decisions: Mapping[str, Decision] | Literal[True] | None = None
 
@@ -246,7 +249,7 @@ class _Run:
         if outcome is not None:
             return outcome
         while True:
-            choice: Literal["asked", "free"] = "asked" if not self._progress.turns or self._plan.ends else "free"
+            choice: Choice = "requested" if not self._progress.turns or self._plan.ends else "auto"
             message, calls, blocked = yield from self._turn(choice)
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
@@ -255,7 +258,7 @@ class _Run:
             if outcome is not None:
                 return outcome
             if not calls:
-                self._progress.count_pause(brought(message))
+                self._progress.count_pause(pause_content(message))
             reason = self._progress.reached(self._clock())
             if reason is not None:
                 return (yield from self._at_limit(reason))
@@ -263,7 +266,7 @@ class _Run:
     def _answer_found(self, found: OpenCalls) -> Generator[Action, Any, RunOutcome | None]:
         """Answer the calls that the input ends in, as decided. No request is made before all of them are."""
         positions = [number for number, _ in found.decided]
-        calls = self._plan.meant([call for _, call in found.decided], callers=())
+        calls = self._plan.meant([call for _, call in found.decided], caller_tools=())
         results: list[ToolResult] = []
         if calls:
             admitted = self._admitted(list(zip(positions, calls, strict=True)))
@@ -275,7 +278,7 @@ class _Run:
         reason = self._progress.reached(self._clock())
         return (yield from self._at_limit(reason)) if reason is not None else None
 
-    def _turn(self, choice: Literal["asked", "free", "last"]) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
+    def _turn(self, choice: Choice) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """One request; the stored message joins the history."""
         reply = yield CallModel(self._history, choice)
         message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
@@ -285,18 +288,18 @@ class _Run:
         self._history.append(message)
         if isinstance(reply, TurnCut):
             raise _Overdue
-        return message, self._plan.meant(calls, callers=self._plan.callers), blocked
+        return message, self._plan.meant(calls, caller_tools=self._plan.caller_tools), blocked
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
         """The ends that do not depend on tool results."""
-        end = "refused" if message.additional_kwargs.get("refusal") else end_of(blocked)
+        end = "refused" if message.additional_kwargs.get("refusal") else stop_reason_of(blocked)
         if end != "refused" and (calls or is_paused(message)):
             return None
         return self._outcome("calls_pending" if end == "complete" and _waits_for_caller(message) else end)
 
     def _answer(self, message: AIMessage, calls: list[ToolCallRecord]) -> Generator[Action, Any, RunOutcome | None]:
         """Answer a turn's calls, except those left to the caller."""
-        pending = [call for call in calls if call.name in self._plan.callers and call.args is not None]
+        pending = [call for call in calls if call.name in self._plan.caller_tools and call.args is not None]
         left = {call.id for call in pending}
         answered = [(number, call) for number, call in enumerate(calls) if call.id not in left]
         results: list[ToolResult] = []
@@ -331,7 +334,7 @@ class _Run:
         if on_limit == "raise":
             raise LimitReachedError(f"the run reached its limit: {reason}", reason)
         if on_limit == "answer" and reason != "deadline":
-            message, calls, _ = yield from self._turn("last")
+            message, calls, _ = yield from self._turn("none")
             pending = [call for call in calls if call.name in self._plan.ends and call.args is not None]
             left = {call.id for call in pending}
             others = [(number, call) for number, call in enumerate(calls) if call.id not in left]

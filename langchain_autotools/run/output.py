@@ -13,8 +13,8 @@ from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import is_text_block, new_chunk
 from ..messages.calls import ToolCallRecord
-from ..messages.carrier import carry
-from ..messages.live import remember
+from ..messages.carrier import serialize_messages
+from ..messages.live import attach_messages
 from ..messages.metadata import KEY, text_of
 from .loop import RunOutcome
 from .places import generation_id, number_messages
@@ -65,7 +65,7 @@ class RunOutput:
                 return self._separated(new_chunk([self._numbered(content[0])], {}, None), content[0]["text"])
         return self._general(content, extra, metadata)
 
-    def whole(self, message: AIMessage) -> list[AIMessageChunk]:
+    def from_message(self, message: AIMessage) -> list[AIMessageChunk]:
         """The outward form of a turn that came as one message."""
         return self._general(message.content, message.additional_kwargs, message.response_metadata)
 
@@ -76,13 +76,13 @@ class RunOutput:
         if not content and not kept:
             return []
         first = _first_text(content) if self._separator_due else 0
-        before = [self._made(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
-        chunk = self._made(content[first:], kept, metadata)
+        before = [self._chunk(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
+        chunk = self._chunk(content[first:], kept, metadata)
         separated = self._separated(chunk, text_of(chunk))
         chunk.content = self._renumbered(chunk.content)  # after the separator: numbers stand in the order of the run
         return [*before, *separated]
 
-    def _made(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> AIMessageChunk:
+    def _chunk(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> AIMessageChunk:
         of_blocks = {}
         if isinstance(content, list):
             self._listed = True
@@ -133,20 +133,20 @@ class RunOutput:
         self._generation = generation_id(message, self._position + len(self._handed_out))
         (self._message,) = number_messages(self._generation, [message])
         self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
-        return self._message, self._bring(self._message)
+        return self._message, self._carrier_chunk(self._message)
 
     def result(self, message: ToolMessage, of: AIMessage, position: int) -> tuple[ToolMessage, AIMessageChunk]:
         """A result of the call at `position` of `of`: in its place, and the chunk that brings it."""
         generation = of.response_metadata.get("generation_id")
         if generation is not None:
             (message,) = number_messages(generation, [message], position + 1)
-        return message, self._bring(message)
+        return message, self._carrier_chunk(message)
 
-    def _bring(self, message: BaseMessage) -> AIMessageChunk:
+    def _carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
         self._handed_out.append(message)
-        metadata: dict[str, Any] = {KEY: {"messages": carry([message])}} if self._carry else {}
+        metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self._carry else {}
         chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
-        remember(chunk, [message])
+        attach_messages(chunk, [message])
         return chunk
 
     def delivered(self) -> None:
@@ -183,7 +183,7 @@ class RunOutput:
             usage_metadata=message.usage_metadata,
             chunk_position="last",
         )
-        remember(chunk, [])
+        attach_messages(chunk, [])
         return chunk
 
     def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-__all__ = ["brought", "is_paused"]
+__all__ = ["is_paused", "pause_content"]
 
 _PAUSES = frozenset({"pause_turn", "compaction", "continuation"})
 _NOT_SAID = frozenset({"id", "index", "tool_use_id", "signature", "encrypted_content"})
@@ -16,7 +16,7 @@ def is_paused(message: BaseMessage) -> bool:
     return _finish_reason(message) in _PAUSES
 
 
-def brought(message: AIMessage) -> str:
+def pause_content(message: AIMessage) -> str:
     """What an interrupted turn brought, whatever its ids. The interruption itself, a block of its name, brings nothing."""
     blocks = message.content if isinstance(message.content, list) else [message.content]
     said = [_said(block) for block in blocks if block]

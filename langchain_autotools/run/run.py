@@ -19,7 +19,7 @@ from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded
 from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from ..history import repair
-from ..messages.live import remember
+from ..messages.live import attach_messages
 from ..messages.metadata import text_of
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
@@ -88,7 +88,7 @@ class Run:
             listed=settings.lists_content,
         )
         plan = settings.plan
-        found = open_calls(history, plan.decisions, settings.executor, plan.callers)
+        found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools)
         seconds = plan.limits.deadline
         self._deadline = None if seconds is None else Deadline(seconds)
         self._loop = tool_loop(history, plan, time.monotonic, found)
@@ -118,12 +118,12 @@ class Run:
         """The keyword arguments of a turn's request."""
         settings = self.settings
         keywords: dict[str, Any] = {"tools": list(settings.tools)} if settings.tools else {}
-        if action.choice == "last":
+        if action.choice == "none":
             choice = settings.last_choice
         elif settings.every_turn_choice is not None:
             choice = settings.every_turn_choice
         else:
-            choice = settings.tool_choice.lasting if action.choice == "free" else settings.tool_choice.asked
+            choice = settings.tool_choice.lasting if action.choice == "auto" else settings.tool_choice.asked
         return keywords if choice is None and settings.tool_choice.asked is None else {**keywords, "tool_choice": choice}
 
     def parts(self, parts: Iterator[AIMessage]) -> Iterator[AIMessage]:
@@ -140,10 +140,13 @@ class Run:
             self._parts.add(part)
             return () if self.settings.last_text_only else self._output.chunk(part)
         self._whole = part
-        return () if self.settings.last_text_only else self._of_whole(part)
+        return () if self.settings.last_text_only else self._turn_chunks(self._parts, part)
 
-    def _of_whole(self, message: AIMessage) -> list[AIMessageChunk]:
-        return self._output.whole(with_output_version(without_provisional(message), self.settings.output_version))
+    def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
+        """What is handed out of a turn's chunks, or of the message that came in their place."""
+        if message is None:
+            return [out for part in parts.chunks for out in self._output.chunk(part)]
+        return self._output.from_message(with_output_version(without_provisional(message), self.settings.output_version))
 
     def turn_done(self) -> list[AIMessageChunk]:
         """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
@@ -155,9 +158,7 @@ class Run:
         calls, blocked = turn_calls(canonical_message(whole))
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
-            withheld = (
-                [out for part in parts.chunks for out in self._output.chunk(part)] if came_whole is None else self._of_whole(came_whole)
-            )
+            withheld = self._turn_chunks(parts, came_whole)
         message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
         if self._counts_usage and message.usage_metadata is None:
             self._counts_usage = False  # told once
@@ -172,7 +173,7 @@ class Run:
         because = f", after {type(cause).__name__}" if cause else ""
         _logger.warning("the deadline of a run has ended a turn before its reply was whole%s", because)
         parts, self._parts = self._parts, ChunkSum()
-        withheld = [out for part in parts.chunks for out in self._output.chunk(part)] if self.settings.last_text_only else []
+        withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
         said = _said(parts.message()) if parts else None
         if said is None:
             self._sent = TurnCut(None)
@@ -225,7 +226,7 @@ class Run:
     def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
         """The run message, of all chunks of a run that nobody saw piece by piece."""
         message = sum_chunks(chunks)
-        remember(message, self._output.undelivered())
+        attach_messages(message, self._output.undelivered())
         return message
 
     # ------------------------------------------------------------------------------------------ failure
@@ -237,7 +238,7 @@ class Run:
         if self._tools is not None and self._batch is not None:
             for result in self._batch.settled()[len(self._results) :]:
                 self.result(self._tools, result)
-        remember(error, self._output.undelivered())
+        attach_messages(error, self._output.undelivered())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
-from ..turn.tools import Formatter, chosen, declared, formatted, is_builtin, tool_name
+from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin, tool_name
 from .keywords import Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
@@ -33,13 +33,13 @@ class Toolbox:
         source: The value of the model's `tools` that this was made of.
         executor: Executes them.
         declarations: They, and the builtin tools of the vendor, in the wire's form.
-        callers: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
+        caller_tools: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
     """
 
     source: Any
     executor: ToolExecutor
     declarations: Sequence[Mapping[str, Any]]
-    callers: frozenset[str] = frozenset()
+    caller_tools: frozenset[str] = frozenset()
 
 
 def toolbox_of(model: Configured) -> Toolbox:
@@ -61,7 +61,7 @@ def toolbox_of(model: Configured) -> Toolbox:
         executor = ToolExecutor([tool for tool in tools if not is_builtin(tool)])
     on_client = model.client_tool_names(builtin)
     own = [tool for name, tool in executor.tools.items() if name not in on_client]  # what runs the vendor's tool is not declared beside it
-    return Toolbox(model.tools, executor, formatted(model, [*own, *builtin]), frozenset(on_client - executor.tools.keys()))
+    return Toolbox(model.tools, executor, format_tools(model, [*own, *builtin]), frozenset(on_client - executor.tools.keys()))
 
 
 def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) -> RunSettings:
@@ -74,16 +74,16 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
     if unknown:
         raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
-    bound = declared(model, keywords.pop("tools", None))
-    callers = {tool_name(tool) for tool in bound}
-    tools = [tool for tool in toolbox.declarations if tool_name(tool) not in callers] + bound
-    choice = model.read_tool_choice(chosen(model, model.take_tool_choice(keywords), tools))
-    any_tool = model.format_tool_choice("any", tools) if callers and choice.forced else None
+    bound = format_request_tools(model, keywords.pop("tools", None))
+    caller_tools = {tool_name(tool) for tool in bound}
+    tools = [tool for tool in toolbox.declarations if tool_name(tool) not in caller_tools] + bound
+    choice = model.read_tool_choice(format_tool_choice(model, model.take_tool_choice(keywords), tools))
+    any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
     until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
-    ends = callers if until_called else ()
+    ends = caller_tools if until_called else ()
     meant = partial(toolbox.executor.meant, allowed=choice.allowed)
     return RunSettings(
-        plan=RunPlan(call.limits, callers | toolbox.callers, meant, ends, call.decisions),
+        plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, call.decisions),
         executor=call.executor(toolbox.executor),
         tools=tools,
         tool_choice=choice,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from .ambiguity import COPY, MIXED, doubt_empty, doubt_openers
 from .arguments import spell_text
 from .fragments import Fragment
-from .other_split import can_be_read_apart
+from .other_split import has_other_split
 from .slot import Progress, Slot
 
 __all__ = ["read_by_shape"]
@@ -111,7 +111,7 @@ class _ByShape:
 
     def _judge(self, slot: Slot) -> None:
         """Doubt a call inside which another may have begun: it is only an object inside its arguments if nothing else is possible."""
-        if slot in self._inner and can_be_read_apart(slot.pieces):
+        if slot in self._inner and has_other_split(slot.pieces):
             self._mix(slot)
 
     def _after(self, slot: Slot, fragment: Fragment) -> None:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from .json_text import is_prefix, strict_json
 
-__all__ = ["can_be_read_apart"]
+__all__ = ["has_other_split"]
 
 _MOST_PIECES = 12
 
 
-def can_be_read_apart(pieces: Sequence[str]) -> bool:
+def has_other_split(pieces: Sequence[str]) -> bool:
     """Whether the pieces, in order, can be dealt out to two or more objects of which each is valid as far as it goes.
 
     A new object starts with a piece that begins with a bracket. `{"a":` `{"b":1}` `}` cannot be dealt out: `{"a":}` is nothing.

@@ -21,20 +21,20 @@ from ..compat import CACHE_KEY, should_stream
 from ..errors import ConfigurationError
 from .constructor import argument_names, unknown_argument
 from .generation_info import combined_outputs
-from .overrides import heard, in_thread
+from .overrides import in_thread, install_overrides
 from .tool_choice import ToolChoice, read_choice
-from .tools import formatted, listed, own_name
+from .tools import format_tools, listed, own_name
 from .turn import Turn, generation
 from .unwatched import UNWATCHED, Handover, is_watched
 
-__all__ = ["RawChatModel"]
+__all__ = ["SingleTurnChatModel"]
 
 
 class _LookedUpProfile(dict[str, Any]):
     """A profile that was looked up by the model's name: not one that the user gave."""
 
 
-class RawChatModel(BaseChatModel):
+class SingleTurnChatModel(BaseChatModel):
     """A chat model made of `raw_stream`: one request at a time, tools declared and never executed."""
 
     skip_invalid_tools: bool = False
@@ -69,7 +69,7 @@ class RawChatModel(BaseChatModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        heard(cls, RawChatModel, streams=cls.raw_stream is not RawChatModel.raw_stream)
+        install_overrides(cls, SingleTurnChatModel, streams=cls.raw_stream is not SingleTurnChatModel.raw_stream)
 
     @model_validator(mode="before")
     @classmethod
@@ -215,7 +215,7 @@ class RawChatModel(BaseChatModel):
 
     def _handover(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> Handover | None:
         """The way past core for a stream that nobody watches. (Of v1 blocks core does more than to tell of them.)"""
-        own, ours = (self._astream, RawChatModel._astream) if async_api else (self._stream, RawChatModel._stream)
+        own, ours = (self._astream, SingleTurnChatModel._astream) if async_api else (self._stream, SingleTurnChatModel._stream)
         overridden = getattr(own, "__func__", None) is not ours
         watched = overridden or self.output_version == "v1" or is_watched(self, config)
         return None if watched or not should_stream(self, kwargs, async_api=async_api) else Handover()
@@ -286,7 +286,7 @@ class RawChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         turn = self._turn(messages, kwargs)
-        if type(self).raw_invoke is RawChatModel.raw_invoke:
+        if type(self).raw_invoke is SingleTurnChatModel.raw_invoke:
             return turn.result(list(self.raw_stream(turn.messages, stop, **kwargs)))
         return turn.result([self.raw_invoke(turn.messages, stop, **kwargs)])
 
@@ -299,7 +299,7 @@ class RawChatModel(BaseChatModel):
     ) -> ChatResult:
         turn = self._turn(messages, kwargs)
         own = type(self)
-        mixin = RawChatModel
+        mixin = SingleTurnChatModel
         if own.raw_invoke is mixin.raw_invoke and own.araw_invoke is mixin.araw_invoke:
             return turn.result([chunk async for chunk in self.araw_stream(turn.messages, stop, **kwargs)])
         return turn.result([await self.araw_invoke(turn.messages, stop, **kwargs)])
@@ -343,7 +343,7 @@ class RawChatModel(BaseChatModel):
         Raises:
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
-        declared = formatted(self, tools, strict=strict)
+        declared = format_tools(self, tools, strict=strict)
         if tool_choice is not None:
             choice = self.format_tool_choice(tool_choice, declared)
             kwargs |= {} if choice is None else {"tool_choice": choice}

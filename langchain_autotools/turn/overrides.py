@@ -19,7 +19,7 @@ from langchain_core.runnables.config import run_in_executor
 from ..messages.metadata import KEY
 from .turn import Turn, generation, result_of
 
-__all__ = ["heard", "in_thread"]
+__all__ = ["in_thread", "install_overrides"]
 
 _T = TypeVar("_T")
 _Method = Callable[..., Any]
@@ -28,7 +28,7 @@ _AStream = Callable[..., AsyncIterator[ChatGenerationChunk]]
 _READ = "_autotools_read"
 
 
-def heard(cls: Any, ours: Any, *, streams: bool) -> None:
+def install_overrides(cls: Any, ours: Any, *, streams: bool) -> None:
     """Let a new class's own methods be heard.
 
     Args:

@@ -1,4 +1,4 @@
-"""Tools and tool choices in the form that a model's wire declares them in; and how a model's tools are pickled."""
+"""Tools and tool choices in the form that a model's wire declares them in."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,21 +7,10 @@ from typing import Any, Protocol
 from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
-from ..executor import ToolExecutor, check_signature, from_references, to_references, tool_inside
+from ..executor import check_signature, tool_inside
 from .tool_choice import ToolChoice
 
-__all__ = [
-    "Formatter",
-    "chosen",
-    "declared",
-    "formatted",
-    "is_builtin",
-    "listed",
-    "own_name",
-    "portable_tools",
-    "tool_name",
-    "usable_tools",
-]
+__all__ = ["Formatter", "format_request_tools", "format_tool_choice", "format_tools", "is_builtin", "listed", "own_name", "tool_name"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -53,7 +42,7 @@ class Formatter(Protocol):
         """The tool choice of one call, out of its keywords."""
 
 
-def formatted(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None) -> list[Mapping[str, Any]]:
+def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None) -> list[Mapping[str, Any]]:
     """The tools in the wire's form; where the model says so without those that its vendor cannot take, which is logged.
 
     Raises:
@@ -90,22 +79,12 @@ def is_builtin(tool: Any) -> bool:
     return "type" in tool or not _OF_FUNCTIONS & tool.keys()
 
 
-def portable_tools(tools: Any) -> Any:
-    """A model's `tools` as they can be pickled; an executor knows how by itself."""
-    return tools if isinstance(tools, ToolExecutor | None) else to_references(tools)
-
-
-def usable_tools(tools: Any) -> Any:
-    """Undo `portable_tools`."""
-    return tools if isinstance(tools, ToolExecutor | None) else from_references(tools)
-
-
-def declared(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
+def format_request_tools(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
     """The `tools` of one call in the wire's form; a dict is taken to have it."""
-    return [one for tool in listed(tools or ()) for one in ([tool] if isinstance(tool, Mapping) else formatted(model, [tool]))]
+    return [one for tool in listed(tools or ()) for one in ([tool] if isinstance(tool, Mapping) else format_tools(model, [tool]))]
 
 
-def chosen(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
     """The `tool_choice` of one call in the wire's form."""
     return None if choice is None else model.format_tool_choice(choice, tools)
 

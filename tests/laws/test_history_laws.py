@@ -21,7 +21,7 @@ from langchain_core.messages import (
 
 from langchain_autotools.history import answer_dangling, drop_orphans, expand, explain, merge_runs, order_results, repair, validate
 from langchain_autotools.messages.calls import call_ids, calls_of
-from langchain_autotools.messages.carrier import carry
+from langchain_autotools.messages.carrier import serialize_messages
 from langchain_autotools.messages.metadata import KEY
 
 # Few different ids, so that they collide; few texts, so that edits and separators meet.
@@ -89,7 +89,7 @@ def loose_messages() -> st.SearchStrategy[list[BaseMessage]]:
 def run_messages(draw: st.DrawFn) -> AIMessage:
     """Run messages that carry anything, with a text of their own making."""
     parts = [part for part in draw(loose_messages()) if not isinstance(part, RemoveMessage)]
-    record: dict[str, Any] = {"messages": carry(parts)}
+    record: dict[str, Any] = {"messages": serialize_messages(parts)}
     if draw(st.booleans()):
         record["stop_reason"] = draw(st.sampled_from(["complete", "return_direct", "calls_pending"]))
     return AIMessage(draw(st.one_of(TEXTS, BLOCKS)), id=draw(MESSAGE_IDS), response_metadata={KEY: record})
@@ -220,7 +220,9 @@ def runs(draw: st.DrawFn) -> tuple[list[BaseMessage], AIMessage]:
         parts.append(AIMessage(said or [], id=f"{number}-{turn}", tool_calls=[{"name": "f", "args": {}, "id": i} for i in ids]))
         parts += [ToolMessage("ok", tool_call_id=call_id) for call_id in ids]
     ids_of_ai = [part.id for part in parts if isinstance(part, AIMessage)]
-    return parts, AIMessage(text, id=ids_of_ai[-1], response_metadata={KEY: {"messages": carry(parts), "stop_reason": "complete"}})
+    return parts, AIMessage(
+        text, id=ids_of_ai[-1], response_metadata={KEY: {"messages": serialize_messages(parts), "stop_reason": "complete"}}
+    )
 
 
 @given(st.lists(st.tuples(runs(), st.sampled_from(["run", "parts", "both", "parts, then the rest"])), max_size=4))

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.exceptions import ModelError
 from langchain_core.messages import BaseMessage, messages_from_dict
 
-from ...messages.carrier import carry
+from ...messages.carrier import serialize_messages
 from ...retry import is_transient, retry_after, should_retry
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 
@@ -48,7 +48,7 @@ def _reduced(error: Any) -> tuple[Any, ...]:
 def _portable(value: Any) -> Any:
     """What an error holds, as another process can have it: what had completed, with marks in place of artifacts that are no plain data."""
     is_history = isinstance(value, list) and all(isinstance(item, BaseMessage) for item in value)
-    return messages_from_dict(carry(value)) if is_history else value
+    return messages_from_dict(serialize_messages(value)) if is_history else value
 
 
 def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:

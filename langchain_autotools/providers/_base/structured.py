@@ -21,7 +21,7 @@ from pydantic import BaseModel, RootModel
 
 from ...messages.calls import calls_of
 from ...messages.carrier import final_message, new_messages
-from ...messages.live import remember
+from ...messages.live import attach_messages
 from ...messages.metadata import KEY, text_of
 from ...turn.finish_reasons import REFUSALS
 from .._encode.functions import json_schema_of
@@ -110,7 +110,7 @@ def _check_run(run: BaseMessage) -> None:
     if reason in ("complete", "calls_pending"):
         return
     error = OutputParserException(f"the run ended before the output was there, with the stop reason {reason!r}", llm_output=text_of(run))
-    remember(error, new_messages(run))
+    attach_messages(error, new_messages(run))
     raise error
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ...messages.calls import calls_of
-from ...messages.carrier import carried
+from ...messages.carrier import carried_messages
 
 __all__ = ["estimate", "messages_tokens"]
 
@@ -39,7 +39,7 @@ def messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str
         tools: The declared tools, in the wire's form.
         count: Counts the tokens of a text.
     """
-    plain = [part for message in messages for part in carried(message) or [message]]
+    plain = [part for message in messages for part in carried_messages(message) or [message]]
     declared = sum(count(json.dumps(tool, ensure_ascii=False, default=str)) for tool in tools)
     return declared + sum(_message(message, count) for message in plain) + _PER_REPLY
 

@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr, SecretStr, model_validator
 
-from ...turn.tools import formatted as declarable
+from ...turn.tools import format_tools as declarable
 from .._base.chat_model import ErrorTable, Exchange, Response
 from .._base.parameters import check_structured, langsmith_params, log_parallel
 from .._encode.origin import origin_of

@@ -18,7 +18,7 @@ from langchain_core.messages import (
 )
 
 from langchain_autotools.history import expand, explain, repair, validate
-from langchain_autotools.messages.carrier import carry, new_messages
+from langchain_autotools.messages.carrier import new_messages, serialize_messages
 from langchain_autotools.messages.metadata import KEY, text_of
 from langchain_autotools.testing import ScriptedChatModel
 
@@ -33,7 +33,7 @@ TEXT = "Let me look.\nRome has 21 °C."
 
 def run_message(parts: list[BaseMessage], text: str, stop_reason: str | None = "complete", **fields: Any) -> AIMessage:
     """A run message that carries `parts`; without stop reason: the sum of a stream that was cut."""
-    record: dict[str, Any] = {"messages": carry(parts)} | ({"stop_reason": stop_reason, "turns": 2} if stop_reason else {})
+    record: dict[str, Any] = {"messages": serialize_messages(parts)} | ({"stop_reason": stop_reason, "turns": 2} if stop_reason else {})
     last = next((part.id for part in reversed(parts) if isinstance(part, AIMessage)), None)
     return AIMessage(text, **{"id": last, "response_metadata": {KEY: record}} | fields)
 
@@ -63,10 +63,10 @@ def test_stream_sum_is_a_run_message() -> None:
     """The sum of the chunks of a stream expands like the message of `invoke`."""
     chunks = [
         AIMessageChunk("Let me look."),
-        *(AIMessageChunk("", response_metadata={KEY: {"messages": carry([part])}}) for part in PARTS[:2]),
+        *(AIMessageChunk("", response_metadata={KEY: {"messages": serialize_messages([part])}}) for part in PARTS[:2]),
         AIMessageChunk("\n"),
         AIMessageChunk("Rome has 21 °C."),
-        AIMessageChunk("", response_metadata={KEY: {"messages": carry(PARTS[2:])}}),
+        AIMessageChunk("", response_metadata={KEY: {"messages": serialize_messages(PARTS[2:])}}),
         AIMessageChunk("", id="m2", response_metadata={KEY: {"stop_reason": "complete", "turns": 2}}, chunk_position="last"),
     ]
     assert expand([HI, functools.reduce(operator.add, chunks)]) == [HI, *PARTS]
@@ -204,7 +204,7 @@ def test_removed_run_goes_with_all_it_carries() -> None:
 
 @pytest.mark.parametrize(
     "carrier",
-    [5, [5], [{"type": "ai"}], [{"type": "unheard-of", "data": {}}], [{"type": "ai", "data": {"content": 5}}], carry([RUN])],
+    [5, [5], [{"type": "ai"}], [{"type": "unheard-of", "data": {}}], [{"type": "ai", "data": {"content": 5}}], serialize_messages([RUN])],
 )
 def test_unreadable_carrier_is_ignored(carrier: Any) -> None:
     """A history may come from a client: what cannot be read leaves the message standing for itself, and is reported."""
@@ -217,10 +217,10 @@ def test_carried_chunks_are_read_as_messages() -> None:
     """Chunks that a client put into a carrier become the messages that they are, however often one is in the history."""
     chunks = [AIMessageChunk("", id="m", additional_kwargs={"reasoning_content": part}) for part in "ab"]
     whole = AIMessage("", id="m", additional_kwargs={"reasoning_content": "ab"})
-    run = AIMessage("", id="m", response_metadata={KEY: {"messages": carry(chunks)}})
+    run = AIMessage("", id="m", response_metadata={KEY: {"messages": serialize_messages(chunks)}})
     assert expand([HI, run]) == [HI, whole]
     for size in (1, 2):
-        run = AIMessage("text", id="m", response_metadata={KEY: {"messages": carry(chunks[:size])}})
+        run = AIMessage("text", id="m", response_metadata={KEY: {"messages": serialize_messages(chunks[:size])}})
         repaired = repair([HI, AIMessage("old", id="m"), AIMessage("old", id="m"), run])
         assert {type(message) for message in repaired[1:]} == {AIMessage}
         assert validate(repaired) == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from langchain_autotools.tool_calls.arguments import read_arguments, spell_text, spelling
 from langchain_autotools.tool_calls.json_text import JsonScanner, is_prefix, mend_surrogates, same, strict_json
-from langchain_autotools.tool_calls.other_split import can_be_read_apart
+from langchain_autotools.tool_calls.other_split import has_other_split
 
 REFUSED = None
 BOUGHT = '"' + json.dumps({"q": 1}).replace('"', '\\"') + '"'
@@ -127,7 +127,7 @@ APART: list[tuple[list[str], bool]] = [
 @pytest.mark.parametrize(("pieces", "expected"), APART)
 def test_reading_apart(pieces: list[str], expected: bool) -> None:
     """Pieces can be read apart if they can be dealt out to objects that are each valid so far; too many are taken for such."""
-    assert can_be_read_apart(pieces) is expected
+    assert has_other_split(pieces) is expected
 
 
 WORDS = st.text('ab"\\{}[]:,é😀\n ', max_size=4)
