@@ -41,7 +41,7 @@ print(json.dumps([shown(one) for one in (model().invoke("Hi"), total, plain, AIM
 def shown_in_notebook(code: str, folder: Path) -> Any:
     """What a new process prints as JSON that has an IPython shell before it imports the package."""
     environment = {**os.environ, "IPYTHONDIR": str(folder)}
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, env=environment, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
