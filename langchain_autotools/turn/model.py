@@ -20,6 +20,7 @@ from pydantic import model_validator
 from ..compat import CACHE_KEY, should_stream
 from ..errors import ConfigurationError
 from .constructor import argument_names, unknown_argument
+from .descriptions import describe_fields
 from .generation_info import combined_outputs
 from .overrides import in_thread, install_overrides
 from .tool_choice import ToolChoice, read_choice
@@ -69,6 +70,7 @@ class SingleTurnChatModel(BaseChatModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
+        describe_fields(cls)
         install_overrides(cls, SingleTurnChatModel, streams=cls.raw_stream is not SingleTurnChatModel.raw_stream)
 
     @model_validator(mode="before")
@@ -350,6 +352,9 @@ class SingleTurnChatModel(BaseChatModel):
         if parallel_tool_calls is not None:
             kwargs["parallel_tool_calls"] = parallel_tool_calls
         return self.bind(tools=declared, **kwargs)
+
+
+describe_fields(SingleTurnChatModel)
 
 
 def _new_call_id() -> str:
