@@ -6,12 +6,12 @@ same bytes, and what was encoded once is joined, not encoded again.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
 
-__all__ = ["dumps", "dumps_params", "read_object", "to_bytes"]
+__all__ = ["dumps", "encode", "read_object", "request_body", "to_bytes"]
 
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
@@ -25,13 +25,25 @@ def dumps(value: Any) -> str:
         return _COMPACT.encode(_finite(value))
 
 
-def dumps_params(params: Mapping[str, Any]) -> str:
-    """Compact JSON of a request's parameters: what a caller set is sent as set, or refused.
+def encode(value: Any) -> bytes:
+    """Compact JSON as bytes, see `dumps` and `to_bytes`."""
+    return to_bytes(dumps(value))
+
+
+def request_body(params: Mapping[str, Any], key: str, bodies: Iterable[bytes], before: bytes = b"") -> bytes:
+    """The body of a request.
+
+    Args:
+        params: The parameters: what a caller set is sent as set, or refused.
+        key: The name of the parameter that holds the messages; it comes last.
+        bodies: The encoded messages.
+        before: Encoded parameters that stand before the messages, each with a comma after it.
 
     Raises:
         ConfigurationError: A parameter is no JSON value; the text names it.
     """
-    return "{" + ",".join(f"{_STRICT.encode(key)}:{_value(key, value)}" for key, value in params.items()) + "}"
+    head = [f"{_STRICT.encode(name)}:{_value(name, value)}," for name, value in params.items() if name != key]
+    return b"".join((to_bytes("{" + "".join(head)), before, f'"{key}":['.encode(), b",".join(bodies), b"]}"))
 
 
 def _value(key: str, value: Any) -> str:

@@ -2,15 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.messages import AIMessage
 
-from ...messages.metadata import KEY
+from ...messages.metadata import own_metadata
 
-__all__ = ["is_home", "origin_of", "origin_said", "public_url"]
+__all__ = ["is_same_origin", "message_origin", "origin_of", "public_url"]
 
 _SNAPSHOT = re.compile(r"-\d{8}\Z|-\d{4}-\d{2}-\d{2}\Z|-\d{3}\Z|@\d+\Z|-latest\Z")
 """How vendors name a version of a model: `-20260301`, `-2026-03-01`, `-001`, `@20260301`, and whichever is the latest."""
@@ -21,34 +20,33 @@ def origin_of(base_url: str | None, model: str) -> str:
     return hashlib.sha256(f"{public_url(base_url)}\n{model}".encode()).hexdigest()[:16]
 
 
-def origin_said(message: AIMessage) -> Any:
+def message_origin(message: AIMessage) -> Any:
     """The origin that a message says it comes from; None if it does not."""
-    own = message.response_metadata.get(KEY)
-    return own.get("origin") if isinstance(own, Mapping) else None
+    return own_metadata(message).get("origin")
 
 
-def is_home(message: AIMessage, origin: str, model: str, provider: str, *, assumed: str | None = None) -> bool:
+def is_same_origin(message: AIMessage, origin: str, model: str, provider: str, *, assumed: str | None = None) -> bool:
     """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from.
 
     Args:
         message: The message. Of this package it says its origin; of LangChain's partner packages the vendor and the model.
         origin: The digest of that endpoint and model.
         model: The model's name.
-        provider: The vendor's name in replies (`response_metadata["model_provider"]`).
+        provider: The vendor's name in replies (`response_metadata["model_provider"]`); "": a message that says no origin has another.
         assumed: The vendor that a message is from which names none.
     """
-    said = origin_said(message)
-    if said is not None:
-        return bool(origin) and bool(said == origin)
+    own = message_origin(message)
+    if own is not None or not provider:
+        return bool(origin) and bool(own == origin)
     metadata = message.response_metadata
     name = metadata.get("model_name") or metadata.get("model")
     return metadata.get("model_provider", assumed) == provider and (not name or _is_same_model(str(name), model))
 
 
-def _is_same_model(said: str, asked: str) -> bool:
+def _is_same_model(named: str, asked: str) -> bool:
     """Whether two names are of one model: equal, or equal but that one names the version too. (A longer name is another model.)"""
-    said, asked = said.rpartition("models/")[2], asked.rpartition("models/")[2].removesuffix("-latest")
-    return said == asked or _SNAPSHOT.sub("", said) == asked or said == _SNAPSHOT.sub("", asked)
+    named, asked = named.rpartition("models/")[2], asked.rpartition("models/")[2].removesuffix("-latest")
+    return named == asked or _SNAPSHOT.sub("", named) == asked or named == _SNAPSHOT.sub("", asked)
 
 
 def public_url(url: str | None) -> str:

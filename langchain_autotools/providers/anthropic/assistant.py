@@ -1,4 +1,4 @@
-"""What an assistant said, as content blocks of the Messages API: text, and at home thinking and what the server's tools did.
+"""What an assistant said, as content blocks of the Messages API: text, and to their origin thinking and what the server's tools did.
 
 Opaque blocks (thinking with its signature, server tools and their results) go back unchanged and in their place, to the endpoint
 and model that sent them; to any other they are left out, as every other vendor's inner state is.
@@ -15,7 +15,7 @@ from .._encode.json_text import read_object
 from .._encode.order import CALLS
 from .blocks import Part, part_of, text_part
 
-__all__ = ["spoken"]
+__all__ = ["assistant_part"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -26,21 +26,21 @@ _REMOTE = "remote_mcp"
 _NAMES = {"code_interpreter": "code_execution"}  # as core renames them
 
 
-def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
+def assistant_part(block: str | Mapping[str, Any], *, same_origin: bool) -> Part | None:
     """One content block of an assistant that is no call; None where it is not sent.
 
     Args:
         block: The block, of any vendor.
-        at_home: Whether it goes back to the endpoint and model that wrote it.
+        same_origin: Whether it goes back to the endpoint and model that wrote it.
     """
     if isinstance(block, str):
         return text_part(block) if block.strip() else None
     kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
     if kind in ("text", "output_text"):
-        return _text(block, at_home)
+        return _text(block, same_origin)
     if kind == "refusal":
         return part_of(block)
-    if not at_home:
+    if not same_origin:
         _logger.debug("not sent: an assistant's content block of type %r", kind)
         return None
     if kind in ("thinking", "reasoning"):
@@ -50,11 +50,11 @@ def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
     return _verbatim(block) if kind in _OPAQUE or kind.endswith(_SERVER_ENDINGS) else None
 
 
-def _text(block: Mapping[str, Any], at_home: bool) -> Part | None:
+def _text(block: Mapping[str, Any], same_origin: bool) -> Part | None:
     part = part_of({"type": "text", **{key: block[key] for key in ("text", "cache_control") if key in block}})
     citations = block.get("citations") or [_citation(note) for note in block.get("annotations") or ()]
     found = [{key: value for key, value in citation.items() if key != "file_id"} for citation in citations if citation]
-    return {**part, "citations": found} if part and found and at_home else part
+    return {**part, "citations": found} if part and found and same_origin else part
 
 
 def _thinking(block: Mapping[str, Any]) -> Part | None:
@@ -79,7 +79,9 @@ def _from_standard(block: Mapping[str, Any], kind: str) -> Part | None:
     extras = dict(block.get("extras") or {})
     if kind == "non_standard":
         value = block.get("value")
-        return spoken(value, at_home=True) if isinstance(value, Mapping) and value.get("type") not in ("non_standard", *CALLS) else None
+        if not isinstance(value, Mapping) or value.get("type") in ("non_standard", *CALLS):
+            return None
+        return assistant_part(value, same_origin=True)
     if kind == "server_tool_result":
         output = {"content": block["output"]} if "output" in block else {"content": []}
         failed = {"is_error": True} if extras.get("block_type") == "mcp_tool_result" and block.get("status") == "error" else {}

@@ -16,7 +16,7 @@ from typing import Any
 from ...errors import UnsupportedFeatureError
 from .._encode.sources import MAGIC, Source, extra, holders, joined, source_of
 
-__all__ = ["Part", "part_of", "text_part"]
+__all__ = ["Part", "content_parts", "part_of", "text_part"]
 
 Part = dict[str, Any]
 
@@ -54,6 +54,12 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
         return None
     cache = next((holder[_CACHE] for holder in holders(block) if holder.get(_CACHE)), None)
     return {**part, _CACHE: cache} if cache else part
+
+
+def content_parts(content: str | list[str | dict[Any, Any]]) -> list[Part]:
+    """The content of a message as the wire has it, without texts of which nothing can be seen."""
+    blocks = [content] if isinstance(content, str) else content
+    return [part for part in map(part_of, blocks) if part is not None]
 
 
 # ---------------------------------------------------------------------------------------------- text

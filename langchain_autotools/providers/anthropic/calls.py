@@ -4,19 +4,19 @@ Wire facts: ids of `[a-zA-Z0-9_-]+`, each once in a request; names of `[a-zA-Z0-
 goes back as it wrote it wherever that is legal, so that prompt caches hit.
 """
 
-import hashlib
 import re
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from ...messages.calls import ToolCallRecord
-from .._encode.arguments import legal_arguments
+from .._encode.calls import derived_id, legal_arguments
 from .._encode.json_text import dumps
 
 __all__ = ["LEGAL_NAME", "CallId", "encode_call", "legal_id", "wire_ids"]
 
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_LEGAL_ID = LEGAL_NAME
+_PREFIX = "toolu_"
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 128
 _UNREADABLE = "INVALID_JSON"  # the key under which the vendor's documentation sends back an input that was no object
@@ -32,12 +32,7 @@ class CallId(NamedTuple):
 
 def legal_id(identifier: str) -> str:
     """The id itself where the wire takes it, else one derived from it."""
-    return identifier if _LEGAL_ID.fullmatch(identifier) else _derived(identifier, "", 0)
-
-
-def _derived(identifier: str, name: str, position: int) -> str:
-    seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
-    return f"toolu_{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:24]}"
+    return identifier if _LEGAL_ID.fullmatch(identifier) else derived_id(_PREFIX, identifier)
 
 
 def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int) -> list[str]:
@@ -52,14 +47,14 @@ def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int)
     for position, call in enumerate(calls):
         identifier = legal_id(call.id)
         if not call.id or identifier in ids or identifier in taken:
-            identifier = _derived(call.id, call.name, place + position)
+            identifier = derived_id(_PREFIX, call.id, call.name, place + position)
         ids.append(identifier)
     return ids
 
 
-def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> str:
+def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> str:
     """One call as the JSON of a content block; unknown keys go back only to the server that sent them."""
     name = _ILLEGAL.sub("_", call.name)[:_LONGEST_NAME] or "_"
     head = dumps({"type": "tool_use", "id": identifier, "name": name})[:-1]
-    extra = dumps(dict(call.extra))[1:-1] if at_home and call.extra else ""
+    extra = dumps(dict(call.extra))[1:-1] if same_origin and call.extra else ""
     return f'{head},"input":{legal_arguments(call, unreadable=_UNREADABLE)}{"," if extra else ""}{extra}}}'

@@ -3,78 +3,61 @@
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages.memo import MessageMemo
-from ...turn.tool_choice import ToolChoice
-from .._encode.json_text import dumps, dumps_params, to_bytes
+from .._encode.calls import without_call
+from .._encode.json_text import dumps, encode, request_body, to_bytes
+from .._encode.system import as_user_text, count_leading_system
 from .blocks import text_part
 from .calls import CallId
 from .decode import MessagesDecoder, decode_body
-from .encode import Encoded, MessageEncoder
-from .tools import format_tool, format_tool_choice, read_choice
-from .usage import usage_metadata
+from .encode import Encoded, MessagesEncoder
 
 __all__ = ["MessagesMapper"]
 
-_OPENING = to_bytes(dumps(text_part("(The conversation begins with the assistant.)")))
-_LATER_SYSTEM = "<system>\n{}\n</system>"
+_OPENING = encode(text_part("(The conversation begins with the assistant.)"))
 
 
-class MessagesMapper:
+class MessagesMapper(MessagesEncoder):
     """Encodes requests and decodes replies. Any number of threads and streams may use one mapper at once.
 
     Args:
-        origin: A digest of the endpoint and the model. Opaque blocks (thinking, server tools) go back only to the origin they
+        origin: Digest of the endpoint and the model. Opaque blocks (thinking, server tools) go back only to the origin they
             came from; "" keeps none.
         model: The model's name.
         system_anywhere: Whether the model takes system messages in the middle of a conversation.
     """
 
     def __init__(self, *, origin: str = "", model: str = "", system_anywhere: bool = False) -> None:
-        self.origin = origin
-        self._encoder = MessageEncoder(origin, model)
+        super().__init__(origin, model)
         self._system_anywhere = system_anywhere
-        self._memo: MessageMemo[Encoded] = MessageMemo()
-
-    # ------------------------------------------------------------------------------------------ requests
 
     def encode_request(
         self, messages: Sequence[BaseMessage], params: Mapping[str, Any], *, cache: Mapping[str, Any] | None = None
     ) -> bytes:
-        """The body of a request: `params`, already in the wire's names, and the messages.
-
-        The same history gives the same bytes, and a longer one starts with those of a shorter one: each message is encoded
-        once and remembered for as long as it lives.
+        """Encode a request.
 
         Args:
             messages: The messages. System messages at the start become the request's `system`.
-            params: Everything else.
+            params: Everything else, in the wire's names.
             cache: The `cache_control` to put on the end of the system prompt, if any.
 
         Raises:
             ConfigurationError: A parameter is no JSON value.
             UnsupportedFeatureError: A message has content that the wire cannot carry.
         """
-        first = next((place for place, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
-        system = [block for message in messages[:first] for block in self._remembered(message, (), False, 0, frozenset()).blocks]
+        first = count_leading_system(messages)
+        system = [block for message in messages[:first] for block in self._in_place(message, (), False, 0, ()).blocks]
         if system and cache:
             system[-1] = system[-1][:-1] + to_bytes(f',"cache_control":{dumps(cache)}}}')
-        head = {key: value for key, value in params.items() if key not in ("messages", "system")}
+        head = {key: value for key, value in params.items() if key != "system"}
         if not system and params.get("system"):
             head["system"] = params["system"]
-        lead = to_bytes(dumps_params(head)[:-1] + ("," if head else ""))
-        said = [b'"system":[', b",".join(system), b"],"] if system else []
-        return b"".join((lead, *said, b'"messages":[', b",".join(self._grouped(messages[first:])), b"]}"))
-
-    def encode_message(self, message: BaseMessage) -> bytes:
-        """One message as it would stand in a request, alone."""
-        encoded = self._remembered(message, (), False, 0, frozenset())
-        return _message(encoded.role, [*encoded.results, *encoded.blocks])
+        before = b'"system":[%s],' % b",".join(system) if system else b""
+        return request_body(head, "messages", self._grouped(messages[first:]), before)
 
     def last_container(self, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
         """The id of the container that the vendor's code ran in last, as the messages since the user's last tell.
@@ -89,14 +72,14 @@ class MessagesMapper:
             if isinstance(message, HumanMessage) and not ever:
                 return None
             container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
-            if isinstance(container, Mapping) and container.get("id") and self._encoder.is_home(cast("AIMessage", message)):
+            if isinstance(container, Mapping) and container.get("id") and isinstance(message, AIMessage) and self.is_same_origin(message):
                 return str(container["id"])
         return None
 
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """The messages on the wire: neighbours of one role are one message, in it results before all else."""
         groups: list[tuple[str, list[bytes], list[bytes]]] = []
-        for encoded in _placed(_settled(list(self._each(messages))), self._system_anywhere):
+        for encoded in _place_system_messages(_drop_unanswered_server_tools(list(self._each(messages))), self._system_anywhere):
             if not groups or groups[-1][0] != encoded.role:
                 groups.append((encoded.role, [], []))
             groups[-1][1].extend(encoded.results)
@@ -112,27 +95,26 @@ class MessagesMapper:
         place = 0
         for number, message in enumerate(messages):
             last = number == len(messages) - 1 and isinstance(message, AIMessage)
-            encoded = self._remembered(message, ids, last, place, taken)
+            encoded = self._in_place(message, ids, last, place, taken)
             if isinstance(message, AIMessage):
                 ids = encoded.calls
                 taken.update(call.sent for call in ids)
                 place += len(ids)
             elif isinstance(message, ToolMessage):
-                ids = _without(message.tool_call_id, ids)
+                ids = without_call(message.tool_call_id, ids)
             if encoded.blocks or encoded.results:
                 yield encoded
 
-    def _remembered(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
+    def _in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
         """The message on the wire. What it depends on besides itself: the ids it answers with, or must not use again."""
         answered = ids if any(call.sent != call.known or call.toolset for call in ids) else ()
         context = (answered, last)
         encoded = self._memo.get(message, context)
         if encoded is None:
-            encoded = self._encoder.encode(message, answered)
-            encoded = _as_prefill(encoded) if last else encoded
-            self._memo.put(message, context, encoded)
-        if taken and any(call.sent in taken for call in encoded.calls):  # an id of another server's that came before
-            return self._encoder.encode(message, answered, taken, place)
+            encoded = self.encode(message, answered)
+            encoded = self._put(message, context, _as_prefill(encoded) if last else encoded)
+        if taken and isinstance(message, AIMessage) and any(call.sent in taken for call in encoded.calls):
+            return self._assistant(message, taken, place)  # an id of another server's that came before
         return encoded
 
     # ------------------------------------------------------------------------------------------ replies
@@ -154,26 +136,8 @@ class MessagesMapper:
         """A decoder for one stream; `blocks` as in `decode_body`, `usage`: whether to say token counts."""
         return MessagesDecoder(origin=self.origin, blocks=blocks, usage=usage)
 
-    def usage(self, usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
-        """The wire's token counts in LangChain's terms."""
-        return usage_metadata(usage)
 
-    # ------------------------------------------------------------------------------------------ tools
-
-    def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as this wire declares it, see `tools.format_tool`."""
-        return format_tool(tool, strict=strict)
-
-    def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice as this wire says it, see `tools.format_tool_choice`."""
-        return format_tool_choice(choice, tools)
-
-    def read_tool_choice(self, choice: Any) -> ToolChoice:
-        """What a choice that `format_tool_choice` gave means for a run."""
-        return read_choice(choice)
-
-
-def _placed(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
+def _place_system_messages(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
     """The messages with each system message where the model takes it, else said by the user, marked.
 
     A model that takes any takes them after the user, before the assistant or at the end (docs, "Mid-conversation system messages").
@@ -185,21 +149,20 @@ def _placed(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
             placed.append(encoded)
             continue
         after = next((later.role for later in messages[number:] if later.role != "system"), None)
-        placed.append(encoded if system_anywhere and before == "user" and after != "user" else _said_by_user(encoded))
+        placed.append(encoded if system_anywhere and before == "user" and after != "user" else _as_user(encoded))
     return placed
 
 
-def _said_by_user(encoded: Encoded) -> Encoded:
+def _as_user(encoded: Encoded) -> Encoded:
     blocks = [json.loads(block) for block in encoded.blocks]
     change = next((block["type"] for block in blocks if block["type"] != "text"), None)
     if change:
         where = "only a model that takes system messages in the middle takes it, after the user, and before the assistant or at the end"
         raise UnsupportedFeatureError(f"content block of type {change!r} cannot be sent: {where}")
-    text = "\n".join(block["text"] for block in blocks)
-    return Encoded("user", (to_bytes(dumps(text_part(_LATER_SYSTEM.format(text)))),))
+    return Encoded("user", (encode(text_part(as_user_text(block["text"] for block in blocks))),))
 
 
-def _settled(messages: list[Encoded]) -> list[Encoded]:
+def _drop_unanswered_server_tools(messages: list[Encoded]) -> list[Encoded]:
     """The messages without what the server's own tools were asked and never answered, where the conversation has gone on since.
 
     At the end, results of other calls apart, such a block is a turn that the server has paused and goes on with (wire quirk C-15).
@@ -208,11 +171,11 @@ def _settled(messages: list[Encoded]) -> list[Encoded]:
         return messages
     answered = {identifier for message in messages for identifier in message.answered}
     end = max(number for number, message in enumerate(messages) if message.blocks)
-    settled = [_without_open(message, answered) for message in messages[:end]]
-    return [message for message in settled if message.blocks or message.results] + messages[end:]
+    kept = [_without_unanswered(message, answered) for message in messages[:end]]
+    return [message for message in kept if message.blocks or message.results] + messages[end:]
 
 
-def _without_open(message: Encoded, answered: Container[str]) -> Encoded:
+def _without_unanswered(message: Encoded, answered: Container[str]) -> Encoded:
     doomed = {place for place, identifier in message.asked if identifier not in answered}
     kept = tuple(block for place, block in enumerate(message.blocks) if place not in doomed)
     return replace(message, blocks=kept) if doomed else message
@@ -230,10 +193,4 @@ def _as_prefill(encoded: Encoded) -> Encoded:
     if block.get("type") != "text":
         return encoded
     kept = {**block, "text": block["text"].rstrip()}
-    return replace(encoded, blocks=(*encoded.blocks[:-1], to_bytes(dumps(kept))))
-
-
-def _without(identifier: str, ids: tuple[CallId, ...]) -> tuple[CallId, ...]:
-    """The ids without the first of this name: calls that share an id are answered in order."""
-    position = next((number for number, call in enumerate(ids) if call.known == identifier), None)
-    return ids if position is None else ids[:position] + ids[position + 1 :]
+    return replace(encoded, blocks=(*encoded.blocks[:-1], encode(kept)))

@@ -1,4 +1,4 @@
-"""What an assistant said, as parts of a model's Content: text, and at home thoughts, signatures and what the server's tools did.
+"""What an assistant said, as parts of a model's Content: text, and to their origin thoughts, signatures and what the server's tools did.
 
 Signatures go back on the very part that they came with, be it empty; parts that carry one are never joined (wire quirk G-03). Any other
 endpoint or model gets the text, and media that it can read; thoughts and what servers' tools did are left out.
@@ -12,7 +12,7 @@ from ...errors import UnsupportedFeatureError
 from ...messages.provisional import is_provisional
 from .blocks import Part, part_of, text_part
 
-__all__ = ["spoken"]
+__all__ = ["assistant_part"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -22,32 +22,32 @@ _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "file_data",
 _CODE_RESULT = "code_execution_result"
 
 
-def spoken(block: str | Mapping[str, Any], *, at_home: bool) -> Part | None:
+def assistant_part(block: str | Mapping[str, Any], *, same_origin: bool) -> Part | None:
     """One block; None where it is not sent.
 
     Args:
         block: The block, of any vendor.
-        at_home: Whether it goes back to the endpoint and model that wrote it.
+        same_origin: Whether it goes back to the endpoint and model that wrote it.
     """
     if isinstance(block, str):
         return text_part(block) if block else None
     if is_provisional(block):
         return None
     kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
-    signature = _signature(block) if at_home else None
-    part = _part(block, kind, at_home=at_home)
-    beside = _metadata(block) if at_home else None
+    signature = _signature(block) if same_origin else None
+    part = _part(block, kind, same_origin=same_origin)
+    beside = _metadata(block) if same_origin else None
     if part is None or (part == text_part("") and not signature and not beside):
         return None
     return {**part, **({"thoughtSignature": signature} if signature else {}), **({"partMetadata": beside} if beside else {})}
 
 
-def _part(block: Mapping[str, Any], kind: str, *, at_home: bool) -> Part | None:
+def _part(block: Mapping[str, Any], kind: str, *, same_origin: bool) -> Part | None:
     if kind in _TEXTS:
         return text_part(str(block.get("text") or block.get("refusal") or ""))
     if kind in _MEDIA:
         return _media(block, kind)
-    if not at_home:
+    if not same_origin:
         _logger.debug("not sent: an assistant's content block of type %r", kind)
         return None
     if kind in ("thinking", "reasoning"):
@@ -55,7 +55,7 @@ def _part(block: Mapping[str, Any], kind: str, *, at_home: bool) -> Part | None:
     if kind == "part":
         return dict(block.get("part") or {})
     if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return spoken(block["value"], at_home=True)
+        return assistant_part(block["value"], same_origin=True)
     return _of_server(block, kind)
 
 

@@ -17,7 +17,7 @@ from ...errors import UnsupportedFeatureError
 from .._encode.sources import MAGIC, Source, extra, joined, source_of
 from .endpoint import file_uri
 
-__all__ = ["Part", "part_of", "text_part"]
+__all__ = ["Part", "content_parts", "part_of", "text_part"]
 
 Part = dict[str, Any]
 
@@ -61,6 +61,12 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
         raise _unsupported(kind)
     part = convert(block)
     return None if part == text_part("") else part
+
+
+def content_parts(content: str | list[str | dict[Any, Any]]) -> list[Part]:
+    """The content of a message as the wire has it, without empty texts."""
+    blocks = [content] if isinstance(content, str) else content
+    return [part for part in map(part_of, blocks) if part is not None]
 
 
 # ------------------------------------------------------------------------------------------ text

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...messages.calls import ToolCallRecord
-from .._encode.arguments import legal_arguments
+from .._encode.calls import empty_output, legal_arguments
 from .._encode.json_text import dumps, read_object
 from .tools import LEGAL_NAME
 
@@ -23,8 +23,6 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_.:-]")
 _LONGEST_NAME = 64
 _UNREADABLE = "INVALID_JSON"
 _REFERENCE = "$ref"
-_NO_OUTPUT = "(no output)"
-_FAILED = "(failed without output)"
 
 
 class CallId(NamedTuple):
@@ -43,16 +41,16 @@ def legal_name(name: str) -> str:
     return (legal if LEGAL_NAME.match(legal) else f"_{legal}")[:_LONGEST_NAME]
 
 
-def encode_call(call: ToolCallRecord, signature: str | None, *, at_home: bool) -> str:
+def encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: bool) -> str:
     """One call as the JSON of a part; what else came with it goes back only to where it came from.
 
     Args:
         call: The call.
         signature: The signature to send where the call has none of its own.
-        at_home: Whether it goes back to the endpoint and model that made it.
+        same_origin: Whether it goes back to the endpoint and model that made it.
     """
-    beside = dict(call.extra.get("part") or {}) if at_home else {}
-    within = dict(call.extra.get("call") or {}) if at_home else {}
+    beside = dict(call.extra.get("part") or {}) if same_origin else {}
+    within = dict(call.extra.get("call") or {}) if same_origin else {}
     if not is_readable(call):
         beside.pop("thoughtSignature", None)
     if signature:
@@ -77,7 +75,7 @@ def response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
     if value and not _refers(value):
         return value if not failed or "error" in value else {"error": value}
     if not text.strip():
-        text = _FAILED if failed else _NO_OUTPUT
+        text = empty_output(failed=failed)
     return {"error" if failed else "result": text}
 
 

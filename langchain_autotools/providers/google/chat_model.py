@@ -23,7 +23,7 @@ from .._transport.secrets import header_variables, secret_values, with_user
 from .._transport.timeouts import read_timeout
 from .client import ClientSettings, apost, post
 from .credentials import AccessTokens
-from .encode import Home
+from .encode import Origin
 from .endpoint import Endpoint
 from .errors import error_table
 from .mapper import GenerateContentMapper
@@ -84,8 +84,9 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         endpoint = self._endpoint()
         older = is_older(model)
         name = plain_name(model)
-        home = Home(origin_of(f"{endpoint.root}/{endpoint.model_path(model)}", name), name, signs=not older, media_in_responses=not older)
-        mapper: GenerateContentMapper = self._made.get(home, lambda: GenerateContentMapper(home))
+        digest = origin_of(f"{endpoint.root}/{endpoint.model_path(model)}", name)
+        target = Origin(digest, name, signs=not older, media_in_responses=not older)
+        mapper: GenerateContentMapper = self._made.get(target, lambda: GenerateContentMapper(target))
         return mapper
 
     def _endpoint(self) -> Endpoint:

@@ -4,12 +4,11 @@ Wire facts: arguments are an object; ids and names may be anything; a result nam
 (`tool_call_id`) too. What the model wrote goes back as it wrote it, so that prompt caches hit.
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...messages.calls import ToolCallRecord
-from .._encode.arguments import legal_arguments
+from .._encode.calls import derived_id, legal_arguments
 from .._encode.json_text import dumps
 
 __all__ = ["CallId", "encode_call", "wire_ids"]
@@ -23,28 +22,27 @@ class CallId(NamedTuple):
     name: str
 
 
-def wire_ids(calls: Sequence[ToolCallRecord], *, at_home: bool) -> tuple[CallId, ...]:
+def wire_ids(calls: Sequence[ToolCallRecord], *, same_origin: bool) -> tuple[CallId, ...]:
     """The ids that a message's calls are sent with, each once.
 
     Args:
         calls: The calls of one message.
-        at_home: Whether they go back to the server that wrote them: then with its own ids.
+        same_origin: Whether they go back to the server that wrote them: then with its own ids.
     """
     sent: list[str] = []
     for position, call in enumerate(calls):
-        identifier = (call.wire_id if at_home else None) or call.id
+        identifier = (call.wire_id if same_origin else None) or call.id
         if identifier in sent:
             identifier = call.id
         if not identifier or identifier in sent:
-            seed = f"{call.id}\x00{call.name}\x00{position}".encode(errors="surrogatepass")
-            identifier = f"call_{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:24]}"
+            identifier = derived_id("call_", call.id, call.name, position)
         sent.append(identifier)
     return tuple(CallId(call.id, one, call.name) for call, one in zip(calls, sent, strict=True))
 
 
-def encode_call(call: ToolCallRecord, identifier: str, position: int, *, at_home: bool) -> str:
+def encode_call(call: ToolCallRecord, identifier: str, position: int, *, same_origin: bool) -> str:
     """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
     head = dumps({"id": identifier, "type": "function"})[:-1]
-    extra = dumps(dict(call.extra))[1:-1] if at_home and call.extra else ""
+    extra = dumps(dict(call.extra))[1:-1] if same_origin and call.extra else ""
     function = f'{{"index":{position},"name":{dumps(call.name)},"arguments":{legal_arguments(call)}}}'
     return f'{head}{"," if extra else ""}{extra},"function":{function}}}'

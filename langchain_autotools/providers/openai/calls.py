@@ -6,16 +6,25 @@ strict servers parse. What the model wrote goes back as it wrote it wherever tha
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...messages.calls import ToolCallRecord
-from .._encode.arguments import legal_arguments
+from .._encode.calls import legal_arguments
 from .dialect import IdShape
 
-__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "Ids", "encode_call", "legal_name", "wire_ids"]
+__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "CallId", "encode_call", "legal_name", "wire_ids"]
 
-Ids = tuple[tuple[str, str], ...]
-"""The calls of a message in order: the id that LangChain knows, and the id that the wire is sent."""
+
+class CallId(NamedTuple):
+    """A call of a message: the id that LangChain knows, the id that the wire is sent, and what else its result must say in Responses."""
+
+    known: str
+    sent: str
+    custom: bool = False
+    """Whether it is a call of a custom tool."""
+    caller: str = ""
+    """The program of the vendor's that made the call, as JSON; "" where the model did."""
+
 
 CUSTOM = "custom"
 """True, among a call's extra keys, marks a call of a custom tool: its input is free text, not JSON. (Some servers send an empty object
@@ -28,18 +37,18 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _STRUCTURE = frozenset({"id", "type", "function", "index", "name", "arguments", CUSTOM})
 
 
-def wire_ids(calls: Sequence[ToolCallRecord], shape: IdShape, *, at_home: bool) -> list[str]:
+def wire_ids(calls: Sequence[ToolCallRecord], shape: IdShape, *, same_origin: bool) -> list[str]:
     """The ids that a message's calls are sent with, each once.
 
     Args:
         calls: The calls of one message.
         shape: Which ids the server takes.
-        at_home: Whether they go back to the server that wrote them: then its own ids, whatever they look like.
+        same_origin: Whether they go back to the server that wrote them: then its own ids, whatever they look like.
     """
     ids: list[str] = []
     for position, call in enumerate(calls):
-        own = (call.wire_id or call.id) if at_home else call.id
-        identifier = own if at_home and not shape.always else shape.fit(own)
+        own = (call.wire_id or call.id) if same_origin else call.id
+        identifier = own if same_origin and not shape.always else shape.fit(own)
         if not identifier or identifier in ids:
             identifier = shape.fit(call.id)
         if identifier in ids or not call.id:
@@ -53,11 +62,11 @@ def legal_name(name: str) -> str:
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
-def encode_call(call: ToolCallRecord, identifier: str, *, at_home: bool) -> dict[str, Any]:
+def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> dict[str, Any]:
     """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
-    if at_home and call.extra.get(CUSTOM) is True and call.args is not None:
+    if same_origin and call.extra.get(CUSTOM) is True and call.args is not None:
         custom = {"name": legal_name(call.name), "input": str(call.args.get(CUSTOM_ARGUMENT, ""))}
         return {"id": identifier, "type": CUSTOM, CUSTOM: custom}
     function = {"name": legal_name(call.name), "arguments": legal_arguments(call)}
-    extra = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if at_home else {}
+    extra = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if same_origin else {}
     return {"id": identifier, "type": "function", "function": function, **extra}

@@ -1,8 +1,9 @@
 """What a vendor's chat completions ask for, or send, otherwise than OpenAI's own: plain data, read by encoder and decoder."""
 
-import hashlib
 import re
 from dataclasses import dataclass
+
+from .._encode.calls import derived_id
 
 __all__ = ["OPAQUE_KEYS", "OPENAI", "Dialect", "IdShape"]
 
@@ -32,8 +33,7 @@ class IdShape:
 
     def derived(self, identifier: str, name: str = "", position: int = 0) -> str:
         """An id for a call whose own cannot be sent; the same call always gets the same."""
-        seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
-        return f"{self.prefix}{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[: self.digits]}"
+        return derived_id(self.prefix, identifier, name, position, digits=self.digits)
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,35 @@ to nobody else: some servers demand it there, others refuse it.
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
 from ...messages.calls import calls_of
 from ...messages.provisional import is_provisional
-from .._encode.json_text import dumps, to_bytes
-from .._encode.origin import origin_said
+from .._encode.calls import BELOW, empty_output
+from .._encode.encoder import MessageEncoder
+from .._encode.json_text import encode
 from .blocks import Part, part_of, text_part
-from .calls import Ids, encode_call, legal_name, wire_ids
+from .calls import CallId, encode_call, wire_ids
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 
-__all__ = ["REASONING_KEYS", "THINKING_PART", "Encoded", "MessageEncoder", "answers", "encode_part", "said", "unanswered", "unwritten"]
+__all__ = [
+    "FROM_MODEL",
+    "FROM_TOOL",
+    "REASONING_KEYS",
+    "THINKING_PART",
+    "ChatCompletionsEncoder",
+    "Encoded",
+    "assistant_content",
+    "encode_media",
+    "fallback_text",
+    "plain_content",
+    "user_message",
+]
 
 logger = logging.getLogger("langchain_autotools")
 
@@ -47,11 +60,10 @@ _SERVER_SIDE = frozenset(
 _SERVER_SIDE_ENDINGS = ("_call", "_call_output", "_tool_use", "_tool_result", "mcp_list_tools", "mcp_approval_request")
 
 _ILLEGAL_IN_NAME = re.compile(r"[\s<|\\/>]+")
-_NO_OUTPUT = "(no output)"
-_FAILED = "(failed without output)"
-_BELOW = "(the output follows in the next message)"
-_FROM_TOOL = "Output of tool call {}:"
-_FROM_MODEL = "Output of the assistant:"
+FROM_TOOL = "Output of tool call {}:"
+"""What a user message says before the media of a result."""
+FROM_MODEL = "Output of the assistant:"
+"""What it says before the media that a model made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,94 +71,70 @@ class Encoded:
     """One message on the wire.
 
     Attributes:
-        body: Its JSON; several JSON objects joined by commas where one message becomes several.
+        body: Its JSON.
         media: Content parts, joined by commas, for the user message after this turn's results.
-        ids: The ids of its calls, where any differs from the one that a result alone would be sent with.
+        calls: Its calls, where the id of any differs from the one that a result alone would be sent with.
     """
 
     body: bytes
     media: bytes = b""
-    ids: Ids = ()
+    calls: tuple[CallId, ...] = ()
 
 
-def encode_part(value: Any) -> bytes:
-    """Any part of a body as bytes."""
-    return to_bytes(dumps(value))
+def encode_media(caption: Part, parts: Sequence[Part]) -> bytes:
+    """Media that only a user message may hold, after a caption; parts joined by commas."""
+    return b",".join(map(encode, (caption, *parts))) if parts else b""
 
 
-def _media(caption: str, parts: Sequence[Part]) -> bytes:
-    return b",".join(encode_part(part) for part in (text_part(caption), *parts)) if parts else b""
+def user_message(media: Sequence[bytes]) -> bytes:
+    """The user message that holds what a turn's results and their assistant could not."""
+    return b'{"role":"user","content":[' + b",".join(media) + b"]}"
 
 
-class MessageEncoder:
-    """Encodes one message at a time. It has no state of its own.
+class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
+    """Encodes messages of any vendor for chat completions, each alone.
 
     Args:
-        origin: The endpoint and model that are asked. Opaque state goes back only to the origin it came from.
+        origin: Digest of the endpoint and the model. Opaque state (reasoning, signatures, the server's own ids) goes back
+            only to the origin it came from; "" keeps none.
         dialect: The vendor's way to speak this wire.
-        null_content: Whether an assistant message with calls and no text says null (else the empty string).
-        omit: Opaque keys that this server refuses to be sent, besides those that its dialect names.
-        demand: Opaque keys that it wants in every assistant message with calls, likewise.
-        part_keys: Keys of content blocks that this server takes besides those of chat completions.
+        null_content: Whether an assistant message with calls and no text says null (else the empty string): servers differ.
+        omit: Keys of opaque state that this server refuses to be sent back, besides those that its dialect names.
+        demand: Keys of opaque state that it wants in every assistant message with calls, likewise.
+        part_keys: Keys of content blocks that this server takes besides those of chat completions (`cache_control`, say).
     """
 
     def __init__(
         self,
-        origin: str,
-        dialect: Dialect = OPENAI,
         *,
-        null_content: bool,
-        omit: frozenset[str],
-        demand: frozenset[str] = frozenset(),
-        part_keys: Sequence[str],
+        origin: str = "",
+        dialect: Dialect = OPENAI,
+        null_content: bool = True,
+        omit: Collection[str] = (),
+        demand: Collection[str] = (),
+        part_keys: Collection[str] = (),
     ) -> None:
-        self._origin = origin
+        super().__init__(origin)
         self._dialect = dialect
         self._fit = dialect.ids.fit
         self._null_content = null_content
-        refused = omit | dialect.refuses
+        refused = {*omit, *dialect.refuses}
         self._opaque_keys = [key for key in OPAQUE_KEYS if key not in refused]
-        self._demanded = sorted((demand | dialect.demands) - omit)
+        self._demanded = sorted({*demand, *dialect.demands} - set(omit))
         self._thinking = THINKING_PART not in refused
-        self._part_keys = part_keys
-
-    def encode(self, message: BaseMessage, ids: Ids = ()) -> Encoded:
-        """The message on the wire.
-
-        Args:
-            message: The message.
-            ids: The ids of the calls that this message answers, as `Encoded.ids` of their message gave them.
-
-        Raises:
-            UnsupportedFeatureError: The message has content that chat completions cannot carry.
-        """
-        match message:
-            case AIMessage():
-                return self._assistant(message)
-            case ToolMessage():
-                return self._result(self._wire_id(message.tool_call_id, ids), message.content, failed=message.status == "error")
-            case HumanMessage():
-                return self._user(message, ids)
-            case SystemMessage():
-                role = self._role(message.additional_kwargs.get("__openai_role__", "system"))
-                return Encoded(
-                    encode_part({"role": role, "content": self._content(message.content, text_only=True), **self._name_of(message)})
-                )
-            case FunctionMessage():
-                content, _ = self._output(message.content)
-                return Encoded(encode_part({"role": "function", "name": legal_name(message.name or ""), "content": content}))
-            case ChatMessage():
-                return Encoded(
-                    encode_part({"role": self._role(message.role), "content": self._content(message.content), **self._name_of(message)})
-                )
-        raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
+        self._part_keys = tuple(dict.fromkeys(part_keys))
 
     # ------------------------------------------------------------------------------------------ user and system
 
-    def _role(self, role: str) -> str:
-        return "system" if role == "developer" and not self._dialect.developer else role
+    def _other(self, message: BaseMessage, role: str) -> Encoded:
+        is_system = isinstance(message, SystemMessage)
+        if is_system:
+            role = message.additional_kwargs.get("__openai_role__", role)
+        if role == "developer" and not self._dialect.developer:
+            role = "system"
+        return Encoded(encode({"role": role, "content": self._content(message.content, text_only=is_system), **self._name_of(message)}))
 
-    def _content(self, content: Any, *, text_only: bool = False) -> str | list[Part]:
+    def _content(self, content: str | list[str | dict[Any, Any]], *, text_only: bool) -> str | list[Part]:
         """Content of a user or system message: a string where it says no more than that."""
         if isinstance(content, str):
             return content
@@ -154,72 +142,50 @@ class MessageEncoder:
         other = next((part["type"] for part in parts if part["type"] != "text"), None)
         if text_only and other:
             raise UnsupportedFeatureError(f"content block of type {other!r} cannot be sent in a system message: it takes text only")
-        if not parts:
-            return ""
-        return str(parts[0]["text"]) if len(parts) == 1 and parts[0].keys() == {"type", "text"} else parts
-
-    def _user(self, message: HumanMessage, ids: Ids) -> Encoded:
-        """A user message. Tool results among its blocks (Anthropic's form) become tool messages before it."""
-        if isinstance(message.content, str):
-            return Encoded(encode_part({"role": "user", "content": message.content, **self._name_of(message)}))
-        others = [block for block in message.content if not _is_result(block)]
-        encoded = []
-        for block in (block for block in message.content if isinstance(block, dict) and _is_result(block)):
-            identifier = str(block.get("tool_use_id") or "")
-            encoded.append(self._result(self._wire_id(identifier, ids), block.get("content") or "", failed=bool(block.get("is_error"))))
-            ids = _without(identifier, ids)
-        bodies = [result.body for result in encoded]
-        if others or not encoded:
-            bodies.append(encode_part({"role": "user", "content": self._content(others), **self._name_of(message)}))
-        return Encoded(b",".join(bodies), b",".join(result.media for result in encoded if result.media))
+        return plain_content(parts)
 
     # ------------------------------------------------------------------------------------------ results
 
-    def _result(self, identifier: str, content: Any, *, failed: bool) -> Encoded:
-        text, media = self._output(content)
+    def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
+        identifier = call.sent if call else self._fit(message.tool_call_id)
+        parts = [text_part(message.content)] if isinstance(message.content, str) else [part_of(block) for block in message.content]
+        text = "\n".join(part["text"] for part in parts if part["type"] == "text")
+        media = [part for part in parts if part["type"] != "text"]
         if not text:
-            text = _BELOW if media else _FAILED if failed else _NO_OUTPUT
-        body = encode_part({"role": "tool", "tool_call_id": identifier, "content": text})
-        return Encoded(body, _media(_FROM_TOOL.format(identifier), media))
-
-    def _output(self, content: Any) -> tuple[str, list[Part]]:
-        """The text of a result, and what only a user message may hold."""
-        if isinstance(content, str):
-            return content, []
-        parts = [part_of(block) for block in content]
-        texts = [part["text"] for part in parts if part["type"] == "text"]
-        return "\n".join(texts), [part for part in parts if part["type"] != "text"]
+            text = BELOW if media else empty_output(failed=message.status == "error")
+        body = encode({"role": "tool", "tool_call_id": identifier, "content": text})
+        return Encoded(body, encode_media(text_part(FROM_TOOL.format(identifier)), media))
 
     # ------------------------------------------------------------------------------------------ assistant
 
     def _assistant(self, message: AIMessage) -> Encoded:
-        text, media = said(message.content)
+        text, media = assistant_content(message.content)
         calls = calls_of(message)
-        at_home = bool(self._origin) and origin_said(message) == self._origin
-        ids = wire_ids(calls, self._dialect.ids, at_home=at_home)
-        wire: dict[str, Any] = {"role": "assistant", **self._spoken(message, text, bool(calls), at_home), **self._name_of(message)}
+        same_origin = self.is_same_origin(message)
+        ids = wire_ids(calls, self._dialect.ids, same_origin=same_origin)
+        content = self._assistant_content(message, text, bool(calls), same_origin)
+        wire: dict[str, Any] = {"role": "assistant", **content, **self._name_of(message)}
         if calls:
-            wire["tool_calls"] = [encode_call(call, one, at_home=at_home) for call, one in zip(calls, ids, strict=True)]
-        if calls:
-            wire.update(dict.fromkeys(self._demanded, "") | (self._opaque(message) if at_home else {}))
+            wire["tool_calls"] = [encode_call(call, one, same_origin=same_origin) for call, one in zip(calls, ids, strict=True)]
+            wire.update(dict.fromkeys(self._demanded, "") | (self._opaque(message) if same_origin else {}))
         wire.update({key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs})
-        pairs = tuple((call.id, one) for call, one in zip(calls, ids, strict=True))
-        changed = any(self._fit(known) != one for known, one in pairs)
-        return Encoded(encode_part(wire), _media(_FROM_MODEL, media), pairs if changed else ())
+        pairs = tuple(CallId(call.id, one) for call, one in zip(calls, ids, strict=True))
+        changed = any(self._fit(known) != sent for known, sent, *_ in pairs)
+        return Encoded(encode(wire), encode_media(text_part(FROM_MODEL), media), pairs if changed else ())
 
-    def _spoken(self, message: AIMessage, text: str, calls: bool, at_home: bool) -> dict[str, Any]:
+    def _assistant_content(self, message: AIMessage, text: str, calls: bool, same_origin: bool) -> dict[str, Any]:
         """The content of an assistant message; a refusal and words that were only spoken are text to other servers."""
         extra = message.additional_kwargs
         thinking = extra.get(THINKING_PART)
         if self._dialect.reasoning == THINKING_PART:
             thinking = thinking or extra.get("reasoning_content") or _reasoning_in(message.content)
-        if thinking and calls and at_home and self._thinking:
+        if thinking and calls and same_origin and self._thinking:
             thought = {"type": "thinking", "thinking": [text_part(thinking)]}
             return {"content": [thought, text_part(text)] if text else [thought]}
         audio = _audio_of(message)
         if audio.get("id") and not text and message.response_metadata.get("model_provider") == self._dialect.provider:
             return {"content": None, "audio": {"id": audio["id"]}}
-        text = text or unwritten(message)
+        text = text or fallback_text(message)
         return {"content": None if calls and not text and self._null_content else text}
 
     def _opaque(self, message: AIMessage) -> dict[str, Any]:
@@ -238,46 +204,28 @@ class MessageEncoder:
         name = (message.name or message.additional_kwargs.get("name")) if self._dialect.names else None
         return {"name": _ILLEGAL_IN_NAME.sub("_", str(name))[:64]} if name else {}
 
-    def _wire_id(self, identifier: str, ids: Ids) -> str:
-        return next((wire for known, wire in ids if known == identifier), None) or self._fit(identifier)
-
 
 def _reasoning_in(content: str | list[str | dict[Any, Any]]) -> str:
     blocks = [block for block in content if isinstance(block, dict)]
     return "".join(str(block.get("reasoning") or "") for block in blocks if block.get("type") == "reasoning")
 
 
-def _is_result(block: str | Mapping[str, Any]) -> bool:
-    return not isinstance(block, str) and block.get("type") == "tool_result"
-
-
-def answers(message: BaseMessage) -> bool:
-    """Whether a message holds results of the calls before it."""
-    if isinstance(message, HumanMessage) and isinstance(message.content, list):
-        return any(map(_is_result, message.content))
-    return isinstance(message, ToolMessage)
-
-
-def _without(identifier: str, ids: Ids) -> Ids:
-    """The ids without the first of this name: calls that share an id are answered in order."""
-    position = next((number for number, (known, _) in enumerate(ids) if known == identifier), None)
-    return ids if position is None else ids[:position] + ids[position + 1 :]
-
-
-def unanswered(ids: Ids, message: BaseMessage) -> Ids:
-    """The ids that are still waiting after `message`; none after one that is no tool message."""
-    return _without(message.tool_call_id, ids) if isinstance(message, ToolMessage) else ()
+def plain_content(parts: list[Part]) -> str | list[Part]:
+    """The parts of a message; a string where they are no more than one text."""
+    if not parts:
+        return ""
+    return str(parts[0]["text"]) if len(parts) == 1 and parts[0].keys() == {"type", "text"} else parts
 
 
 # ---------------------------------------------------------------------------------------------- what an assistant said
 
 
-def unwritten(message: AIMessage) -> str:
+def fallback_text(message: AIMessage) -> str:
     """What an assistant message without text says all the same: the words that were only spoken, or a refusal."""
     return str(_audio_of(message).get("transcript") or message.additional_kwargs.get("refusal") or "")
 
 
-def said(content: str | Iterable[str | dict[Any, Any]]) -> tuple[str, list[Part]]:
+def assistant_content(content: str | list[str | dict[Any, Any]]) -> tuple[str, list[Part]]:
     """The text of an assistant message, and media it made. Calls stand elsewhere; other vendors' inner state is left out."""
     if isinstance(content, str):
         return content, []

@@ -13,6 +13,7 @@ from langchain_autotools import StreamError
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers.anthropic.mapper import MessagesMapper
+from langchain_autotools.providers.anthropic.usage import usage_metadata
 from langchain_autotools.turn.accumulator import canonical_message
 from langchain_autotools.turn.turn import Turn
 
@@ -186,7 +187,7 @@ def test_counts_of_the_end_replace_those_of_the_head() -> None:
     assert counts is not None
     assert (counts["input_tokens"], counts["output_tokens"], counts["total_tokens"]) == (135, 7, 142)
     assert counts["input_token_details"] == {"cache_read": 100, "cache_creation": 30}
-    lived = MAPPER.usage({"input_tokens": 1, "cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_5m_input_tokens": 9}})
+    lived = usage_metadata({"input_tokens": 1, "cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_5m_input_tokens": 9}})
     assert (lived["input_tokens"], lived["input_token_details"]) == (10, {"cache_creation": 0, "ephemeral_5m_input_tokens": 9})
 
 

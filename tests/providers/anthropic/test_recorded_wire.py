@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatAnthropic
 from langchain_autotools.messages.calls import calls_of
-from langchain_autotools.providers._encode.origin import origin_said
+from langchain_autotools.providers._encode.origin import message_origin
 from langchain_autotools.providers.anthropic.mapper import MessagesMapper
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.recorded import Recording
@@ -95,7 +95,7 @@ class TestAnthropic(RecordedSuite):
         model = serve("arrived")
         for name, record in whole(records).items():
             message = self.invoked(model, name, record)
-            history, origin = followed(message), origin_said(message) or "home"
+            history, origin = followed(message), message_origin(message) or "home"
             sent = sent_back(MessagesMapper(origin=origin), history)
             came = [part for part in record.body_json["content"] if part["type"] != "text" or part["text"].strip()]
             assert sent == [without_nulls(part) for part in came], record.id

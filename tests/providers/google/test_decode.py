@@ -126,9 +126,9 @@ async def test_calls_keep_their_place_between_texts() -> None:
 
 def home_of(origin: str) -> Any:
     """The endpoint of this digest."""
-    from langchain_autotools.providers.google.encode import Home
+    from langchain_autotools.providers.google.encode import Origin
 
-    return Home(origin)
+    return Origin(origin)
 
 
 def sent_back(mapper: GenerateContentMapper, message: AIMessage) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_autotools import ChatGoogleGenerativeAI, UnsupportedFeatureError
-from langchain_autotools.providers.google.encode import Home
+from langchain_autotools.providers.google.encode import Origin
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.contract.wires import WIRES, Wire
 from tests.support.google_server import GoogleServer
@@ -18,21 +18,21 @@ from tests.support.weather import get_temperature
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 STAND_IN = "skip_thought_signature_validator"
-OLDER = Home(signs=False, media_in_responses=False)
+OLDER = Origin(signs=False, media_in_responses=False)
 
 
-def request(*messages: Any, home: Home | None = None, **params: Any) -> dict[str, Any]:
+def request(*messages: Any, home: Origin | None = None, **params: Any) -> dict[str, Any]:
     """The request of these messages."""
     mapper = GenerateContentMapper(home)
     return json.loads(mapper.encode_request(messages, params))  # type: ignore[no-any-return]
 
 
-def contents(*messages: Any, home: Home | None = None) -> list[Any]:
+def contents(*messages: Any, home: Origin | None = None) -> list[Any]:
     """The Contents of these messages."""
     return request(*messages, home=home)["contents"]  # type: ignore[no-any-return]
 
 
-def part(block: Any, home: Home | None = None) -> Any:
+def part(block: Any, home: Origin | None = None) -> Any:
     """A content block as a part."""
     [content] = contents(HumanMessage([block]), home=home)
     [only] = content["parts"]
@@ -109,16 +109,6 @@ def test_a_response_is_an_object(content: Any, status: Any, response: dict[str, 
     assert sent[2]["parts"][0]["functionResponse"]["response"] == response
 
 
-def test_results_among_a_users_blocks() -> None:
-    """A result in Anthropic's form answers its call; of a call that is not there it is what the user said."""
-    result = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "1"}]}
-    sent = contents(
-        HumanMessage("q"), asking(("a", "f")), HumanMessage([result, {**result, "tool_use_id": "b"}, {"type": "text", "text": "So?"}])
-    )
-    assert sent[2]["parts"] == [{"functionResponse": {"name": "f", "response": {"result": "1"}}}]
-    assert sent[3]["parts"] == [{"text": "1"}, {"text": "So?"}]
-
-
 def test_calls_of_others_carry_the_word_for_a_signature() -> None:
     """Of a foreign history the first call of each turn says the vendor's word; older models are sent none. Ids are left out."""
     history = (HumanMessage("q"), asking(("a", "f"), ("b", "f")), ToolMessage("1", tool_call_id="a"), ToolMessage("2", tool_call_id="b"))
@@ -137,12 +127,12 @@ def test_a_partners_history_keeps_its_signatures() -> None:
         {"type": "text", "text": "x", "extras": {"signature": "dGV4"}},
     ]
     history = (HumanMessage("q"), message, ToolMessage("1", tool_call_id="a"))
-    assert contents(*history, home=Home(model="gemini-x"))[1]["parts"] == [
+    assert contents(*history, home=Origin(model="gemini-x"))[1]["parts"] == [
         {"text": "Hm.", "thought": True, "thoughtSignature": "dGhp"},
         {"text": "x", "thoughtSignature": "dGV4"},
         {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "c2ln"},
     ]
-    assert contents(*history, home=Home(model="gemini-y"))[1]["parts"] == [
+    assert contents(*history, home=Origin(model="gemini-y"))[1]["parts"] == [
         {"text": "x"},
         {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": STAND_IN},
     ]
@@ -156,7 +146,7 @@ def test_a_partners_code_has_no_id() -> None:
     ]
     metadata = {"model_provider": "google_genai", "model_name": "gemini-x"}
     history = [HumanMessage("q"), AIMessage(said, response_metadata=metadata), HumanMessage("r")]
-    assert contents(*history, home=Home(model="gemini-x"))[1]["parts"] == [
+    assert contents(*history, home=Origin(model="gemini-x"))[1]["parts"] == [
         {"executableCode": {"language": "PYTHON", "code": "1"}},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
     ]

@@ -16,8 +16,8 @@ from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatGoogleGenerativeAI
 from langchain_autotools.messages.calls import calls_of
-from langchain_autotools.providers._encode.origin import origin_said
-from langchain_autotools.providers.google.encode import Home
+from langchain_autotools.providers._encode.origin import message_origin
+from langchain_autotools.providers.google.encode import Origin
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
@@ -130,12 +130,12 @@ class TestGoogle(RecordedSuite):
         model = serve("arrived")
         for name, record in whole(records).items():
             message = self.invoked(model, name, record)
-            history, origin = followed(message), origin_said(message) or "home"
+            history, origin = followed(message), message_origin(message) or "home"
             newer = "gemini-3" in str(record.expected["model"])
             candidate = (record.body_json.get("candidates") or [{}])[0]
             came = [part for part in candidate.get("content", {}).get("parts") or () if part != {"text": ""}]
-            assert sent_back(GenerateContentMapper(Home(origin, signs=newer)), history) == list(map(normal, came)), record.id
-            abroad = sent_back(GenerateContentMapper(Home("elsewhere")), history)
+            assert sent_back(GenerateContentMapper(Origin(origin, signs=newer)), history) == list(map(normal, came)), record.id
+            abroad = sent_back(GenerateContentMapper(Origin("elsewhere")), history)
             assert not any(part.get("thoughtSignature", "skip")[:4] != "skip" or part.get("thought") for part in abroad)
             assert [part["functionCall"].keys() for part in abroad if "functionCall" in part] == [{"name", "args"}] * len(calls_of(message))
 

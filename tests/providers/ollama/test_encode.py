@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_autotools import UnsupportedFeatureError
 from langchain_autotools.providers.ollama import OllamaMapper
@@ -47,18 +46,12 @@ def test_results_name_their_tool_and_their_call() -> None:
     assert messages[3] == {"role": "tool", "content": "(failed without output)", "tool_name": "g", "tool_call_id": "2"}
 
 
-def test_a_function_message_is_a_result() -> None:
-    """The older form of a result names its tool too."""
-    body = OllamaMapper().encode_message(FunctionMessage("x", name="f"))
-    assert json.loads(body) == {"role": "tool", "content": "x", "tool_name": "f"}
-
-
 def test_arguments_go_back_as_they_were_written() -> None:
     """The text that the model wrote is sent again while it says what the call says; an edited call wins."""
     own = {"autotools": {"calls": [{"id": "1", "arguments": '{ "b":1,  "a": 2.50 }'}]}}
-    body = OllamaMapper().encode_message(called(("1", "f", {"b": 1, "a": 2.5}), response_metadata=own))
+    body = OllamaMapper().encode_request([called(("1", "f", {"b": 1, "a": 2.5}), response_metadata=own)], {})
     assert b'"arguments":{ "b":1,  "a": 2.50 }' in body
-    body = OllamaMapper().encode_message(called(("1", "f", {"b": 7}), response_metadata=own))
+    body = OllamaMapper().encode_request([called(("1", "f", {"b": 7}), response_metadata=own)], {})
     assert b'"arguments":{"b":7}' in body
 
 
@@ -121,14 +114,6 @@ def test_pictures_stand_beside_the_text(block: dict[str, Any]) -> None:
     assert (result["content"], result["images"], result["tool_name"]) == ("", [PIXEL], "f")
 
 
-def test_results_among_the_blocks_of_a_user() -> None:
-    """Results in Anthropic's form become messages of their own, before what the user says."""
-    results = [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "x"}]}]
-    messages = sent(called(("1", "f", {})), HumanMessage([*results, {"type": "text", "text": "and?"}]))
-    assert [(one["role"], one["content"]) for one in messages[1:]] == [("tool", "x"), ("user", "and?")]
-    assert messages[1]["tool_name"] == "f"
-
-
 FOREIGN = [
     AIMessage([{"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "Hi"}]),
     AIMessage([{"type": "reasoning", "id": "rs_1", "summary": []}, {"type": "text", "text": "Hi", "id": "msg_1"}]),
@@ -159,7 +144,7 @@ def test_other_vendors_messages_are_their_words(message: AIMessage) -> None:
 def test_what_the_wire_cannot_carry_is_told(block: dict[str, Any], said: str) -> None:
     """A block that cannot be sent is an error that names it and says what could."""
     with pytest.raises(UnsupportedFeatureError, match=said):
-        OllamaMapper().encode_message(HumanMessage([block]))
+        OllamaMapper().encode_request([HumanMessage([block])], {})
 
 
 def test_documents_that_are_text_are_text() -> None:

@@ -11,7 +11,7 @@ from langchain_core.exceptions import ModelError, ModelNotFoundError
 from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatOllama
-from langchain_autotools.providers._encode.origin import origin_said
+from langchain_autotools.providers._encode.origin import message_origin
 from langchain_autotools.providers.ollama.mapper import OllamaMapper
 from tests.support.ollama_server import OllamaServer
 from tests.support.recorded import Recording, differences
@@ -74,7 +74,7 @@ class TestOllama(RecordedSuite):
         model = serve("arrived")
         for name, record in whole(records).items():
             message = self.invoked(model, name, record)
-            history, origin = followed(message), origin_said(message) or "home"
+            history, origin = followed(message), message_origin(message) or "home"
             came = record.body_json["message"]
             sent = sent_back(OllamaMapper(origin=origin), history)
             calls = came.get("tool_calls") or []

@@ -11,6 +11,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_autotools.errors import StreamError
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
+from langchain_autotools.providers.openai.usage import usage_metadata
 
 MAPPER = ChatCompletionsMapper(origin="home")
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -288,11 +289,11 @@ def test_usage_is_the_last_that_was_said(where: Any) -> None:
 
 def test_usage_of_priced_tiers_and_of_other_servers() -> None:
     """A tier with its own price is counted under its name; cached tokens are found under other servers' keys."""
-    usage = MAPPER.usage({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}}, "flex")
+    usage = usage_metadata({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}}, "flex")
     assert usage["input_token_details"] == {"flex_cache_read": 4, "flex": 6}
     assert usage["output_token_details"] == {"flex": 5}
     assert usage["total_tokens"] == 15
-    assert MAPPER.usage({"prompt_cache_hit_tokens": 3})["input_token_details"] == {"cache_read": 3}
+    assert usage_metadata({"prompt_cache_hit_tokens": 3})["input_token_details"] == {"cache_read": 3}
 
 
 @pytest.mark.parametrize(

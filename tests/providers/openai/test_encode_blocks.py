@@ -124,7 +124,7 @@ def test_what_cannot_be_carried_is_said(block: dict[str, Any], why: str) -> None
 def test_keys_of_other_servers_are_sent_where_they_are_known() -> None:
     """`cache_control` is dropped for the vendor and kept for a server that takes it."""
     message = HumanMessage([{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}])
-    assert b"cache_control" not in ChatCompletionsMapper().encode_message(message)
+    assert b"cache_control" not in ChatCompletionsMapper().encode_request([message], {})
     body = ChatCompletionsMapper(part_keys=["cache_control"]).encode_request([message], {"model": "any"})
     part = check_request(body, Rules(part_keys=["cache_control"]))["messages"][0]["content"][0]
     assert part == {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}

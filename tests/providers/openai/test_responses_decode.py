@@ -7,6 +7,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 
 from langchain_autotools import StreamError
+from langchain_autotools.providers.openai.responses.decode import responses_usage
 from langchain_autotools.providers.openai.responses.mapper import ResponsesMapper
 
 MAPPER = ResponsesMapper(origin="home")
@@ -134,7 +135,7 @@ def test_usage_details() -> None:
         "output_tokens_details": {"reasoning_tokens": 2},
         "total_tokens": 16,
     }
-    assert MAPPER.usage(usage) == {
+    assert responses_usage(usage) == {
         "input_tokens": 10, "output_tokens": 6, "total_tokens": 16,
         "input_token_details": {"cache_read": 4}, "output_token_details": {"reasoning": 2},
     }  # fmt: skip

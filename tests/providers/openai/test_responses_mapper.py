@@ -7,7 +7,6 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     ChatMessage,
-    FunctionMessage,
     HumanMessage,
     SystemMessage,
     ToolMessage,
@@ -51,7 +50,6 @@ def call(identifier: str, name: str = "f", **args: Any) -> dict[str, Any]:
         (SystemMessage("Be kind.", additional_kwargs={"__openai_role__": "developer"}), {"role": "developer", "content": "Be kind."}),
         (ChatMessage("Be kind.", role="developer"), {"role": "developer", "content": "Be kind."}),
         (ChatMessage("Hi.", role="assistant"), said("Hi.")),
-        (FunctionMessage("21", name="f"), {"role": "user", "content": "Output of the function f:\n21"}),
         (AIMessage("Hello."), said("Hello.")),
         (AIMessage("", additional_kwargs={"refusal": "No."}), said("No.")),
         (AIMessage("", additional_kwargs={"audio": {"id": "audio_1", "data": "x", "transcript": "Hello."}}), said("Hello.")),
@@ -197,13 +195,3 @@ def test_unreadable_arguments_are_sent_empty() -> None:
     assert sent([HumanMessage("q"), broken, ToolMessage("r", tool_call_id="a")])[1] == {
         "type": "function_call", "call_id": "a", "name": "get_it", "arguments": "{}",
     }  # fmt: skip
-
-
-def test_results_in_a_user_message_become_outputs() -> None:
-    """Anthropic's form of results is understood."""
-    history = [AIMessage([{"type": "tool_use", "id": "a", "name": "f", "input": {}}], tool_calls=[call("a")])]
-    answer = HumanMessage([{"type": "tool_result", "tool_use_id": "a", "content": "21"}, {"type": "text", "text": "And?"}])
-    assert sent([HumanMessage("q"), *history, answer])[2:] == [
-        {"type": "function_call_output", "call_id": "a", "output": "21"},
-        {"role": "user", "content": "And?"},
-    ]

@@ -7,11 +7,8 @@ import pytest
 from langchain_core.tools import tool
 
 from langchain_autotools import ChatOpenAI
-from langchain_autotools.providers.openai.responses.mapper import ResponsesMapper
-from langchain_autotools.providers.openai.responses.parameters import responses_params
-
-MAPPER = ResponsesMapper(origin="home")
-
+from langchain_autotools.providers.openai.responses.parameters import responses_params, wire_choice, wire_tool
+from langchain_autotools.providers.openai.tools import format_tool, format_tool_choice
 
 # ---------------------------------------------------------------------------------------------- tools and parameters
 
@@ -24,15 +21,13 @@ def get_temperature(city: str, unit: str = "C") -> str:
 
 def test_tools_are_flat_and_lenient_unless_they_say_otherwise() -> None:
     """Functions say whether they are strict, which this API would else assume; custom and builtin tools keep their keys."""
-    function = MAPPER.format_tool(get_temperature)
+    function = wire_tool(format_tool(get_temperature))
     assert (function["type"], function["name"], function["strict"]) == ("function", "get_temperature", False)
-    assert MAPPER.format_tool(get_temperature, strict=True)["strict"] is True
-    assert (
-        MAPPER.format_tool({"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": True})["strict"]
-        is True
-    )
+    assert wire_tool(format_tool(get_temperature, strict=True))["strict"] is True
+    flat = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": True}
+    assert wire_tool(format_tool(flat))["strict"] is True
     grammar = {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: X"}}
-    assert MAPPER.format_tool({"type": "custom", "custom": {"name": "run", "format": grammar}}) == {
+    assert wire_tool(format_tool({"type": "custom", "custom": {"name": "run", "format": grammar}})) == {
         "type": "custom", "name": "run", "format": {"type": "grammar", "syntax": "lark", "definition": "start: X"},
     }  # fmt: skip
     for builtin in (
@@ -40,7 +35,7 @@ def test_tools_are_flat_and_lenient_unless_they_say_otherwise() -> None:
         {"type": "mcp", "server_label": "a", "server_url": "https://e.org"},
         {"type": "custom", "name": "run"},
     ):
-        assert MAPPER.format_tool(builtin) == builtin
+        assert wire_tool(format_tool(builtin)) == builtin
 
 
 CHOICES = [
@@ -75,9 +70,9 @@ CHOICES = [
 
 @pytest.mark.parametrize(("choice", "said"), CHOICES, ids=lambda value: json.dumps(value)[:60])
 def test_tool_choices_in_all_spellings(choice: Any, said: Any) -> None:
-    """Every spelling of a choice, of any API, is this wire's flat one; through the mapper and through a request's parameters."""
-    tools = [MAPPER.format_tool(one) for one in (get_temperature, {"type": "custom", "name": "run"}, {"type": "web_search"})]
-    assert MAPPER.format_tool_choice(choice, tools) == said
+    """Every spelling of a choice, of any API, is this wire's flat one; also through a request's parameters."""
+    tools = [wire_tool(format_tool(one)) for one in (get_temperature, {"type": "custom", "name": "run"}, {"type": "web_search"})]
+    assert wire_choice(format_tool_choice(choice, tools)) == said
     model = ChatOpenAI(model="any", use_responses_api=True)
     declared = [model.format_tool(one) for one in (get_temperature, {"type": "custom", "custom": {"name": "run"}}, {"type": "web_search"})]
     params = responses_params(model, None, {"tools": declared, "tool_choice": model.format_tool_choice(choice, declared)}, stream=False)

@@ -202,13 +202,6 @@ def test_a_choice_of_nothing_is_refused(choice: Any, hint: str) -> None:
         format_tool_choice(choice, TOOLS)
 
 
-def test_the_mapper_formats_tools_and_choices() -> None:
-    """The mapper's own methods say the same."""
-    mapper = ChatCompletionsMapper()
-    assert mapper.format_tool(weather, strict=False) == format_tool(weather, strict=False)
-    assert mapper.format_tool_choice("weather", TOOLS) == NAMED
-
-
 def test_a_name_without_declared_tools_is_taken_as_a_function() -> None:
     """Where the tools are not known here, a name is believed."""
     assert format_tool_choice("weather", []) == NAMED

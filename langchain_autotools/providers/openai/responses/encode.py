@@ -9,38 +9,31 @@ is never made up here.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, SystemMessage, ToolMessage
 
 from ....errors import UnsupportedFeatureError
 from ....messages.calls import ToolCallRecord, calls_of
-from ....messages.metadata import KEY, text_of
-from ..._encode.arguments import legal_arguments
+from ....messages.metadata import own_metadata
+from ..._encode.calls import BELOW, empty_output, legal_arguments
+from ..._encode.encoder import MessageEncoder
+from ..._encode.json_text import encode
 from ..blocks import Part
-from ..calls import CUSTOM, CUSTOM_ARGUMENT, legal_name
+from ..calls import CUSTOM, CUSTOM_ARGUMENT, CallId, legal_name
 from ..dialect import OPENAI
-from ..encode import encode_part, said, unwritten
+from ..encode import FROM_MODEL, FROM_TOOL, assistant_content, encode_media, fallback_text, plain_content
 from .blocks import input_part, item_of, wire_part
 from .client_calls import answered_id, client_calls, names_of
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, restored
 
-__all__ = ["Encoded", "ItemEncoder", "Waiting", "still_waiting", "without_answers"]
-
-Waiting = tuple[tuple[str, str, bool, str], ...]
-"""Calls that wait for their results: the id that LangChain knows, the id on the wire, whether the tool is a custom one, and the program
-that called it, as JSON ("" for none)."""
+__all__ = ["Encoded", "ItemEncoder", "without_answers"]
 
 _LONGEST_ID = 64
 _FOUND_TOOLS = "tool_search_output"
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
-_NO_OUTPUT = "(no output)"
-_FAILED = "(failed without output)"
-_BELOW = "(the output follows in the next message)"
-_FROM_TOOL = "Output of tool call {}:"
-_FROM_MODEL = "Output of the assistant:"
 _OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
 
 
@@ -52,7 +45,7 @@ class Encoded:
         body: Its items as JSON, joined by commas; empty where a message says nothing.
         media: Input parts, joined by commas, for a user message after this turn's results.
         call_ids: The ids that its calls are sent with.
-        waiting: What its results must know, where that is more than their own id.
+        calls: Its calls, where their results must know more than their own id.
         awaits: What each call of the vendor's tools that the caller must answer may be named by.
         answers: Ids of such calls that this message answers.
     """
@@ -60,124 +53,72 @@ class Encoded:
     body: bytes
     media: bytes = b""
     call_ids: frozenset[str] = frozenset()
-    waiting: Waiting = ()
+    calls: tuple[CallId, ...] = ()
     awaits: tuple[frozenset[str], ...] = ()
     answers: frozenset[str] = frozenset()
 
 
-def _joined(items: Iterable[Any]) -> bytes:
-    return b",".join(encode_part(item) for item in items)
-
-
-def _media(caption: str, parts: Sequence[Part]) -> bytes:
-    return _joined([{"type": "input_text", "text": caption}, *parts]) if parts else b""
-
-
 def _legal(identifier: str) -> str:
-    return identifier if 0 < len(identifier) <= _LONGEST_ID else OPENAI.ids.derived(identifier, "", 0)
+    return identifier if 0 < len(identifier) <= _LONGEST_ID else OPENAI.ids.derived(identifier)
 
 
-class ItemEncoder:
-    """Encodes one message at a time. It has no state of its own.
+class ItemEncoder(MessageEncoder[Encoded, CallId]):
+    """Encodes messages of any vendor as input items, each message alone.
 
     Args:
-        origin: The endpoint and model that are asked; items go back only to the origin they came from.
+        origin: Digest of the endpoint and the model. Reasoning and items of the vendor's tools go back only to the origin
+            they came from; "" keeps none.
         part_keys: Keys of content blocks that this server takes besides the vendor's own.
-        opaque: Whether replies go back as the items that they were, where that is possible.
+        opaque: Whether replies go back as the items that they were, where that is possible; else as text and calls.
     """
 
-    def __init__(self, origin: str, *, part_keys: Sequence[str], opaque: bool = True) -> None:
-        self._origin = origin
-        self._part_keys = part_keys
+    def __init__(self, *, origin: str = "", part_keys: Collection[str] = (), opaque: bool = True) -> None:
+        super().__init__(origin)
+        self._part_keys = tuple(dict.fromkeys(part_keys))
         self._opaque = opaque
-
-    def encode(self, message: BaseMessage, waiting: Waiting = ()) -> Encoded:
-        """A message that is no reply of a model.
-
-        Args:
-            message: The message.
-            waiting: The calls that it may answer, as `Encoded.waiting` of their message gave them.
-
-        Raises:
-            UnsupportedFeatureError: The message has content that the API cannot carry.
-        """
-        match message:
-            case ToolMessage():
-                return self._result(message.tool_call_id, message.content, waiting, failed=message.status == "error")
-            case HumanMessage():
-                return self._user(message, waiting)
-            case SystemMessage():
-                return self._spoken(str(message.additional_kwargs.get("__openai_role__", "system")), message.content)
-            case FunctionMessage():
-                return self._spoken("user", f"Output of the function {message.name}:\n{text_of(message)}")
-            case ChatMessage() if message.role in _ROLES:
-                return self._spoken(message.role, message.content)
-            case ChatMessage():
-                raise UnsupportedFeatureError(f"a message of role {message.role!r} cannot be sent: the Responses API has {sorted(_ROLES)}")
-        raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
 
     # ------------------------------------------------------------------------------------------ user and system
 
-    def _content(self, blocks: Any) -> str | list[Part]:
-        """Content of a message: a string where it says no more than that."""
-        if isinstance(blocks, str):
-            return blocks
-        parts = [input_part(block, self._part_keys) for block in blocks]
-        if not parts:
-            return ""
-        return str(parts[0]["text"]) if len(parts) == 1 and parts[0].keys() == {"type", "text"} else parts
-
-    def _spoken(self, role: str, content: Any) -> Encoded:
+    def _other(self, message: BaseMessage, role: str) -> Encoded:
         """A message of a role. Items among its blocks stand where they stood."""
+        content = message.content
+        if isinstance(message, SystemMessage):
+            role = str(message.additional_kwargs.get("__openai_role__", role))
+        if isinstance(message, ChatMessage) and role not in _ROLES:
+            raise UnsupportedFeatureError(f"a message of role {role!r} cannot be sent: the Responses API has {sorted(_ROLES)}")
         if role == "assistant":
-            return Encoded(encode_part(_reply_text(said(content)[0])))
+            return Encoded(encode(_assistant_item(assistant_content(content)[0])))
         if isinstance(content, str):
-            return Encoded(encode_part({"role": role, "content": content}))
+            return Encoded(encode({"role": role, "content": content}))
         items: list[Item] = []
         blocks: list[Any] = []
-        answered: list[str] = []
         for block in content:
             item = item_of(block)
             if item is None:
                 blocks.append(block)
                 continue
-            items += [{"role": role, "content": self._content(blocks)}] if blocks else []
+            items += [self._message_item(role, blocks)] if blocks else []
             blocks = []
             items.append(item)
-            named = answered_id(item)
-            answered += [named] if named else []
         if blocks or not items:
-            items.append({"role": role, "content": self._content(blocks)})
-        return Encoded(_joined(items), answers=frozenset(answered))
+            items.append(self._message_item(role, blocks))
+        answers = frozenset(named for item in items if (named := answered_id(item)))
+        return Encoded(b",".join(map(encode, items)), answers=answers)
 
-    def _user(self, message: HumanMessage, waiting: Waiting) -> Encoded:
-        """A user message. Tool results among its blocks (Anthropic's form) become outputs before it."""
-        if isinstance(message.content, str):
-            return self._spoken("user", message.content)
-        encoded: list[Encoded] = []
-        others: list[Any] = []
-        for block in message.content:
-            if not isinstance(block, dict) or block.get("type") != "tool_result":
-                others.append(block)
-                continue
-            identifier = str(block.get("tool_use_id") or "")
-            encoded.append(self._result(identifier, block.get("content") or "", waiting, failed=bool(block.get("is_error"))))
-            waiting = still_waiting(waiting, identifier)
-        said_too = [self._spoken("user", others)] if others or not encoded else []
-        answered = frozenset(name for part in said_too for name in part.answers)
-        bodies = b",".join(part.body for part in [*encoded, *said_too])
-        return Encoded(bodies, b",".join(part.media for part in encoded if part.media), answers=answered)
+    def _message_item(self, role: str, blocks: Sequence[str | dict[Any, Any]]) -> Item:
+        return {"role": role, "content": plain_content([input_part(block, self._part_keys) for block in blocks])}
 
     # ------------------------------------------------------------------------------------------ results
 
-    def _result(self, identifier: str, content: Any, waiting: Waiting, *, failed: bool) -> Encoded:
-        _, wire, custom, caller = next((call for call in waiting if call[0] == identifier), (identifier, _legal(identifier), False, ""))
-        output, media = self._output(content)
+    def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
+        call = call or CallId(message.tool_call_id, _legal(message.tool_call_id))
+        output, media = self._output(message.content)
         if not output:
-            output = _BELOW if media else _FAILED if failed else _NO_OUTPUT
-        kind = f"{CUSTOM_CALL}_output" if custom else f"{FUNCTION_CALL}_output"
-        called = {"caller": json.loads(caller)} if caller else {}
-        return Encoded(encode_part({"type": kind, "call_id": wire, "output": output, **called}), _media(_FROM_TOOL.format(wire), media))
+            output = BELOW if media else empty_output(failed=message.status == "error")
+        kind = f"{CUSTOM_CALL}_output" if call.custom else f"{FUNCTION_CALL}_output"
+        caller = {"caller": json.loads(call.caller)} if call.caller else {}
+        body = encode({"type": kind, "call_id": call.sent, "output": output, **caller})
+        return Encoded(body, encode_media(_text_part(FROM_TOOL.format(call.sent)), media))
 
     def _output(self, content: Any) -> tuple[str | list[Part], list[Part]]:
         """What a tool gave, as text where it is text; and what an output cannot hold but a user message can."""
@@ -192,8 +133,8 @@ class ItemEncoder:
 
     # ------------------------------------------------------------------------------------------ assistant
 
-    def reply(self, message: AIMessage, taken: frozenset[str] = frozenset(), *, plain: bool = False) -> Encoded:
-        """A reply of a model.
+    def _assistant(self, message: AIMessage, taken: frozenset[str] = frozenset(), *, plain: bool = False) -> Encoded:
+        """Encode a reply of a model.
 
         Args:
             message: The message.
@@ -202,26 +143,27 @@ class ItemEncoder:
         """
         calls = calls_of(message)
         ids = _wire_ids(calls, taken)
-        text, media = said(message.content)
-        own = message.response_metadata.get(KEY)
-        at_home = bool(self._origin) and isinstance(own, Mapping) and own.get("origin") == self._origin
+        text, media = assistant_content(message.content)
+        own = own_metadata(message)
+        same_origin = self.is_same_origin(message)
         items = None
-        if isinstance(own, Mapping) and at_home and self._opaque and not plain and _unchanged(own, calls):
+        if same_origin and self._opaque and not plain and _unchanged(own, calls):
             items = restored(own.get("items"), text, calls, ids)
         if items is not None and _renamed(items, [call.wire_id or call.id for call in calls]):
             items = None
         if items is not None:
             media = []  # what the vendor's tools made is among the items
         else:
-            items = _plain_items(text or unwritten(message), calls, ids, at_home)
+            items = _plain_items(text or fallback_text(message), calls, ids, same_origin)
         pairs = tuple(
-            (call.id, one, at_home and _is_custom(call), _caller(call) if at_home else "") for call, one in zip(calls, ids, strict=True)
+            CallId(call.id, one, same_origin and _is_custom(call), _caller(call) if same_origin else "")
+            for call, one in zip(calls, ids, strict=True)
         )
         return Encoded(
-            body=_joined(items),
-            media=_media(_FROM_MODEL, [wire_part(part) for part in media]),
+            body=b",".join(map(encode, items)),
+            media=encode_media(_text_part(FROM_MODEL), [wire_part(part) for part in media]),
             call_ids=frozenset(ids),
-            waiting=pairs if any(custom or caller or _legal(name) != one for name, one, custom, caller in pairs) else (),
+            calls=pairs if any(call.custom or call.caller or _legal(call.known) != call.sent for call in pairs) else (),
             awaits=tuple(names for call in client_calls(items) if (names := names_of(call))),
         )
 
@@ -250,17 +192,21 @@ def _unchanged(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:
     return [(entry.get("id"), entry.get("arguments")) for entry in written] == [(call.id, call.arguments) for call in calls]
 
 
-def _reply_text(text: str) -> Item:
+def _text_part(text: str) -> Part:
+    return {"type": "input_text", "text": text}
+
+
+def _assistant_item(text: str) -> Item:
     """Words of a model. Servers that take a string from a user take only parts from an assistant (llama.cpp)."""
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
 
 
-def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], at_home: bool) -> list[Item]:
-    items: list[Item] = [_reply_text(text)] if text else []
+def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], same_origin: bool) -> list[Item]:
+    items: list[Item] = [_assistant_item(text)] if text else []
     for call, identifier in zip(calls, ids, strict=True):
         name = legal_name(call.name)
-        caller = {"caller": call.extra["caller"]} if at_home and _caller(call) else {}
-        if at_home and _is_custom(call):
+        caller = {"caller": call.extra["caller"]} if same_origin and _caller(call) else {}
+        if same_origin and _is_custom(call):
             written = str((call.args or {}).get(CUSTOM_ARGUMENT, ""))
             items.append({"type": CUSTOM_CALL, "call_id": identifier, "name": name, "input": written, **caller})
         else:
@@ -279,12 +225,6 @@ def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[st
             identifier = OPENAI.ids.derived(call.id, call.name, position + 1000 * attempt)
         ids.append(identifier)
     return ids
-
-
-def still_waiting(waiting: Waiting, identifier: str) -> Waiting:
-    """The calls without the first of this id, which is answered now."""
-    position = next((number for number, call in enumerate(waiting) if call[0] == identifier), None)
-    return waiting if position is None else waiting[:position] + waiting[position + 1 :]
 
 
 def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ..._base.chat_model import Exchange
-from ..._encode.origin import origin_of, origin_said
+from ..._encode.origin import message_origin, origin_of
 from ..._transport.clients import Clients
 from ..parameters import OpenAIParameters
 from ..request import read_timeout, request_options
@@ -100,8 +100,8 @@ def _known_to_server(messages: Sequence[BaseMessage], origin: str) -> tuple[int,
         if not isinstance(message, AIMessage):
             continue
         identifier = message.response_metadata.get("id")
-        at_home = origin_said(message) == origin
-        if at_home and isinstance(identifier, str) and identifier and position + 1 < len(messages):
+        same_origin = message_origin(message) == origin
+        if same_origin and isinstance(identifier, str) and identifier and position + 1 < len(messages):
             return position + 1, identifier
         return 0, None
     return 0, None

@@ -1,0 +1,106 @@
+"""The base of every wire's encoder: each message is encoded alone, and remembered for as long as it lives.
+
+The same history gives the same bytes, and a longer one starts with those of a shorter one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+
+from ...errors import UnsupportedFeatureError
+from ...messages.memo import MessageMemo
+from .calls import CallT, find_call, without_call
+from .origin import is_same_origin
+
+__all__ = ["MessageEncoder"]
+
+
+class _Encoded(Protocol):
+    """One message on a wire, with its calls as far as their results must know them."""
+
+    @property
+    def calls(self) -> tuple[Any, ...]: ...
+
+
+EncodedT = TypeVar("EncodedT", bound=_Encoded)
+
+
+class MessageEncoder(ABC, Generic[EncodedT, CallT]):
+    """Encodes messages of any vendor for one wire. Any number of threads may use one at once.
+
+    Args:
+        origin: Digest of the endpoint and model that are asked. Opaque state goes back only to the origin that it came from; "" keeps
+            none.
+        model: The model's name, for histories that other packages wrote: those name the model and no origin.
+    """
+
+    provider: ClassVar[str] = ""
+    """The wire's name in replies that other packages stored; "": only replies that say their origin are recognised."""
+    is_default_provider: ClassVar[bool] = False
+    """Whether a message that names no vendor is taken for one of this wire's."""
+
+    def __init__(self, origin: str = "", model: str = "") -> None:
+        self.origin = origin
+        self.model = model
+        self._memo: MessageMemo[EncodedT] = MessageMemo()
+
+    def encode(self, message: BaseMessage, calls: tuple[CallT, ...] = ()) -> EncodedT:
+        """Encode one message.
+
+        Args:
+            message: The message, of a repaired history.
+            calls: The calls without a result so far.
+
+        Raises:
+            UnsupportedFeatureError: The message has content that the wire cannot carry.
+        """
+        match message:
+            case AIMessage():
+                return self._assistant(message)
+            case ToolMessage():
+                return self._result(message, find_call(message.tool_call_id, calls))
+            case HumanMessage():
+                return self._other(message, "user")
+            case SystemMessage():
+                return self._other(message, "system")
+            case ChatMessage():
+                return self._other(message, message.role)
+        raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
+
+    def encode_each(self, messages: Sequence[BaseMessage]) -> Iterator[EncodedT]:
+        """Encode the messages in order, each result with the call that it answers."""
+        waiting: tuple[CallT, ...] = ()
+        for message in messages:
+            if isinstance(message, ToolMessage):
+                yield self._remembered(message, waiting)
+                waiting = without_call(message.tool_call_id, waiting)
+                continue
+            encoded = self._remembered(message)
+            waiting = encoded.calls
+            yield encoded
+
+    def is_same_origin(self, message: AIMessage) -> bool:
+        """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
+        assumed = self.provider if self.is_default_provider else None
+        return is_same_origin(message, self.origin, self.model, self.provider, assumed=assumed)
+
+    def _remembered(self, message: BaseMessage, calls: tuple[CallT, ...] = ()) -> EncodedT:
+        return self._memo.get(message, calls) or self._put(message, calls, self.encode(message, calls))
+
+    def _put(self, message: BaseMessage, context: Hashable, encoded: EncodedT) -> EncodedT:
+        self._memo.put(message, context, encoded)
+        return encoded
+
+    @abstractmethod
+    def _assistant(self, message: AIMessage) -> EncodedT:
+        """Encode a reply of a model, of any vendor."""
+
+    @abstractmethod
+    def _result(self, message: ToolMessage, call: CallT | None) -> EncodedT:
+        """Encode the result of a call; None where the call is not known."""
+
+    @abstractmethod
+    def _other(self, message: BaseMessage, role: str) -> EncodedT:
+        """Encode a message of a user, of the system, or of a role that the caller names."""
