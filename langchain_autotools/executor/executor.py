@@ -18,7 +18,7 @@ from .call import PreparedTool, ToolRun
 from .names import find_name
 from .plan import Answer, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
 from .resolution import Meaning
-from .results import ToolCallResult, cancelled_result, interrupted_result
+from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
 from .tools import collected, dump_tools, restore_tools, tools_by_name
 
@@ -179,29 +179,15 @@ class ToolExecutor:
         """
         return self._batch(ToolCallBatch, calls, config, messages, allowed, on_executing, on_executed, deadline)
 
-    def astream(
-        self,
-        calls: Calls,
-        config: RunnableConfig | None = None,
-        *,
-        messages: Sequence[BaseMessage] | None = None,
-        allowed: Collection[str] | None = None,
-        on_executing: OnExecuting | None = None,
-        on_executed: OnExecuted | None = None,
-        deadline: float | None = None,
-    ) -> AsyncToolCallBatch:
-        """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads."""
-        return self._batch(AsyncToolCallBatch, calls, config, messages, allowed, on_executing, on_executed, deadline)
+    def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
+        """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
 
-    @staticmethod
-    def cancelled_result(call: ToolCallRecord) -> ToolCallResult:
-        """The answer to a call that was cancelled before it ran."""
-        return cancelled_result(call)
-
-    @staticmethod
-    def interrupted_result(call: ToolCallRecord) -> ToolCallResult:
-        """The answer to a call that has none because its run ended early."""
-        return interrupted_result(call)
+        Args:
+            calls: An AI message, or its calls.
+            config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
+            **options: What `stream` takes.
+        """
+        return self._batch(AsyncToolCallBatch, calls, config, **options)
 
     # ------------------------------------------------------------------------------------------ preparing
 
@@ -210,11 +196,11 @@ class ToolExecutor:
         kind: Callable[..., _B],
         calls: Calls,
         config: RunnableConfig | None,
-        messages: Sequence[BaseMessage] | None,
-        allowed: Collection[str] | None,
-        on_executing: OnExecuting | None,
-        on_executed: OnExecuted | None,
-        deadline: float | None,
+        messages: Sequence[BaseMessage] | None = None,
+        allowed: Collection[str] | None = None,
+        on_executing: OnExecuting | None = None,
+        on_executed: OnExecuted | None = None,
+        deadline: float | None = None,
     ) -> _B:
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []

@@ -9,12 +9,14 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..messages.calls import ToolCallRecord, calls_of
 from .call import ToolRun
-from .results import ToolCallResult, cancelled_result, failed, interrupted_result
+from .results import ToolCallResult, cancelled_result, failed
 
 __all__ = ["Answer", "Calls", "PlannedCall", "invalid_arguments", "read_calls", "unknown_tool"]
 
 Calls = AIMessage | Iterable[ToolCallRecord | ToolCall | Mapping[str, Any]]
 """What an executor executes: an AI message, or calls."""
+
+_INTERRUPTED = "interrupted: the run ended before this call gave a result"
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class PlannedCall:
     def unfinished(self, error: BaseException | None) -> ToolCallResult:
         """The result of a call that began and did not end, with what it raised if it ended the run."""
         executed, duration = (self.run.executed, self.run.duration()) if self.run is not None else (False, 0.0)
-        if error is not None:
-            return interrupted_result(self.call, error, executed=executed, duration=duration)
-        return cancelled_result(self.call, executed=executed, duration=duration)
+        if error is None:
+            return cancelled_result(self.call, executed=executed, duration=duration)
+        return failed(self.call, _INTERRUPTED, error, executed=executed, duration=duration)
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,7 @@ from ..compat import asks_for_a_graph
 from ..messages.calls import ToolCallRecord
 from .content import well_formed
 
-__all__ = [
-    "Place",
-    "ToolCallResult",
-    "cancelled_result",
-    "describe",
-    "describe_arguments",
-    "failed",
-    "interrupted_result",
-    "overdue_result",
-]
+__all__ = ["Place", "ToolCallResult", "cancelled_result", "describe", "describe_arguments", "failed", "overdue_result"]
 
 Place = tuple[int | str, ...]
 """Where in the arguments something is wrong: keys and positions, from the outside in."""
@@ -69,13 +60,6 @@ def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: 
     """The result of a call that had not ended when its run was cancelled."""
     text = "cancelled before it finished; what it did until then may remain" if executed else "cancelled before it ran"
     return failed(call, text, asyncio.CancelledError(text), duration=duration, executed=executed)
-
-
-def interrupted_result(
-    call: ToolCallRecord, error: BaseException | None = None, *, executed: bool = False, duration: float = 0.0
-) -> ToolCallResult:
-    """The result of a call that has none because its run ended early, with `error` if that call caused it."""
-    return failed(call, "interrupted: the run ended before this call gave a result", error, duration=duration, executed=executed)
 
 
 def overdue_result(call: ToolCallRecord) -> ToolCallResult:

@@ -23,26 +23,12 @@ from functools import partial
 from langchain_core.messages import BaseMessage
 
 from .blocks import read_blocks
-from .expansion import expand, expand_items
-from .merging import merge_runs
+from .expansion import expand_runs
 from .normalize import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
 from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair
-from .passes import answer_dangling, answer_dangling_items, drop_orphan_items, drop_orphans, order_result_items, order_results
-from .sent import as_sent
+from .passes import answer_dangling, drop_orphans, order_results
 
-__all__ = [
-    "Problem",
-    "ProblemKind",
-    "answer_dangling",
-    "as_sent",
-    "drop_orphans",
-    "expand",
-    "explain",
-    "merge_runs",
-    "order_results",
-    "repair",
-    "validate",
-]
+__all__ = ["Problem", "ProblemKind", "explain", "repair", "validate"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -101,16 +87,16 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
     steps: tuple[Callable[[list[Item]], Finding], ...] = (
         fold_chunks,
         apply_removals,
-        expand_items,
+        expand_runs,
         apply_removals,
         drop_removals,
         translate_functions,
         read_blocks,
         drop_empty,
         name_calls,
-        partial(drop_orphan_items, open_start=open_start),
-        order_result_items,
-        partial(answer_dangling_items, open_end=open_end),
+        partial(drop_orphans, open_start=open_start),
+        order_results,
+        partial(answer_dangling, open_end=open_end),
     )
     items: list[Item] = list(enumerate(messages))
     problems: list[Problem] = []

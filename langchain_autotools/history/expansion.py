@@ -11,46 +11,26 @@ from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk, To
 from langchain_core.messages.utils import message_chunk_to_message
 
 from ..messages.carrier import carried_messages, without_carrier
-from ..messages.metadata import KEY, text_of
+from ..messages.metadata import own_metadata, text_of
 from .normalize import fold_chunks
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
 
-__all__ = ["expand", "expand_items"]
+__all__ = ["expand_runs"]
 
 _Mark = tuple[str | None, ...]  # what a message is known by: its generation and id; a result: also those of its AI message and call
 
 
-def expand(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Replace every run message by the messages it carries, in place.
+def expand_runs(items: list[Item]) -> Finding:
+    """Replace every run message by the messages it carries, in place. One that cannot be read stands for itself.
 
     Messages that the history already holds are not added again: they are known by their id and their generation (some
     servers give every reply the same id), results also by the call they answer. A text edited after the run wins: the last
     message takes it, and earlier messages of the run lose the text that the edit removed. The sum of the chunks of a stream
     is a run message too; if the stream was cut, text after its last complete message becomes an AI message of its own.
-
-    Returns:
-        A new list. Messages that are not touched are the same objects.
     """
-    if not any(map(is_run, messages)):
-        return list(messages)
-    return messages_of(expand_items(list(enumerate(messages)))[0])
-
-
-def expand_items(items: list[Item]) -> Finding:
-    """`expand`, on items. A carrier that cannot be read is a problem: the message then stands for itself."""
     problems: list[Problem] = []
-    runs: dict[int, list[BaseMessage]] = {}
-    for place, (source, message) in enumerate(items):
-        if is_run(message):
-            runs[place] = _carried(message, source, problems)
-    if not runs:
-        return items, problems
-    return _unfold(items, runs), problems
-
-
-def _record(message: BaseMessage) -> Mapping[str, Any]:
-    own = message.response_metadata.get(KEY)
-    return own if isinstance(own, Mapping) else {}
+    runs = {place: _carried(message, source, problems) for place, (source, message) in enumerate(items) if is_run(message)}
+    return (_unfold(items, runs) if runs else items), problems
 
 
 def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list[BaseMessage]:
@@ -60,10 +40,10 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
         parts = _whole(brought)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
         parts = None
-    if parts is None or any("messages" in _record(part) for part in parts):
+    if parts is None or any("messages" in own_metadata(part) for part in parts):
         problems.append(Problem(source, "unreadable_run", "the messages that it carries cannot be read; it stands for itself"))
         return [without_carrier(message)]
-    if len(brought or ()) != len(_record(message)["messages"]):
+    if len(brought or ()) != len(own_metadata(message)["messages"]):
         problems.append(Problem(source, "foreign_message", "it carries messages that no run makes; these are left out"))
     return parts
 
@@ -153,7 +133,7 @@ def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessa
 
 def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
     """The parts with the text of the run message, where that is not what the run made of theirs."""
-    record, text = _record(run), text_of(run)
+    record, text = own_metadata(run), text_of(run)
     spoken = [number for number, part in enumerate(parts) if _is_spoken(parts, number, record)]
     texts = [text_of(parts[number]) for number in spoken]
     if _is_joined(text, [piece for piece in texts if piece]):

@@ -9,7 +9,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.utils import message_chunk_to_message
 
 from ..messages.calls import parse_arguments
-from ..messages.metadata import KEY
+from ..messages.metadata import KEY, own_metadata
 from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
 __all__ = [
@@ -227,8 +227,8 @@ def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) ->
     }
     if isinstance(plain.content, list):
         update["content"] = _with_ids(plain.content, old, new)
-    own = plain.response_metadata.get(KEY)
-    if isinstance(own, Mapping) and "calls" in own:
+    own = own_metadata(plain)
+    if "calls" in own:
         record = {**own, "calls": _with_ids(own["calls"], old, new)}
         update["response_metadata"] = {**plain.response_metadata, KEY: record}
     return plain.model_copy(update=update)

@@ -4,7 +4,7 @@ Pairing is positional: a result answers the latest call before it that carries i
 (servers that number their calls do that), and a result without a call before it answers nothing that could be proved.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeGuard
 
@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Func
 
 from ..errors import ConfigurationError
 from ..messages.calls import call_ids, calls_of
-from ..messages.metadata import KEY
+from ..messages.metadata import KEY, own_metadata
 
 __all__ = [
     "Finding",
@@ -225,8 +225,7 @@ def is_run(message: BaseMessage) -> bool:
     """Whether a message is a run message that carries messages."""
     if _KINDS[type(message)] not in _AI_KINDS:
         return False
-    own = message.response_metadata.get(KEY)
-    return isinstance(own, Mapping) and "messages" in own
+    return "messages" in own_metadata(message)
 
 
 def is_empty(message: AIMessage) -> bool:

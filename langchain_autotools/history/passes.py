@@ -6,24 +6,15 @@ free (`answer_dangling`).
 """
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import text_of
-from .normalize import name_calls
 from .pairing import Finding, Item, Problem, messages_of, pair
 
-__all__ = [
-    "answer_dangling",
-    "answer_dangling_items",
-    "drop_orphan_items",
-    "drop_orphans",
-    "order_result_items",
-    "order_results",
-]
+__all__ = ["answer_dangling", "drop_orphans", "order_results"]
 
 _INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
 _NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
@@ -36,31 +27,13 @@ _DUPLICATE = "a second result for call {call_id!r}; the first counts, this one i
 _MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
 
 
-def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Remove the results that answer no call before them."""
-    return messages_of(drop_orphan_items(list(enumerate(messages)))[0])
-
-
-def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
-    """Answer every call without a result with an error result that says so. Calls get ids of their own first.
+def drop_orphans(items: list[Item], *, open_start: bool = False) -> Finding:
+    """Remove the results that answer no call before them.
 
     Args:
-        messages: The history.
-        open_end: Leave the calls alone that the history ends in: those of its last message other than results.
+        items: The history.
+        open_start: Keep the results before the first AI message: they answer calls that only the server knows.
     """
-    return messages_of(answer_dangling_items(name_calls(list(enumerate(messages)))[0], open_end)[0])
-
-
-def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Put every result directly after its AI message, in the order of the calls, once: of several the first counts.
-
-    Calls get ids of their own first.
-    """
-    return messages_of(order_result_items(name_calls(list(enumerate(messages)))[0])[0])
-
-
-def drop_orphan_items(items: list[Item], *, open_start: bool = False) -> Finding:
-    """`drop_orphans`, on items; with `open_start` the results before the first AI message stay."""
     start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
     doomed = {place for place in pair(messages_of(items)).orphans if not (open_start and place < start)}
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
@@ -106,8 +79,13 @@ def _duplicate_text(message: BaseMessage) -> str:
     return _DUPLICATE.format(call_id=getattr(message, "tool_call_id", ""))
 
 
-def answer_dangling_items(items: list[Item], open_end: bool) -> Finding:
-    """`answer_dangling`, on items."""
+def answer_dangling(items: list[Item], *, open_end: bool) -> Finding:
+    """Answer every call without a result with an error result that says so.
+
+    Args:
+        items: The history.
+        open_end: Leave the calls alone that the history ends in: those of its last message other than results.
+    """
     messages = messages_of(items)
     last = next((place for place in range(len(messages) - 1, -1, -1) if not isinstance(messages[place], ToolMessage)), -1)
     answers: dict[int, list[Item]] = {}
@@ -138,8 +116,8 @@ def _dangling_text(call: ToolCallRecord) -> str:
     return f"call {call.id!r} of {call.name!r} has no result; it is answered with an error"
 
 
-def order_result_items(items: list[Item]) -> Finding:
-    """`order_results`, on items."""
+def order_results(items: list[Item]) -> Finding:
+    """Put every result directly after its AI message, in the order of the calls, once: of several the first counts."""
     doomed = set(pair(messages_of(items)).duplicates)
     problems = [Problem(items[place][0], "duplicate_result", _duplicate_text(items[place][1])) for place in doomed]
     kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items

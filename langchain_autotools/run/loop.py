@@ -9,12 +9,13 @@ synchronous and the asynchronous drivers.
 import json
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..errors import ConfigurationError, LimitReachedError
+from ..executor import ToolCallResult
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import KEY
 from .limits import Limits, Progress, StopReason, stop_reason_of
@@ -40,33 +41,6 @@ def checked_decisions(decisions: Mapping[str, Decision] | Literal[True]) -> Mapp
     if decisions is None:
         raise ConfigurationError("resume takes True, or decisions by call id, not None")
     return decisions
-
-
-class ToolResult(Protocol):
-    """What the loop needs to know of an executed or answered call."""
-
-    @property
-    def call(self) -> ToolCallRecord:
-        """The call."""
-
-    @property
-    def message(self) -> ToolMessage:
-        """What the model is told."""
-
-    @property
-    def return_direct(self) -> bool:
-        """Whether the result is the run's answer."""
-
-    @property
-    def inner(self) -> Sequence["ToolResult"]:
-        """The results of the calls that the call bundles."""
-
-
-class CallReader(Protocol):
-    """Reads what the calls of a model mean."""
-
-    def __call__(self, calls: Sequence[ToolCallRecord], *, caller_tools: Collection[str]) -> list[ToolCallRecord]:
-        """The calls as they are meant, where the tools named by `caller_tools` are the caller's."""
 
 
 Choice = Literal["requested", "auto", "none"]
@@ -162,14 +136,14 @@ class RunPlan:
         meant: Reads calls: each under its tool's own name and with the calls that it bundles; those that a restriction forbids have
             no `args`.
         ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
-            example): until then the tool choice stays as asked.
+            example): until then the tool choice must stay.
         decisions: What to do with calls that the input ends in, by call id; True for all of them. None: they are answered
             as interrupted.
     """
 
     limits: Limits
     caller_tools: Collection[str] = ()
-    meant: "CallReader" = lambda calls, *, caller_tools: list(calls)
+    meant: Callable[..., list[ToolCallRecord]] = lambda calls, *, caller_tools: list(calls)
     ends: Collection[str] = ()
     decisions: Mapping[str, Decision] | Literal[True] | None = None
 
@@ -249,7 +223,7 @@ class _Run:
         if outcome is not None:
             return outcome
         while True:
-            choice: Choice = "requested" if not self._progress.turns or self._plan.ends else "auto"
+            choice: Choice = "auto" if self._progress.turns else "requested"
             message, calls, blocked = yield from self._turn(choice)
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
@@ -267,7 +241,7 @@ class _Run:
         """Answer the calls that the input ends in, as decided. No request is made before all of them are."""
         positions = [number for number, _ in found.decided]
         calls = self._plan.meant([call for _, call in found.decided], caller_tools=())
-        results: list[ToolResult] = []
+        results: list[ToolCallResult] = []
         if calls:
             admitted = self._admitted(list(zip(positions, calls, strict=True)))
             results = yield from self._run_tools(found.message, admitted, found.edited)
@@ -302,7 +276,7 @@ class _Run:
         pending = [call for call in calls if call.name in self._plan.caller_tools and call.args is not None]
         left = {call.id for call in pending}
         answered = [(number, call) for number, call in enumerate(calls) if call.id not in left]
-        results: list[ToolResult] = []
+        results: list[ToolCallResult] = []
         if answered:
             results = yield from self._run_tools(message, self._admitted(answered))
         if pending or _waits_for_caller(message):
@@ -322,9 +296,9 @@ class _Run:
 
     def _run_tools(
         self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]], edited: Collection[str] = ()
-    ) -> Generator[Action, Any, list[ToolResult]]:
+    ) -> Generator[Action, Any, list[ToolCallResult]]:
         positions = [number for number, _ in answered]
-        results: list[ToolResult] = yield RunTools(message, [call for _, call in answered], positions, self._history, edited)
+        results: list[ToolCallResult] = yield RunTools(message, [call for _, call in answered], positions, self._history, edited)
         self._history.extend(result.message for result in results)
         self._progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
         return results
@@ -356,7 +330,7 @@ def _without(call: ToolCallRecord, stopped: Collection[str], why: str) -> ToolCa
     return replace(call, args=None, why=why) if call.id in stopped else call
 
 
-def _signature(result: ToolResult) -> tuple[str, str, str]:
+def _signature(result: ToolCallResult) -> tuple[str, str, str]:
     """What a call was and gave, the same for the same arguments however they were written."""
     call = result.call
     arguments = call.arguments if call.args is None else json.dumps(call.args, sort_keys=True, default=str)

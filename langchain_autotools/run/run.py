@@ -45,7 +45,6 @@ class RunSettings:
         executor: Executes the calls.
         tools: All declared tools in the wire's form, constructor tools first.
         tool_choice: What the caller asked for, and which tools it allows.
-        every_turn_choice: What to ask for on every turn, where a call left to the caller must end the run.
         last_choice: What the last request at a limit says: the wire's word that forbids calls, or for the call that must end the run.
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
         separator: What stands between the texts of two turns.
@@ -60,7 +59,6 @@ class RunSettings:
     executor: ToolExecutor
     tools: Sequence[Mapping[str, Any]]
     tool_choice: ToolChoice
-    every_turn_choice: Any = None
     last_choice: Any = "none"
     last_text_only: bool = False
     separator: str = "\n"
@@ -118,13 +116,9 @@ class Run:
         """The keyword arguments of a turn's request."""
         settings = self.settings
         keywords: dict[str, Any] = {"tools": list(settings.tools)} if settings.tools else {}
-        if action.choice == "none":
-            choice = settings.last_choice
-        elif settings.every_turn_choice is not None:
-            choice = settings.every_turn_choice
-        else:
-            choice = settings.tool_choice.lasting if action.choice == "auto" else settings.tool_choice.asked
-        return keywords if choice is None and settings.tool_choice.asked is None else {**keywords, "tool_choice": choice}
+        asked = settings.tool_choice
+        choice = {"requested": asked.asked, "auto": asked.lasting, "none": settings.last_choice}[action.choice]
+        return keywords if choice is None and asked.asked is None else {**keywords, "tool_choice": choice}
 
     def parts(self, parts: Iterator[AIMessage]) -> Iterator[AIMessage]:
         """The parts of a turn, as long as there is time."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -86,8 +86,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, call.decisions),
         executor=call.executor(toolbox.executor),
         tools=tools,
-        tool_choice=choice,
-        every_turn_choice=any_tool if until_called else None,
+        tool_choice=replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice,
         last_choice=model.format_tool_choice(_last_choice(ends), tools),
         last_text_only=_is_parsed(keywords),
         separator=call.separator,

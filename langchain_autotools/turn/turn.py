@@ -15,7 +15,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 from ..chunks import copier, sum_chunks
 from ..errors import ConfigurationError
-from ..history import as_sent, repair
+from ..history import repair
+from ..history.sent import as_sent
 from ..messages.calls import call_ids, calls_of
 from .accumulator import TurnAccumulator, canonical_message
 from .generation_info import generation_info, llm_output

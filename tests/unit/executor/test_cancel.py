@@ -15,7 +15,6 @@ from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
-from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import call, error
 
 
@@ -342,16 +341,6 @@ def test_an_interrupt_of_the_user_stops_an_async_tool_in_a_sync_run(tools: Tools
         list(stream)
     thread.join()
     assert tools.stopped.is_set()
-
-
-def test_helpers_answer_calls_that_never_ran() -> None:
-    """What a loop says of calls that it could not give to the executor, or that gave nothing back."""
-    one = ToolCallRecord("1", "f", "{}", {})
-    cancelled, interrupted = ToolExecutor.cancelled_result(one), ToolExecutor.interrupted_result(one)
-    assert error(cancelled) == "cancelled before it ran"
-    assert error(interrupted).startswith("interrupted")
-    assert not cancelled.executed
-    assert (interrupted.message.tool_call_id, interrupted.message.name) == ("1", "f")
 
 
 async def test_a_tool_class_that_is_only_asynchronous_works_in_a_sync_run() -> None:
