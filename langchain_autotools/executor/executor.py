@@ -55,7 +55,9 @@ class ToolExecutor:
 
     Attributes:
         tools: The tools by name.
-        parallel, max_concurrency, timeout: As they were given.
+        parallel: As it was given.
+        max_concurrency: As it was given.
+        timeout: As it was given.
 
     Raises:
         ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
