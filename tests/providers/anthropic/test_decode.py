@@ -118,6 +118,16 @@ def test_a_call_in_the_head() -> None:
     assert calls_of(message)[0].extra == {"caller": {"type": "direct"}}
 
 
+def test_a_second_head_is_not_read_again() -> None:
+    """C-03: a proxy that sends the head of one reply twice doubles neither its text nor its tokens; another reply's head is read."""
+    head = {"type": "message_start", "message": {**HEAD["message"], "content": [{"type": "text", "text": "Hello"}]}}  # type: ignore[dict-item]
+    late = {"type": "message_start", "message": {**head["message"], "model": "other", "usage": {"input_tokens": 99}}}  # type: ignore[dict-item]
+    message = read(head, late, stopped(), END)
+    assert message.text == "Hello"
+    assert (message.usage_metadata or {})["input_tokens"] == 5
+    assert message.response_metadata["model_name"] == "m"
+
+
 @pytest.mark.parametrize("events", [[], [end()], [end(), {"type": "ping"}]], ids=["in the middle", "after the block", "after a ping"])
 def test_a_cut_stream_runs_nothing(events: list[Any]) -> None:
     """C-14: without the message's own end no call runs, though its block was closed."""
