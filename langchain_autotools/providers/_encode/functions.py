@@ -5,9 +5,8 @@ model is not told what stands there. Such a schema is taken whole, with its defi
 """
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, cast
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -17,7 +16,7 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from ...errors import ConfigurationError
 from .schemas import at_the_top, is_recursive, mapped
 
-__all__ = ["declaring", "function_of", "json_schema_of", "unknown_choice"]
+__all__ = ["declaring", "function_of", "json_schema_of"]
 
 _OF_THE_TOOL = ("title", "description")
 
@@ -35,13 +34,6 @@ def _label(tool: Any) -> str:
     if isinstance(tool, Mapping):
         return str(tool.get("name") or tool.get("title") or tool)
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
-
-
-def unknown_choice(choice: str, names: Sequence[str], words: Iterable[str]) -> ConfigurationError:
-    """The error of a tool choice that is neither the name of a declared tool nor one of the words that mean something."""
-    near = get_close_matches(choice, [*names, *words], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
 
 
 def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:

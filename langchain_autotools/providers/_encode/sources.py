@@ -4,14 +4,93 @@ Understood are LangChain's v1 and v0 blocks and the blocks of OpenAI, Anthropic 
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["MAGIC", "Source", "extra", "holders", "joined", "source_of"]
+from ...errors import UnsupportedFeatureError
 
-MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
-"""How base64 data begins, by the image's media type."""
+__all__ = [
+    "Block",
+    "Source",
+    "convert_block",
+    "decoded_text",
+    "extra",
+    "flat_file",
+    "holders",
+    "image_type",
+    "image_url_of",
+    "joined",
+    "search_result_text",
+    "source_of",
+    "unsupported",
+    "unwrapped",
+]
+
+Block = Mapping[str, Any]
+"""A content block of any vendor."""
+
+_Part = TypeVar("_Part")
+_MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
+
+
+def unsupported(kind: Any, why: str) -> UnsupportedFeatureError:
+    """The error for a content block that a wire cannot carry."""
+    return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
+
+
+def unwrapped(block: Block) -> Block:
+    """The block; of one that LangChain does not know the vendor's own, which it holds."""
+    while block.get("type") == "non_standard" and isinstance(block.get("value"), Mapping):
+        block = block["value"]
+    return block
+
+
+def convert_block(block: Block, converters: Mapping[str, Callable[[Block], _Part]], why: str) -> _Part:
+    """Convert a block by its type.
+
+    Raises:
+        UnsupportedFeatureError: No converter is for this type; `why` says so.
+    """
+    kind = block.get("type")
+    if kind is None and isinstance(block.get("text"), str):
+        kind = "text"
+    convert = converters.get(kind) if isinstance(kind, str) else None
+    if convert is None:
+        raise unsupported(kind, why)
+    return convert(block)
+
+
+def image_type(data: str) -> str | None:
+    """The media type of an image, by how its base64 data begins."""
+    return next((mime for head, mime in _MAGIC.items() if data.startswith(head)), None)
+
+
+def decoded_text(data: str) -> str:
+    """The text that base64 data holds."""
+    return base64.b64decode(data).decode("utf-8", "replace")
+
+
+def image_url_of(block: Block) -> str | None:
+    """The URL in an image part of chat completions, or in the flat form of Responses."""
+    image = block.get("image_url")
+    return (image.get("url") if isinstance(image, Mapping) else image) or None
+
+
+def flat_file(block: Block) -> Block:
+    """A file part of chat completions or of Responses in LangChain's form; any other block as it is."""
+    nested = block.get("file")
+    inner = nested if isinstance(nested, Mapping) else block
+    if inner.get("file_data") or block.get("type") == "input_file":
+        url = inner.get("file_data") or inner.get("file_url")
+        return {"type": "file", "url": url, "file_id": inner.get("file_id"), "title": inner.get("filename")}
+    return {**inner, "type": "file"} if inner is not block else block
+
+
+def search_result_text(block: Block) -> str:
+    """A search result as text, for wires that have no such block."""
+    head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
+    return "\n".join(line for line in (head, joined(block.get("content"))) if line)
 
 
 @dataclass(frozen=True)
@@ -25,7 +104,7 @@ class Source:
     mime_type: str | None = None
 
 
-def source_of(block: Mapping[str, Any]) -> Source:
+def source_of(block: Block) -> Source:
     """Where a block has its data. Data in the place of a URL, or in a `data:` URL, is taken out of it."""
     nested = block.get("source")
     if isinstance(nested, Mapping):  # Anthropic
@@ -57,7 +136,7 @@ def _base64(data: Any) -> str | None:
 
 def _from_data_url(source: Source) -> Source:
     """What a `data:` URL holds; also of base64 data that stands where a URL should, as langchain-ollama takes it."""
-    bare = next((mime for head, mime in MAGIC.items() if (source.url or "").startswith(head)), None)
+    bare = image_type(source.url or "")
     if bare:
         return Source(data=source.url, mime_type=bare)
     if not (source.url or "").startswith("data:"):
@@ -74,12 +153,12 @@ def joined(content: Any) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def holders(block: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def holders(block: Block) -> list[Mapping[str, Any]]:
     """Where a block may carry a value: the `metadata` of v0, the `extras` of v1, the block itself."""
     return [holder for holder in (block.get("metadata"), block.get("extras"), block) if isinstance(holder, Mapping)]
 
 
-def extra(block: Mapping[str, Any], *names: str) -> Any:
+def extra(block: Block, *names: str) -> Any:
     """The value of the first of `names` that the block carries anywhere."""
     values = (holder[name] for name in names for holder in reversed(holders(block)) if holder.get(name))
     return next(values, None)

@@ -8,24 +8,32 @@ Wire facts: images and documents from base64, a URL or the id of an uploaded fil
 (docs.claude.com, "Vision", "PDF support", "Citations"); no sound and no video.
 """
 
-import base64
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import UnsupportedFeatureError
-from .._encode.sources import MAGIC, Source, extra, holders, joined, source_of
+from .._encode.sources import (
+    Source,
+    convert_block,
+    decoded_text,
+    extra,
+    flat_file,
+    holders,
+    image_type,
+    image_url_of,
+    joined,
+    source_of,
+    unsupported,
+    unwrapped,
+)
 
 __all__ = ["Part", "content_parts", "part_of", "text_part"]
 
 Part = dict[str, Any]
 
 _CACHE = "cache_control"
+_NO_SUCH = "the Messages API has no such content"
 _OF_DOCUMENTS = ("title", "context", "citations")
-
-
-def _unsupported(kind: Any, why: str = "the Messages API has no such content") -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
 
 
 def text_part(text: str) -> Part:
@@ -41,15 +49,8 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     """
     if isinstance(block, str):
         return text_part(block) if block.strip() else None
-    kind = block.get("type")
-    if kind is None and isinstance(block.get("text"), str):
-        kind = "text"
-    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return part_of(block["value"])
-    convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None
-    if convert is None:
-        raise _unsupported(kind)
-    part = convert(block)
+    block = unwrapped(block)
+    part = convert_block(block, _CONVERTERS, _NO_SUCH)
     if part["type"] == "text" and not part["text"].strip():
         return None
     cache = next((holder[_CACHE] for holder in holders(block) if holder.get(_CACHE)), None)
@@ -91,18 +92,16 @@ def _image_source(source: Source, kind: Any) -> Part:
     if source.file_id:
         return {"type": "file", "file_id": source.file_id}
     if source.data is None:
-        raise _unsupported(kind, "an image needs a URL, base64 data or the id of an uploaded file")
-    media_type = next((mime for head, mime in MAGIC.items() if source.data.startswith(head)), None) or source.mime_type
+        raise unsupported(kind, "an image needs a URL, base64 data or the id of an uploaded file")
+    media_type = image_type(source.data) or source.mime_type
     if media_type is None:
-        raise _unsupported(kind, "its mime_type is missing")
+        raise unsupported(kind, "its mime_type is missing")
     return {"type": "base64", "media_type": media_type, "data": source.data}
 
 
 def _image_url(block: Mapping[str, Any]) -> Part:
     """The image part of chat completions, and the flat form of Responses."""
-    image = block.get("image_url")
-    url = image.get("url") if isinstance(image, Mapping) else image
-    return _image({"type": block.get("type"), "url": url or None, "file_id": block.get("file_id")})
+    return _image({"type": block.get("type"), "url": image_url_of(block), "file_id": block.get("file_id")})
 
 
 def _generated_image(block: Mapping[str, Any]) -> Part:
@@ -111,12 +110,7 @@ def _generated_image(block: Mapping[str, Any]) -> Part:
 
 def _file(block: Mapping[str, Any]) -> Part:
     """The file part of chat completions and of Responses, or a document."""
-    nested = block.get("file")
-    inner = nested if isinstance(nested, Mapping) else block
-    if inner.get("file_data") or block.get("type") == "input_file":
-        file = {"type": "file", "url": inner.get("file_data") or inner.get("file_url"), "file_id": inner.get("file_id")}
-        return _document({**file, "title": inner.get("filename")})
-    return _document({**inner, "type": "file"} if inner is not block else block)
+    return _document(flat_file(block))
 
 
 def _document(block: Mapping[str, Any]) -> Part:
@@ -144,13 +138,12 @@ def _document_source(block: Mapping[str, Any], source: Source, mime_type: str) -
     if source.url:
         return {"type": "url", "url": source.url}
     if source.data is None:
-        raise _unsupported(block.get("type"), "a document needs a URL, base64 data, text or the id of an uploaded file")
+        raise unsupported(block.get("type"), "a document needs a URL, base64 data, text or the id of an uploaded file")
     if mime_type in ("", "application/pdf"):
         return {"type": "base64", "media_type": "application/pdf", "data": source.data}
     if mime_type.startswith("text/") or mime_type == "application/json":
-        text = base64.b64decode(source.data).decode("utf-8", "replace")
-        return {"type": "text", "media_type": "text/plain", "data": text}
-    raise _unsupported(block.get("type"), f"documents are PDF or text, not {mime_type}")
+        return {"type": "text", "media_type": "text/plain", "data": decoded_text(source.data)}
+    raise unsupported(block.get("type"), f"documents are PDF or text, not {mime_type}")
 
 
 def _plain_text(block: Mapping[str, Any]) -> Part:

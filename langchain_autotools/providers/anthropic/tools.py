@@ -13,7 +13,8 @@ from langchain_core.tools import BaseTool
 
 from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
-from .._encode.functions import declaring, function_of, unknown_choice
+from .._encode.choices import format_choice, unknown_choice
+from .._encode.functions import declaring, function_of
 from .calls import LEGAL_NAME
 from .structured import strict_schema
 
@@ -105,15 +106,11 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    if choice is None or choice is False:
-        return None
-    if choice is True:
-        return {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else {"type": "any"}
-    if isinstance(choice, str):
-        return _named(choice, tools)
-    if isinstance(choice, Mapping):
-        return _from_mapping(choice, tools)
-    raise ConfigurationError(f"tool_choice must be a string, a bool or a dict, not {choice!r}")
+    return format_choice(choice, tools, any_tool=_any_tool, named=_named, from_mapping=_from_mapping)
+
+
+def _any_tool(tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else {"type": "any"}
 
 
 def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:

@@ -7,7 +7,9 @@ counts of `message_delta` are cumulative and may leave fields out.
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+from langchain_core.messages.ai import UsageMetadata
+
+from .._base.token_counts import detailed_usage, token_count
 
 __all__ = ["merged_usage", "usage_metadata"]
 
@@ -16,8 +18,8 @@ _LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 
 def merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
     """The counts so far with those of a later event, which replace what they name."""
-    said = {key: value for key, value in later.items() if value is not None} if isinstance(later, Mapping) else {}
-    return {**earlier, **said}
+    counted = {key: value for key, value in later.items() if value is not None} if isinstance(later, Mapping) else {}
+    return {**earlier, **counted}
 
 
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata:
@@ -26,30 +28,15 @@ def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata:
     Args:
         usage: The wire's `usage`. Missing numbers count as 0.
     """
-    read = _count(usage, "cache_read_input_tokens")
-    created = _count(usage, "cache_creation_input_tokens")
+    read = token_count(usage, "cache_read_input_tokens")
+    created = token_count(usage, "cache_creation_input_tokens")
     by_lifetime = usage.get("cache_creation")
-    lifetimes = {key: _count(by_lifetime, key) for key in _LIFETIMES} if isinstance(by_lifetime, Mapping) else {}
+    lifetimes = {key: token_count(by_lifetime, key) for key in _LIFETIMES} if isinstance(by_lifetime, Mapping) else {}
     specific = sum(count or 0 for count in lifetimes.values())
-    input_tokens = (_count(usage, "input_tokens") or 0) + (read or 0) + (specific or created or 0)
-    output_tokens = _count(usage, "output_tokens") or 0
+    input_tokens = (token_count(usage, "input_tokens") or 0) + (read or 0) + (specific or created or 0)
+    output_tokens = token_count(usage, "output_tokens") or 0
     details = usage.get("output_tokens_details")
-    thinking = _count(details, "thinking_tokens") if isinstance(details, Mapping) else None
+    thinking = token_count(details, "thinking_tokens") if isinstance(details, Mapping) else None
     # A write that is counted by its lifetime is not counted once more under the general name.
     entered = {"cache_read": read, "cache_creation": 0 if specific else created, **lifetimes}
-    return UsageMetadata(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        total_tokens=input_tokens + output_tokens,
-        input_token_details=InputTokenDetails(**_known(entered)),  # type: ignore[typeddict-item]
-        output_token_details=OutputTokenDetails(**_known({"reasoning": thinking})),  # type: ignore[typeddict-item]
-    )
-
-
-def _count(counts: Mapping[str, Any], key: str) -> int | None:
-    value = counts.get(key)
-    return int(value) if isinstance(value, int | float) else None
-
-
-def _known(counts: Mapping[str, int | None]) -> dict[str, int]:
-    return {key: count for key, count in counts.items() if count is not None}
+    return detailed_usage(input_tokens, output_tokens, entered, {"reasoning": thinking})

@@ -7,14 +7,24 @@ Wire facts: text, `inlineData` (base64 of any media type that the model reads) a
 address); `videoMetadata` and `mediaResolution` stand beside them.
 """
 
-import base64
 import json
 import mimetypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import UnsupportedFeatureError
-from .._encode.sources import MAGIC, Source, extra, joined, source_of
+from .._encode.sources import (
+    Source,
+    convert_block,
+    decoded_text,
+    extra,
+    flat_file,
+    image_type,
+    image_url_of,
+    joined,
+    source_of,
+    unsupported,
+    unwrapped,
+)
 from .endpoint import file_uri
 
 __all__ = ["Part", "content_parts", "part_of", "text_part"]
@@ -31,10 +41,6 @@ _FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _TEXTS = ("text/", "application/json", "application/xml")
 
 
-def _unsupported(kind: Any, why: str = "the wire has no such content") -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
-
-
 def text_part(text: str) -> Part:
     """A text part."""
     return {"text": text}
@@ -48,18 +54,11 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     """
     if isinstance(block, str):
         return text_part(block) if block else None
-    kind = block.get("type")
-    if kind is None and isinstance(block.get("text"), str):
-        kind = "text"
-    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return part_of(block["value"])
+    block = unwrapped(block)
     own = next((key for key in _OWN if isinstance(block.get(key), Mapping)), None)
     if own is not None:
         return {key: value for key, value in block.items() if key not in ("type", "index")}
-    convert = _CONVERTERS.get(str(kind))
-    if convert is None:
-        raise _unsupported(kind)
-    part = convert(block)
+    part = convert_block(block, _CONVERTERS, "the wire has no such content")
     return None if part == text_part("") else part
 
 
@@ -106,20 +105,18 @@ def _of_source(source: Source, kind: Any) -> Part:
     if source.data is None:
         if source.text is not None:
             return text_part(source.text)
-        raise _unsupported(kind, "it needs a URL, base64 data or the id of an uploaded file")
-    mime_type = source.mime_type or next((mime for head, mime in MAGIC.items() if source.data.startswith(head)), None)
+        raise unsupported(kind, "it needs a URL, base64 data or the id of an uploaded file")
+    mime_type = source.mime_type or image_type(source.data)
     if mime_type is None:
-        raise _unsupported(kind, "its mime_type is missing")
+        raise unsupported(kind, "its mime_type is missing")
     if mime_type.startswith(_TEXTS):
-        return text_part(base64.b64decode(source.data).decode("utf-8", "replace"))
+        return text_part(decoded_text(source.data))
     return {"inlineData": {"mimeType": mime_type, "data": source.data}}
 
 
 def _image_url(block: Mapping[str, Any]) -> Part:
     """The image part of chat completions, and the flat form of Responses."""
-    image = block.get("image_url")
-    url = image.get("url") if isinstance(image, Mapping) else image
-    return _media({**block, "url": url or None})
+    return _media({**block, "url": image_url_of(block)})
 
 
 def _generated_image(block: Mapping[str, Any]) -> Part:
@@ -134,11 +131,7 @@ def _input_audio(block: Mapping[str, Any]) -> Part:
 
 def _file(block: Mapping[str, Any]) -> Part:
     """The file part of chat completions and of Responses, or a document."""
-    nested = block.get("file")
-    inner = nested if isinstance(nested, Mapping) else block
-    if inner.get("file_data") or block.get("type") == "input_file":
-        return _media({"type": "file", "url": inner.get("file_data") or inner.get("file_url"), "file_id": inner.get("file_id")})
-    return _media({**inner, "type": "file"} if inner is not block else block)
+    return _media(flat_file(block))
 
 
 def _document(block: Mapping[str, Any]) -> Part:

@@ -17,7 +17,8 @@ from pydantic import BaseModel
 
 from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
-from .._encode.functions import declaring, function_of, unknown_choice
+from .._encode.choices import format_choice, unknown_choice
+from .._encode.functions import declaring, function_of
 from .metadata import snake
 from .schemas import dialect
 
@@ -152,17 +153,16 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    if choice is None or choice is False:
-        return None
-    if choice is True:
-        return {"type": "any"}
-    if isinstance(choice, str):
-        return _named([choice], tools)
     if isinstance(choice, list | tuple):
         return _only([str(name) for name in choice], "any", tools)
-    if isinstance(choice, Mapping):
-        return _from_mapping(choice, tools)
-    raise ConfigurationError(f"tool_choice must be a string, a list of names, a bool or a dict, not {choice!r}")
+    return format_choice(
+        choice,
+        tools,
+        any_tool=lambda _: {"type": "any"},
+        named=lambda name, declared: _named([name], declared),
+        from_mapping=_from_mapping,
+        forms="a string, a list of names, a bool or a dict",
+    )
 
 
 def _named(names: Sequence[str], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,9 @@ where a client asked for those; those of text are left out, because LangChain's 
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+from langchain_core.messages.ai import UsageMetadata
+
+from .._base.token_counts import detailed_usage, token_count
 
 __all__ = ["usage_metadata"]
 
@@ -25,20 +27,13 @@ def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
     counts = {key: value for key, value in usage.items() if isinstance(value, int | float)}
     if not counts:
         return None
-    thinking = counts.get("thoughtsTokenCount")
     input_tokens = int(counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0))
-    output_tokens = int(counts.get("candidatesTokenCount", 0) + (thinking or 0))
+    output_tokens = int(counts.get("candidatesTokenCount", 0) + counts.get("thoughtsTokenCount", 0))
     put = _by_modality(usage, "promptTokensDetails", "toolUsePromptTokensDetails")
     out = _by_modality(usage, "candidatesTokensDetails")
-    cached = {"cache_read": int(counts["cachedContentTokenCount"])} if "cachedContentTokenCount" in counts else {}
-    thought = {"reasoning": int(thinking)} if thinking is not None else {}
-    return UsageMetadata(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        total_tokens=int(counts.get("totalTokenCount") or input_tokens + output_tokens),
-        input_token_details=InputTokenDetails(**cached, **put),  # type: ignore[typeddict-item]
-        output_token_details=OutputTokenDetails(**thought, **out),  # type: ignore[typeddict-item]
-    )
+    total = int(counts.get("totalTokenCount") or input_tokens + output_tokens)
+    read = {"cache_read": token_count(counts, "cachedContentTokenCount"), **put}
+    return detailed_usage(input_tokens, output_tokens, read, {"reasoning": token_count(counts, "thoughtsTokenCount"), **out}, total)
 
 
 def _by_modality(usage: Mapping[str, Any], *names: str) -> dict[str, int]:

@@ -4,14 +4,12 @@ Understood are LangChain's v1 and v0 blocks and those of OpenAI, Anthropic and G
 `UnsupportedFeatureError` with its type; nothing is dropped here.
 """
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import UnsupportedFeatureError
 from .._encode.json_text import dumps
-from .._encode.sources import Source, joined, source_of
+from .._encode.sources import Source, decoded_text, image_url_of, search_result_text, source_of, unsupported, unwrapped
 
 __all__ = ["Content", "content_of"]
 
@@ -38,19 +36,20 @@ def content_of(content: Any) -> Content:
     texts: list[str] = []
     images: list[str] = []
     for block in content:
-        text = block if isinstance(block, str) else _text(block)
+        if isinstance(block, str):
+            texts.append(block)
+            continue
+        text = _text(unwrapped(block))
         if text is None:
-            images.append(_image(block))
-        elif text:
+            images.append(_image(unwrapped(block)))
+        else:
             texts.append(text)
-    return Content(tuple(texts), tuple(images))
+    return Content(tuple(filter(None, texts)), tuple(images))
 
 
 def _text(block: Mapping[str, Any]) -> str | None:
     """The text of a block; None of one that is none."""
     kind = block.get("type")
-    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return _text(block["value"])
     if kind is None and isinstance(block.get("text"), str):
         kind = "text"
     if kind in _TEXT_KEYS:
@@ -58,8 +57,7 @@ def _text(block: Mapping[str, Any]) -> str | None:
     if kind == "json":
         return dumps(block.get("json"))
     if kind == "search_result":
-        head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
-        return "\n".join(line for line in (head, joined(block.get("content"))) if line)
+        return search_result_text(block)
     return _document(block) if kind in ("text-plain", "document") else None
 
 
@@ -68,25 +66,22 @@ def _document(block: Mapping[str, Any]) -> str | None:
     source = source_of(block)
     text = source.text
     if text is None and source.data is not None and str(source.mime_type or block.get("type")).startswith("text"):
-        text = base64.b64decode(source.data).decode("utf-8", "replace")
+        text = decoded_text(source.data)
     return None if text is None else "\n".join([*(str(block[key]) for key in ("title", "context") if block.get(key)), text])
 
 
 def _image(block: Mapping[str, Any]) -> str:
     kind = str(block.get("type"))
-    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return _image(block["value"])
     if kind == "media" and str(block.get("mime_type") or "").startswith("image/"):
         kind = "image"
     if kind in ("image_url", "input_image"):
-        nested = block.get("image_url")
-        source = source_of({"url": nested.get("url") if isinstance(nested, Mapping) else nested})
+        source = source_of({"url": image_url_of(block)})
     elif kind == "image_generation_call":
         source = Source(data=block.get("result"))
     elif kind == "image":
         source = source_of(block)
     else:
-        raise UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: Ollama takes text and pictures only")
+        raise unsupported(kind, "Ollama takes text and pictures only")
     if source.data:
         return source.data
-    raise UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {_BY_URL if source.url else 'it has no base64 data'}")
+    raise unsupported(kind, _BY_URL if source.url else "it has no base64 data")

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._encode.functions import declaring, function_of, unknown_choice
+from .._encode.choices import format_choice, unknown_choice
+from .._encode.functions import declaring, function_of
 from .schemas import tool_parameters
 
 __all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]
@@ -75,17 +76,13 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    if choice is None or choice is False:
-        return None
-    if choice is True:
-        return "required"
-    if isinstance(choice, Mapping):
-        inner = choice.get("function")
-        name = inner.get("name") if isinstance(inner, Mapping) else choice.get("name") or choice.get("type")
-        return _named(str(name), tools)
-    if isinstance(choice, str):
-        return _named(choice, tools)
-    raise ConfigurationError(f"tool_choice must be a string, a bool or a dict, not {choice!r}")
+    return format_choice(choice, tools, any_tool=lambda _: "required", named=_named, from_mapping=_from_mapping)
+
+
+def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    inner = choice.get("function")
+    name = inner.get("name") if isinstance(inner, Mapping) else choice.get("name") or choice.get("type")
+    return _named(str(name), tools)
 
 
 def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:

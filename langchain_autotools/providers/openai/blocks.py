@@ -7,27 +7,32 @@ Wire facts: a part is one of text, image_url, input_audio and file; files go as 
 (platform.openai.com/docs/api-reference/chat/create). video_url, audio_url and document_url are parts of compatible servers.
 """
 
-import base64
 import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ...errors import UnsupportedFeatureError
-from .._encode.sources import MAGIC, Source, extra, holders, joined, source_of
+from .._encode.sources import (
+    Source,
+    convert_block,
+    decoded_text,
+    extra,
+    holders,
+    image_type,
+    search_result_text,
+    source_of,
+    unsupported,
+    unwrapped,
+)
 
-__all__ = ["Part", "part_of", "source_of", "text_part", "unsupported"]
+__all__ = ["Part", "part_of", "text_part"]
 
 Part = dict[str, Any]
 
+_NO_SUCH = "chat completions has no such content"
 _PROMPT_CACHE = "prompt_cache_breakpoint"  # a key that the vendor takes on any part
 
 _AUDIO_FORMATS = {"mpeg": "mp3", "x-mp3": "mp3", "x-mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
 _EXTENSIONS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "text/html": "html", "application/json": "json"}
-
-
-def unsupported(kind: Any, why: str = "chat completions has no such content") -> UnsupportedFeatureError:
-    """The error for a content block that this wire cannot carry."""
-    return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
 
 
 def text_part(text: str) -> Part:
@@ -47,16 +52,9 @@ def part_of(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
     """
     if isinstance(block, str):
         return text_part(block)
-    kind = block.get("type")
-    if kind is None and isinstance(block.get("text"), str):
-        kind = "text"
-    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return part_of(block["value"], keys)
-    convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None
-    if convert is None:
-        raise unsupported(kind)
+    block = unwrapped(block)
     kept = {key: holder[key] for holder in holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
-    return {**convert(block), **kept}
+    return {**convert_block(block, _CONVERTERS, _NO_SUCH), **kept}
 
 
 # ---------------------------------------------------------------------------------------------- text
@@ -79,8 +77,7 @@ def _output(block: Mapping[str, Any]) -> Part:
 
 
 def _search_result(block: Mapping[str, Any]) -> Part:
-    head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
-    return text_part("\n".join(line for line in (head, joined(block.get("content"))) if line))
+    return text_part(search_result_text(block))
 
 
 def _titled(block: Mapping[str, Any], text: str) -> Part:
@@ -97,7 +94,7 @@ def _image(block: Mapping[str, Any]) -> Part:
         return _image_part(source.url, block)
     if source.data is None:
         raise unsupported(block.get("type"), "an image needs a URL or base64 data")
-    mime_type = source.mime_type or next((mime for head, mime in MAGIC.items() if source.data.startswith(head)), None)
+    mime_type = source.mime_type or image_type(source.data)
     if mime_type is None:
         raise unsupported(block.get("type"), "its mime_type is missing")
     return _image_part(f"data:{mime_type};base64,{source.data}", block)
@@ -179,7 +176,7 @@ def _input_file(block: Mapping[str, Any]) -> Part:
 def _plain_text(block: Mapping[str, Any]) -> Part:
     source = source_of(block)
     if source.data is not None:
-        return _titled(block, base64.b64decode(source.data).decode("utf-8", "replace"))
+        return _titled(block, decoded_text(source.data))
     return _document(block)
 
 

@@ -13,7 +13,8 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
-from .._encode.functions import declaring, function_of, unknown_choice
+from .._encode.choices import format_choice, unknown_choice
+from .._encode.functions import declaring, function_of
 from .strict import strict_schema
 
 __all__ = ["format_tool", "format_tool_choice", "tool_name"]
@@ -105,15 +106,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    if choice is None or choice is False:
-        return None
-    if choice is True:
-        return "required"
-    if isinstance(choice, str):
-        return _named(choice, tools)
-    if isinstance(choice, Mapping):
-        return _from_mapping(choice, tools)
-    raise ConfigurationError(f"tool_choice must be a string, a bool or a dict, not {choice!r}")
+    return format_choice(choice, tools, any_tool=lambda _: "required", named=_named, from_mapping=_from_mapping)
 
 
 def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:

@@ -7,7 +7,8 @@ as data, as the id of an upload or as a URL (platform.openai.com/docs/api-refere
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ..blocks import Part, part_of, source_of, unsupported
+from ..._encode.sources import source_of, unsupported
+from ..blocks import Part, part_of
 
 __all__ = ["ITEM_TYPES", "input_part", "item_of", "wire_part"]
 

@@ -1,0 +1,52 @@
+"""Tool choices in every spelling: how a vendor's `format_tool_choice` reads them, and what is wrong with one."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from ...errors import ConfigurationError
+
+__all__ = ["format_choice", "unknown_choice"]
+
+_Choice = TypeVar("_Choice")
+_Tools = Sequence[Mapping[str, Any]]
+
+
+def format_choice(
+    choice: Any,
+    tools: _Tools,
+    *,
+    any_tool: Callable[[_Tools], _Choice],
+    named: Callable[[str, _Tools], _Choice],
+    from_mapping: Callable[[Mapping[str, Any], _Tools], _Choice],
+    forms: str = "a string, a bool or a dict",
+) -> _Choice | None:
+    """A tool choice in a wire's form; None where nothing was chosen.
+
+    Args:
+        choice: None or False (the vendor decides), True (some tool), a word or a tool's name, or a dict.
+        tools: The declared tools.
+        any_tool: The choice of some tool.
+        named: The choice by one word.
+        from_mapping: The choice that a dict says.
+        forms: What the vendor takes, for the error.
+
+    Raises:
+        ConfigurationError: The choice names no declared tool, or is of no known form.
+    """
+    if choice is None or choice is False:
+        return None
+    if choice is True:
+        return any_tool(tools)
+    if isinstance(choice, str):
+        return named(choice, tools)
+    if isinstance(choice, Mapping):
+        return from_mapping(choice, tools)
+    raise ConfigurationError(f"tool_choice must be {forms}, not {choice!r}")
+
+
+def unknown_choice(choice: str, names: Sequence[str], words: Iterable[str]) -> ConfigurationError:
+    """The error of a tool choice that is neither the name of a declared tool nor one of the words that mean something."""
+    near = get_close_matches(choice, [*names, *words], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")
