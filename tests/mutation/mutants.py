@@ -1,0 +1,217 @@
+"""Small wrong changes of a module, one at a time: what the tests must notice."""
+
+import ast
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "langchain_autotools"
+ROOMS = ("run", "turn", "tool_calls", "history", "executor")
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
+_FUNCTIONS = {"any": "all", "all": "any", "min": "max", "max": "min"}
+_NOT_LOOKED_INTO = frozenset({"annotation", "returns", "decorator_list"})
+_BODIES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While, ast.If)
+_FUNCTION_NODES = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One possible change of a syntax tree.
+
+    Attributes:
+        node: What is changed, or what is around it, for its text.
+        line: Where it stands.
+        lines: The lines of the statement that it stands in; of one that holds others, of its head.
+        function: The qualified name of the outermost function that it stands in; empty in the module's or a class's own body.
+        apply: Changes the tree.
+    """
+
+    node: ast.AST
+    line: int
+    lines: range
+    function: str
+    apply: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module of the package with one change.
+
+    Attributes:
+        path: The module, below the package.
+        number: The number of the change among those of the module.
+        line: Where it stands.
+        lines: The lines of its statement.
+        function: The function that it stands in.
+        was: The text before.
+        becomes: The text after.
+    """
+
+    path: str
+    number: int
+    line: int
+    lines: range
+    function: str
+    was: str
+    becomes: str
+
+    @property
+    def room(self) -> str:
+        """The room of the module."""
+        return self.path.split("/")[0]
+
+    @property
+    def key(self) -> str:
+        """What the page of reasons knows it by, wherever its line has moved to."""
+        return f"{self.path} {self.function or '-'}: {self.was} -> {self.becomes}"
+
+
+def sample(count: int, seed: int) -> tuple[list[Mutant], int]:
+    """So many mutants of the rooms, the same for the same seed and tree, and how many there are."""
+    paths = [path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))]
+    places = [(path, number) for path in paths for number in range(len(_changes(ast.parse(path.read_text()))))]
+    chosen = random.Random(seed).sample(places, min(count, len(places)))
+    return [_mutant(path, number) for path, number in chosen], len(places)
+
+
+def _mutant(path: Path, number: int) -> Mutant:
+    change = _changes(ast.parse(path.read_text()))[number]
+    was = _text(change.node)
+    change.apply()
+    return Mutant(path.relative_to(PACKAGE).as_posix(), number, change.line, change.lines, change.function, was, _text(change.node))
+
+
+def mutated(mutant: Mutant) -> ast.Module:
+    """The module's tree with the change."""
+    tree = ast.parse((PACKAGE / mutant.path).read_text())
+    _changes(tree)[mutant.number].apply()
+    return ast.fix_missing_locations(tree)
+
+
+def _text(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(ast.fix_missing_locations(node)).split())
+    return text if len(text) <= 110 else f"{text[:107]}..."
+
+
+def _changes(tree: ast.Module) -> list[Change]:
+    return list(_of_children(tree, _Around()))
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What is around a node."""
+
+    names: tuple[str, ...] = ()
+    function: str = ""
+    lines: range = range(0)
+
+    def within(self, node: ast.AST) -> "_Around":
+        """What is around the children of the node."""
+        names, function, lines = self.names, self.function, self.lines
+        if isinstance(node, ast.stmt):
+            last = min((child.lineno for child in getattr(node, "body", ()) if isinstance(child, ast.stmt)), default=None)
+            end = last or (node.end_lineno or node.lineno) + 1
+            lines = range(node.lineno, max(end, node.lineno + 1))
+        if isinstance(node, ast.ClassDef):
+            names = (*names, node.name)
+        elif isinstance(node, _FUNCTION_NODES):
+            function = function or ".".join((*names, node.name))
+        return _Around(names, function, lines)
+
+
+def _of_children(node: ast.AST, around: _Around) -> Iterator[Change]:
+    for field, value in ast.iter_fields(node):
+        if field in _NOT_LOOKED_INTO:
+            continue
+        for place, child in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(child, ast.AST) and not _is_left_out(child):
+                if isinstance(value, list) and isinstance(child, ast.stmt) and _may_go(child):
+                    yield _dropped(value, place, child, around.within(child))
+                yield from _of_node(child, node, around)
+
+
+def _of_node(node: ast.AST, parent: ast.AST, around: _Around) -> Iterator[Change]:
+    shown = parent if isinstance(node, ast.Constant) and not isinstance(parent, _BODIES) else node
+    inside = around.within(node)
+    for apply in _variants(node):
+        yield Change(shown, getattr(node, "lineno", 0), inside.lines, around.function, apply)
+    yield from _of_children(node, inside)
+
+
+def _is_left_out(node: ast.AST) -> bool:
+    """What no test should look at: texts, the public names, what only type checkers read, assertions, what the log says in detail."""
+    if isinstance(node, ast.Assert | ast.JoinedStr):
+        return True
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return ast.unparse(node.value.func) == "_logger.debug"
+    return False
+
+
+def _may_go(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Call | ast.Await)
+    if isinstance(statement, ast.Assign):
+        return not any(isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
+    return isinstance(statement, ast.AugAssign | ast.Raise | ast.Continue | ast.Break | ast.Delete)
+
+
+def _dropped(body: list[ast.stmt], place: int, statement: ast.stmt, inside: _Around) -> Change:
+    """The statement becomes `pass`. The holder stands for it, since the statement itself stays what it is."""
+    holder = ast.Module(body=[statement], type_ignores=[])
+
+    def apply() -> None:
+        body[place] = ast.copy_location(ast.Pass(), statement)
+        holder.body = [body[place]]
+
+    return Change(holder, statement.lineno, inside.lines, inside.function, apply)
+
+
+def _setter(node: ast.AST, field: str, value: object) -> Callable[[], None]:
+    return lambda: setattr(node, field, value)
+
+
+def _variants(node: ast.AST) -> Iterator[Callable[[], None]]:
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            yield _setter(node, "ops", [*node.ops[:place], _COMPARISONS[type(operator)](), *node.ops[place + 1 :]])
+    elif isinstance(node, ast.BoolOp):
+        yield _setter(node, "op", ast.Or() if isinstance(node.op, ast.And) else ast.And())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield _setter(node, "operand", ast.UnaryOp(ast.Not(), node.operand))
+    elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _SUMS:
+        yield _setter(node, "op", _SUMS[type(node.op)]())
+    elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+        yield _setter(node, "value", ast.Constant(None))
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
+        yield _setter(node.func, "id", _FUNCTIONS[node.func.id])
+    elif isinstance(node, ast.Constant):
+        yield from _other_constants(node)
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _other_constants(node: ast.Constant) -> Iterator[Callable[[], None]]:
+    if isinstance(node.value, bool):
+        yield _setter(node, "value", not node.value)
+    elif isinstance(node.value, int | float):
+        yield _setter(node, "value", node.value + 1)
+        yield _setter(node, "value", node.value - 1)
