@@ -8,7 +8,7 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from typing import Any, Literal, Self, cast
+from typing import Any, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -24,7 +24,7 @@ from .messages.live import attach_messages
 from .run.binding import BindableChatModel
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
-from .run.loop import CallModel, Decision, checked_decisions
+from .run.loop import CallModel
 from .run.run import Run, failing, stored_message
 from .run.settings import Toolbox, run_settings, toolbox_of
 from .run.tracing import astart_trace, start_trace
@@ -242,43 +242,6 @@ class ToolsAndMessagesMixin(BindableChatModel):
                     trace.see(chunk)
                     yield chunk
             await trace.manager.on_chain_end(trace.output())
-
-    def resume(
-        self,
-        history: LanguageModelInput,
-        decisions: Mapping[str, Decision] | Literal[True] = True,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> AIMessage:
-        """Go on with a history that ends in unanswered calls, executing those that `decisions` approve.
-
-        Without this a run answers such calls as interrupted: a history may come from anybody. The keyword `resume=decisions`
-        does the same for `stream`, `ainvoke` and `astream`, and for what `bind_tools` returns.
-
-        Args:
-            history: The messages; the last AI message has calls without results.
-            decisions: By call id: True to execute, a dict to execute with these arguments instead (the result says so), False or a
-                text to refuse (the text is what the model is told). A call without a decision stays pending: the run then makes
-                no request and ends with `calls_pending`. True alone executes all of them: the arguments that the history has,
-                whoever wrote it, unless they contradict what is recorded of the model's own.
-            config: LangChain's configuration.
-            **kwargs: As of `invoke`.
-
-        Raises:
-            ConfigurationError: No call waits, a decision is about none that waits, a call to execute belongs to no tool of the
-                model, or True is said of one whose arguments were changed.
-        """
-        return self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
-
-    async def aresume(
-        self,
-        history: LanguageModelInput,
-        decisions: Mapping[str, Decision] | Literal[True] = True,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> AIMessage:
-        """Like `resume`, asynchronously."""
-        return await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """One turn for each list of messages, as core's. Tools are declared and never run: their calls come back."""

@@ -19,7 +19,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 
 # A room, the trip through the house from its end to its beginning. A module imports from its own room and from those before it.
 ROOMS = (
-    ("errors", "compat", "_version"),
+    ("errors", "compat", "strict_json", "_version"),
     ("chunks", "messages", "deadline"),
     ("retry", "executor", "history", "tool_calls"),
     ("turn",),
@@ -41,6 +41,7 @@ PROVIDER_ROOMS = (
 )
 PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}
 PURE = (
+    "strict_json",
     "chunks",
     "messages",
     "history",

@@ -16,8 +16,9 @@ from pydantic.v1 import BaseModel as BaseModelV1
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
+from ..strict_json import mend_surrogates
 
-__all__ = ["NO_OUTPUT", "answered", "does_more", "output_content", "well_formed"]
+__all__ = ["NO_OUTPUT", "answered", "does_more", "output_content"]
 
 NO_OUTPUT = "(no output)"
 """What an empty result says: several servers reject an empty one."""
@@ -98,7 +99,7 @@ def _fitted(call: ToolCallRecord, message: ToolMessage) -> ToolMessage:
 
 def _sendable(content: Any) -> Any:
     if isinstance(content, str):
-        return well_formed(content) if content.strip() else NO_OUTPUT
+        return mend_surrogates(content) if content.strip() else NO_OUTPUT
     if not content:
         return NO_OUTPUT
     clean = _clean(content)
@@ -108,11 +109,11 @@ def _sendable(content: Any) -> Any:
 def _clean(value: Any) -> Any:
     """Plain data that JSON and UTF-8 can carry: no half characters, no numbers that are none."""
     if isinstance(value, str):
-        return well_formed(value)
+        return mend_surrogates(value)
     if isinstance(value, float) and not math.isfinite(value):
         return _NOT_FINITE[str(float(value))]
     if isinstance(value, Mapping):
-        return {well_formed(key) if isinstance(key, str) else str(key): _clean(item) for key, item in value.items()}
+        return {mend_surrogates(key) if isinstance(key, str) else str(key): _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
     if value is None or isinstance(value, bool | int | float):
@@ -121,15 +122,6 @@ def _clean(value: Any) -> Any:
 
 
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-
-
-def well_formed(text: str) -> str:
-    """The text without lone surrogates, which no request could carry; two halves of one character are joined."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def output_content(value: Any) -> Any:

@@ -13,7 +13,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import asks_for_a_graph
 from ..messages.calls import ToolCallRecord
-from .content import well_formed
+from ..strict_json import mend_surrogates
 
 __all__ = ["Place", "ToolCallResult", "cancelled_result", "describe", "describe_arguments", "failed", "overdue_result"]
 
@@ -51,7 +51,7 @@ def failed(
     call: ToolCallRecord, text: str, error: BaseException | None = None, *, duration: float = 0.0, executed: bool = False
 ) -> ToolCallResult:
     """The result of a call that did not succeed: `{"error": text}`, for the model to act on."""
-    content = json.dumps({"error": well_formed(text)}, ensure_ascii=False)
+    content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
     message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
     return ToolCallResult(call, message, error, duration, executed=executed)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ..messages.calls import parse_arguments
-from .normalize import plain_message
-from .pairing import Finding, Item, Problem, is_call_block, is_result_block, says_in_blocks
+from ..messages.blocks import holds_call, is_result_block
+from .normalize import call_entry, with_calls
+from .pairing import Finding, Item, Problem, says_in_blocks
 
 __all__ = ["read_blocks"]
 
@@ -34,19 +34,12 @@ def read_blocks(items: list[Item]) -> Finding:
 
 
 def _calling(message: AIMessage) -> AIMessage:
-    entries = [_call(block) for block in message.content if is_call_block(block)]
-    valid = [entry for entry in entries if entry["type"] == "tool_call"]
-    update = {"tool_calls": valid, "invalid_tool_calls": [entry for entry in entries if entry["type"] != "tool_call"]}
-    return plain_message(message).model_copy(update=update)
+    return with_calls(message, [_call(block) for block in message.content if holds_call(block)])
 
 
 def _call(block: Mapping[str, Any]) -> dict[str, Any]:
     raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
-    args = parse_arguments(raw) if isinstance(raw, str) else raw
-    named = {"id": str(block.get("call_id") or block.get("id") or ""), "name": str(block.get("name") or "")}
-    if not isinstance(args, dict):
-        return {"type": "invalid_tool_call", **named, "args": str(raw), "error": None}
-    return {"type": "tool_call", **named, "args": args}
+    return call_entry(str(block.get("name") or ""), raw, str(block.get("call_id") or block.get("id") or ""))
 
 
 def _apart(message: BaseMessage) -> list[BaseMessage]:

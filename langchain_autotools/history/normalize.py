@@ -8,19 +8,20 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Func
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.utils import message_chunk_to_message
 
-from ..messages.calls import parse_arguments
 from ..messages.metadata import KEY, own_metadata
+from ..strict_json import read_object
 from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
 __all__ = [
     "apply_removals",
+    "call_entry",
     "drop_empty",
     "drop_removals",
     "fold_chunks",
     "name_calls",
-    "plain_message",
     "translate_functions",
     "with_call_ids",
+    "with_calls",
 ]
 
 _NAMESPACE = uuid.UUID("0d0d5b0c-3d9b-5b7e-8a4e-6a0f4f5d2c11")
@@ -135,15 +136,9 @@ def _function_call(message: AIMessage) -> dict[str, Any] | None:
 
 
 def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIMessage:
-    raw = call.get("arguments") or "{}"
-    args = parse_arguments(raw) if isinstance(raw, str) else None
-    update: dict[str, Any] = {"additional_kwargs": {k: v for k, v in message.additional_kwargs.items() if k != "function_call"}}
-    if args is None:
-        entry = {"type": "invalid_tool_call", "name": call["name"], "args": str(raw), "id": call_id, "error": None}
-        update["invalid_tool_calls"] = [entry]
-    else:
-        update["tool_calls"] = [{"type": "tool_call", "name": call["name"], "args": args, "id": call_id}]
-    return plain_message(message).model_copy(update=update)
+    extra = {key: value for key, value in message.additional_kwargs.items() if key != "function_call"}
+    entry = call_entry(call["name"], str(call.get("arguments") or "{}"), call_id)
+    return with_calls(message, [entry]).model_copy(update={"additional_kwargs": extra})
 
 
 def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
@@ -214,6 +209,21 @@ def plain_message(message: AIMessage) -> AIMessage:
     plain = message_chunk_to_message(message) if isinstance(message, AIMessageChunk) else message
     assert isinstance(plain, AIMessage)
     return plain
+
+
+def call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
+    """An entry of `tool_calls`; of `invalid_tool_calls` where the arguments are neither an object nor the JSON text of one."""
+    args = read_object(arguments) if isinstance(arguments, str) else arguments
+    if isinstance(args, dict):
+        return {"type": "tool_call", "name": name, "args": args, "id": call_id}
+    return {"type": "invalid_tool_call", "name": name, "args": str(arguments), "id": call_id, "error": None}
+
+
+def with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMessage:
+    """The message with these calls, as `call_entry` makes them, in place of its own."""
+    valid = [entry for entry in entries if entry["type"] == "tool_call"]
+    invalid = [entry for entry in entries if entry["type"] != "tool_call"]
+    return plain_message(message).model_copy(update={"tool_calls": valid, "invalid_tool_calls": invalid})
 
 
 def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:

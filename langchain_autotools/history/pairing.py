@@ -6,11 +6,12 @@ Pairing is positional: a result answers the latest call before it that carries i
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from ..errors import ConfigurationError
+from ..messages.blocks import NAMED_CALLS, holds_call, is_result_block
 from ..messages.calls import call_ids, calls_of
 from ..messages.metadata import KEY, own_metadata
 
@@ -22,9 +23,7 @@ __all__ = [
     "ProblemKind",
     "Turn",
     "is_call",
-    "is_call_block",
     "is_empty",
-    "is_result_block",
     "is_run",
     "messages_of",
     "needs_no_repair",
@@ -32,8 +31,6 @@ __all__ = [
     "says_in_blocks",
 ]
 
-_CALL_TYPES = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call", "tool_use", "function_call"})
-_CALL_BLOCKS = frozenset({"tool_call", "tool_use", "function_call"})
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
 
 ProblemKind: TypeAlias = Literal[
@@ -243,17 +240,7 @@ def _is_blank(block: str | dict[str, object]) -> bool:
 
 def is_call(entry: object) -> bool:
     """Whether a content block, or an entry of a list of calls, is a call of one of our tools."""
-    return isinstance(entry, dict) and entry.get("type", "tool_call") in _CALL_TYPES
-
-
-def is_call_block(block: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a content block is a call in the form of a vendor, or in LangChain's."""
-    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
-
-
-def is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a content block is the result of a call, in Anthropic's form."""
-    return isinstance(block, dict) and block.get("type") == "tool_result"
+    return isinstance(entry, dict) and entry.get("type", "tool_call") in NAMED_CALLS
 
 
 def says_in_blocks(message: BaseMessage) -> bool:
@@ -262,7 +249,7 @@ def says_in_blocks(message: BaseMessage) -> bool:
     if not content or isinstance(content, str):
         return False
     if isinstance(message, AIMessage):
-        return not message.tool_calls and not message.invalid_tool_calls and any(map(is_call_block, content))
+        return not message.tool_calls and not message.invalid_tool_calls and any(map(holds_call, content))
     if isinstance(message, ToolMessage):
         return all(map(is_result_block, content))
     return isinstance(message, HumanMessage) and any(map(is_result_block, content))

@@ -8,9 +8,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ..compat import UNPARSABLE
+from ..strict_json import read_object
 from .metadata import own_metadata
 
-__all__ = ["ToolCallRecord", "call_ids", "calls_of", "parse_arguments", "records_of"]
+__all__ = ["ToolCallRecord", "call_ids", "calls_of", "records_of"]
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,6 @@ class ToolCallRecord:
     def spelling(self) -> str:
         """The name as the model wrote it: the one that stands in the history."""
         return self.name if self.written_name is None else self.written_name
-
-
-def _not_json(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def parse_arguments(raw: str) -> dict[str, Any] | None:
-    """Read `raw` as exactly one JSON object; None if it is anything else (NaN and Infinity are not JSON)."""
-    try:
-        value = json.loads(raw, strict=False, parse_constant=_not_json)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def call_ids(message: AIMessage) -> list[str | None]:
@@ -93,7 +81,7 @@ def _record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecor
         written = args if isinstance(args, str) else ""
         arguments = raw if raw is not None else written.removeprefix(UNPARSABLE)
         args, why = None, why or record.get("why") or "the arguments are not one complete JSON object"
-    elif raw is None or parse_arguments(raw) != args:
+    elif raw is None or read_object(raw) != args:
         arguments = json.dumps(args, ensure_ascii=False, separators=(",", ":"))
     else:
         arguments = raw

@@ -15,7 +15,50 @@ from .loop import Decision, checked_decisions
 __all__ = ["BindableChatModel", "BoundChatModel"]
 
 
-class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: ignore[no-redef, unused-ignore]
+class Resumable:
+    """What can go on with a history that ends in unanswered calls."""
+
+    def resume(
+        self: Any,
+        history: LanguageModelInput,
+        decisions: Mapping[str, Decision] | Literal[True] = True,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Go on with a history that ends in unanswered calls, executing those that `decisions` approve.
+
+        Without this a run answers such calls as interrupted: a history may come from anybody. The keyword `resume=decisions`
+        does the same for `stream`, `ainvoke` and `astream`, and for what `bind_tools` returns.
+
+        Args:
+            history: The messages; the last AI message has calls without results.
+            decisions: By call id: True to execute, a dict to execute with these arguments instead (the result says so), False or a
+                text to refuse (the text is what the model is told). A call without a decision stays pending: the run then makes
+                no request and ends with `calls_pending`. True alone executes all of them: the arguments that the history has,
+                whoever wrote it, unless they contradict what is recorded of the model's own.
+            config: LangChain's configuration.
+            **kwargs: As of `invoke`.
+
+        Raises:
+            ConfigurationError: No call waits, a decision is about none that waits, a call to execute belongs to no tool of the
+                model, or True is said of one whose arguments were changed.
+        """
+        message: AIMessage = self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
+        return message
+
+    async def aresume(
+        self: Any,
+        history: LanguageModelInput,
+        decisions: Mapping[str, Decision] | Literal[True] = True,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Like `resume`, asynchronously."""
+        message: AIMessage = await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
+        return message
+
+
+class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):  # type: ignore[no-redef, unused-ignore]
     """A model with tools or other keywords bound to it.
 
     LangChain's own binding hands methods that it does not know to the model, without what was bound: a `resume` would run calls of
@@ -38,28 +81,8 @@ class BoundChatModel(RunnableBinding[LanguageModelInput, AIMessage]):  # type: i
         """The same binding as one of these."""
         return cls(**{name: getattr(binding, name) for name in RunnableBinding.model_fields if name != "name"})
 
-    def resume(
-        self,
-        history: LanguageModelInput,
-        decisions: Mapping[str, Decision] | Literal[True] = True,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> AIMessage:
-        """As of the model, with what is bound."""
-        return self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
 
-    async def aresume(
-        self,
-        history: LanguageModelInput,
-        decisions: Mapping[str, Decision] | Literal[True] = True,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> AIMessage:
-        """Like `resume`, asynchronously."""
-        return await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
-
-
-class BindableChatModel(SingleTurnChatModel):
+class BindableChatModel(Resumable, SingleTurnChatModel):
     """A chat model whose bindings can be resumed: whatever binds to it gives a `BoundChatModel`."""
 
     if not TYPE_CHECKING:  # the type that core gives a binding is private to core

@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
-from ..messages.calls import ToolCallRecord, calls_of, parse_arguments
-from ..messages.metadata import KEY
+from ..messages.calls import ToolCallRecord, calls_of, records_of
+from ..strict_json import read_object
 from .loop import Decision, OpenCalls
 
 __all__ = ["open_calls", "ran_with"]
@@ -87,11 +87,8 @@ def _check(message: AIMessage, call: ToolCallRecord, decision: Decision | None, 
 
 def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:
     """Whether the recorded text of the arguments says something else than the call. Where there is no record, the call is believed."""
-    own = message.response_metadata.get(KEY)
-    entries = own.get("calls") if isinstance(own, Mapping) else None
-    records = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    raw = next((entry.get("arguments") for entry in records if entry.get("id") == call.id), None)
-    return raw is not None and (not isinstance(raw, str) or parse_arguments(raw) != call.args)
+    raw = records_of(message).get(call.id, {}).get("arguments")
+    return raw is not None and (not isinstance(raw, str) or read_object(raw) != call.args)
 
 
 def _decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:

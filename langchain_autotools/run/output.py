@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import is_text_block, new_chunk
+from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import serialize_messages
 from ..messages.live import attach_messages
@@ -21,7 +22,6 @@ from .places import generation_id, number_messages
 
 __all__ = ["RunOutput"]
 
-_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"})
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 
@@ -72,7 +72,7 @@ class RunOutput:
     def _general(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> list[AIMessageChunk]:
         kept = {key: value for key, value in extra.items() if isinstance(value, str)}
         if isinstance(content, list):
-            content = [block for block in content if not _is_call(block)]
+            content = [block for block in content if not is_call_block(block)]
         if not content and not kept:
             return []
         first = _first_text(content) if self._separator_due else 0
@@ -191,7 +191,7 @@ class RunOutput:
         if self._blocks:
             return [{"type": "tool_call_chunk", **call} for call in calls]
         wanted = {call["id"] for call in calls}
-        blocks = [block for block in message.content if isinstance(block, dict) and _is_call(block) and _id_of(block) in wanted]
+        blocks = [block for block in message.content if is_call_block(block) and _id_of(block) in wanted]
         return [{**block, "index": self._new_index()} for block in blocks] or ""
 
     def _records(self, pending: Sequence[ToolCallRecord]) -> dict[str, Any]:
@@ -208,10 +208,6 @@ def _first_text(content: str | list[Any]) -> int:
     if isinstance(content, str):
         return 0
     return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get("type") == "text"), 0)
-
-
-def _is_call(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
 
 
 def _id_of(block: Mapping[str, Any]) -> Any:

@@ -26,6 +26,7 @@ from ..turn.accumulator import canonical_message
 from ..turn.output_version import with_output_version
 from ..turn.tool_choice import ToolChoice
 from .decisions import open_calls, ran_with
+from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
 from .pauses import is_paused
@@ -42,32 +43,26 @@ class RunSettings:
 
     Attributes:
         plan: Limits, and whose calls are whose.
+        call: What the model's fields and the keywords of the call say.
         executor: Executes the calls.
         tools: All declared tools in the wire's form, constructor tools first.
         tool_choice: What the caller asked for, and which tools it allows.
         last_choice: What the last request at a limit says: the wire's word that forbids calls, or for the call that must end the run.
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
-        separator: What stands between the texts of two turns.
-        carry_messages: Whether chunks carry the new messages as data.
         output_version: The model's output version.
         lists_content: Whether the content of its replies is always a list of blocks.
-        on_executing: Called before each call runs.
-        on_executed: Called after each call ran.
     """
 
     plan: RunPlan
+    call: CallSettings
     executor: ToolExecutor
     tools: Sequence[Mapping[str, Any]]
     tool_choice: ToolChoice
     last_choice: Any = "none"
     last_text_only: bool = False
-    separator: str = "\n"
-    carry_messages: bool = True
     output_version: str | None = None
     lists_content: bool = False
     usage_limits: Sequence[str] = ()
-    on_executing: Any = None
-    on_executed: Any = None
 
 
 class Run:
@@ -80,8 +75,8 @@ class Run:
         self.outcome: RunOutcome | None = None
         self._output = RunOutput(
             position=len(history),
-            separator=settings.separator,
-            carry_messages=settings.carry_messages,
+            separator=settings.call.separator,
+            carry_messages=settings.call.carry_messages,
             blocks=settings.output_version == "v1",
             listed=settings.lists_content,
         )
@@ -188,7 +183,7 @@ class Run:
 
     def _options(self, action: RunTools) -> dict[str, Any]:
         settings = self.settings
-        listeners = {"on_executing": settings.on_executing, "on_executed": settings.on_executed}
+        listeners = {"on_executing": settings.call.on_executing, "on_executed": settings.call.on_executed}
         remaining = None if self._deadline is None else self._deadline.remaining()
         return {"messages": list(action.messages), "allowed": settings.tool_choice.allowed, "deadline": remaining, **listeners}
 

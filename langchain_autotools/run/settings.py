@@ -84,18 +84,15 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     meant = partial(toolbox.executor.meant, allowed=choice.allowed)
     return RunSettings(
         plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, call.decisions),
+        call=call,
         executor=call.executor(toolbox.executor),
         tools=tools,
         tool_choice=replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice,
         last_choice=model.format_tool_choice(_last_choice(ends), tools),
         last_text_only=_is_parsed(keywords),
-        separator=call.separator,
-        carry_messages=call.carry_messages,
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
-        on_executing=call.on_executing,
-        on_executed=call.on_executed,
     )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from .json_text import canonical
+from ..strict_json import canonical
 from .slot import Progress, Slot
 
 __all__ = ["COPY", "MIXED", "OPENER", "doubt_copies", "doubt_empty", "doubt_openers"]

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-from .json_text import canonical, decoder, is_prefix, mend_surrogates, same, strict_json
+from ..strict_json import canonical, decoder, read_json, same
+from .json_text import is_prefix, mend_json
 
 __all__ = ["Arguments", "as_text", "read_arguments", "spell_text", "spelling"]
 
@@ -53,12 +54,12 @@ def read_arguments(pieces: Sequence[str]) -> list[Arguments]:
     Args:
         pieces: The fragments as they came, empty ones left out; an object on the wire as its JSON text.
     """
-    text = mend_surrogates("".join(pieces))
+    text = mend_json("".join(pieces))
     bare = text.strip()
     if bare in ("", "null"):
         return [Arguments("{}", {})]
     try:
-        value = strict_json(bare)
+        value = read_json(bare)
     except ValueError as error:
         return _broken(pieces, text, error)
     found = _unwrapped(text, value)
@@ -72,9 +73,9 @@ def _unwrapped(text: str, value: Any) -> Arguments | None:
             return Arguments(text, value)
         if not isinstance(value, str):
             return None
-        text = mend_surrogates(value)
+        text = mend_json(value)
         try:
-            value = strict_json(text.strip())
+            value = read_json(text.strip())
         except ValueError:
             return None
     return None
@@ -105,9 +106,9 @@ def _last_snapshot(pieces: Sequence[str]) -> Arguments | None:
     """The last piece of cumulative text, if that is what this is and the piece is one object."""
     if len(pieces) < 2 or not all(after.startswith(before) for before, after in pairwise(pieces)):
         return None
-    text = mend_surrogates(pieces[-1])
+    text = mend_json(pieces[-1])
     try:
-        value = strict_json(text.strip())
+        value = read_json(text.strip())
     except ValueError:
         return None
     return Arguments(text, value, cumulative=True) if isinstance(value, dict) else None

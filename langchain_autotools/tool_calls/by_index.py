@@ -7,10 +7,10 @@ say. If not, it is missing, or the same for all calls, and `reading` looks at ev
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
+from ..strict_json import same
 from .ambiguity import MIXED, OPENER, doubt_empty
 from .arguments import spell_text
 from .fragments import Fragment
-from .json_text import same
 from .slot import Progress, Slot
 from .without_index import read_as_one, read_group
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from .json_text import is_prefix, strict_json
+from ..strict_json import read_json
+from .json_text import is_prefix
 
 __all__ = ["has_other_split"]
 
@@ -36,7 +37,7 @@ def _deal(objects: tuple[str, ...], pieces: Sequence[str]) -> bool:
 def _is_valid_so_far(text: str) -> bool:
     text = text.strip()
     try:
-        strict_json(text)
+        read_json(text)
     except ValueError as error:
         return is_prefix(text, error)
     return True

@@ -5,9 +5,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from ..strict_json import read_json
 from .arguments import Arguments, read_arguments, spelling
 from .fragments import Fragment
-from .json_text import JsonScanner, mend_surrogates, strict_json
+from .json_text import JsonScanner, mend_json
 
 __all__ = ["Progress", "Slot"]
 
@@ -144,7 +145,7 @@ class Slot:
     @property
     def text(self) -> str:
         """All of its argument text."""
-        return mend_surrogates("".join(self.pieces))
+        return mend_json("".join(self.pieces))
 
     @cached_property
     def calls(self) -> list[Arguments]:
@@ -165,6 +166,6 @@ class Slot:
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(strict_json(text.strip()), dict)
+        return isinstance(read_json(text.strip()), dict)
     except ValueError:
         return False

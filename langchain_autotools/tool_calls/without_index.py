@@ -7,11 +7,11 @@ marked with a doubt, and do not run.
 
 from collections.abc import Collection, Sequence
 
+from ..strict_json import same
 from .ambiguity import MIXED, doubt_copies, doubt_empty, doubt_openers
 from .by_order import read_in_order
 from .by_shape import read_by_shape
 from .fragments import Fragment
-from .json_text import same
 from .slot import Slot
 
 __all__ = ["read_as_one", "read_group"]

@@ -12,12 +12,13 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
 from ..compat import UNPARSABLE
+from ..messages.blocks import is_call_block
 from ..messages.carrier import tells
 from ..messages.metadata import KEY
 from ..messages.provisional import without_provisional
+from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
 from ..tool_calls.assembler import AssembledCall, ToolCallAssembler
-from ..tool_calls.json_text import strict_json
 from .finish_reasons import AT_TOKEN_LIMIT, REFUSALS
 
 __all__ = ["TurnAccumulator", "caller_metadata", "canonical_message"]
@@ -36,7 +37,6 @@ BLOCKING: Final = frozenset(
 
 CUT: Final = "stream cut"
 
-_CALL_BLOCKS = frozenset({"tool_call_chunk", "tool_call", "invalid_tool_call", "tool_use", "input_json_delta", "function_call"})
 _NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})
 """What is said of a turn or a run here alone: a raw chunk that says it (a model inside a model) is not believed."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
@@ -202,7 +202,7 @@ def _without_calls(content: str | list[Any]) -> str | list[Any]:
     """Content without the blocks that repeat the fragments of calls."""
     if isinstance(content, str):
         return content
-    return [block for block in content if isinstance(block, str) or block.get("type") not in _CALL_BLOCKS]
+    return [block for block in content if not is_call_block(block)]
 
 
 def _record(call: AssembledCall, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _call_block(record: Mapping[str, Any], form: Mapping[str, Any], number: int)
     known = {**record.get("extra", {}), "type": form["type"], "name": record["name"], "index": number}
     if "id" in form:
         return {**known, form["id"]: record["id"], "arguments": record["arguments"]}
-    return {**known, "id": record["id"], "input": strict_json(record["arguments"])}
+    return {**known, "id": record["id"], "input": read_json(record["arguments"])}
 
 
 def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
@@ -277,7 +277,7 @@ def _without_cost(usage: Any) -> Any:
 
 
 def _valid(record: Mapping[str, Any]) -> Any:
-    return tool_call(name=record["name"], args=strict_json(record["arguments"]), id=record["id"])
+    return tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"])
 
 
 def _invalid(record: Mapping[str, Any]) -> Any:
@@ -297,6 +297,6 @@ def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: b
 
 def _entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
     names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
-    if brief and (not record["ok"] or as_text(strict_json(record["arguments"])) == record["arguments"]):
+    if brief and (not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]):
         names.remove("arguments")
     return {key: record[key] for key in names if key in record}

@@ -8,9 +8,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from ..messages.blocks import STANDARD_CALLS
+
 __all__ = ["BlockWriter", "with_output_version"]
 
-_CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
 _MEDIA = frozenset({"audio", "video"})
 _REASONING = "reasoning_content"
 _NOTHING = AIMessageChunk(content=[])
@@ -39,13 +40,13 @@ class BlockWriter:
         if isinstance(chunk.content, str):
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
-            blocks += [block for block in map(_block, _standard(chunk)) if block["type"] not in _CALLS]
+            blocks += [block for block in map(_block, _standard(chunk)) if block["type"] not in STANDARD_CALLS]
         return blocks + _call_blocks(chunk)
 
     def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
         """Fragments of text, or of one wire block, share a number; a call has its own."""
         kind, index = block["type"], block.get("index")
-        key = None if kind in _CALLS else (kind, index)
+        key = None if kind in STANDARD_CALLS else (kind, index)
         if index is not None and key in self._numbers:  # more of an earlier block
             return {**block, "index": self._numbers[key]}
         if key is None or key != self._open:
@@ -85,7 +86,7 @@ def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
     """Standard blocks with the `extras` of those that they were made of: core drops a few, and signatures stand there."""
     if not isinstance(message.content, list):
         return blocks
-    made = [block for block in blocks if block["type"] not in _CALLS]
+    made = [block for block in blocks if block["type"] not in STANDARD_CALLS]
     for source, block in zip(message.content, made, strict=False) if len(made) == len(message.content) else ():
         if isinstance(source, dict) and source.get("extras") and block["type"] != "non_standard":
             block["extras"] = {**source["extras"], **(block.get("extras") or {})}
@@ -105,7 +106,8 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     """
     own = message.response_metadata.get("output_version")
     if version == "v1":
-        blocks = [block for block in _with_extras(message, list(map(_unwrapped, message.content_blocks))) if block["type"] not in _CALLS]
+        blocks = _with_extras(message, list(map(_unwrapped, message.content_blocks)))
+        blocks = [block for block in blocks if block["type"] not in STANDARD_CALLS]
         plain = [{key: value for key, value in block.items() if key != "index"} for block in blocks]
         calls = [{**call, "type": "tool_call"} for call in message.tool_calls]
         invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]
@@ -129,7 +131,7 @@ def _said(message: AIMessage) -> list[Any]:
 
 def _unblocked(message: AIMessage) -> AIMessage:
     blocks = [block if isinstance(block, dict) else {"type": "text", "text": block} for block in message.content]
-    blocks = [block for block in blocks if block.get("type") not in _CALLS]
+    blocks = [block for block in blocks if block.get("type") not in STANDARD_CALLS]
     reasoning = "".join(str(block.get("reasoning", "")) for block in blocks if block.get("type") == "reasoning")
     others = [block for block in blocks if block.get("type") not in ("text", "reasoning")]
     text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")

@@ -6,17 +6,18 @@ its twins too, where the subclass leaves those as they were: as in core an async
 reply that is not streamed is made of a stream that somebody has changed.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, suppress
 from functools import wraps
 from inspect import isfunction
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables.config import run_in_executor
 
-from ..messages.metadata import KEY
+from ..messages.metadata import own_metadata
 from .turn import Turn, generation, result_of
 
 __all__ = ["in_thread", "install_overrides"]
@@ -80,9 +81,8 @@ def _turn(model: Any, messages: Any, keywords: dict[str, Any]) -> Turn:
     return turn.without_blocks()
 
 
-def _is_decided(metadata: Mapping[str, Any]) -> bool:
-    own = metadata.get(KEY)
-    return isinstance(own, Mapping) and "blocked" in own
+def _is_decided(message: BaseMessage) -> bool:
+    return "blocked" in own_metadata(message)
 
 
 class _Reading:
@@ -94,7 +94,7 @@ class _Reading:
 
     def chunk(self, chunk: ChatGenerationChunk) -> list[ChatGenerationChunk]:
         """What leaves of a chunk."""
-        if _is_decided(chunk.message.response_metadata):
+        if _is_decided(chunk.message):
             self._decided = True
             return [chunk]
         part = self._turn.feed(chunk.message)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def _read_agenerate(method: _Method) -> _Method:
 
 def _read_result(turn: Turn, result: ChatResult) -> ChatResult:
     for made in result.generations[:1]:  # a run reads the first
-        if not _is_decided(made.message.response_metadata):
+        if not _is_decided(made.message):
             made.message = turn.result([made.message]).generations[0].message  # type: ignore[list-item]
     return result
 

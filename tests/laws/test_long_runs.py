@@ -18,33 +18,40 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
 
 TEN = 10
-ENCODE = "/providers/openai/encode.py:MessageEncoder.encode"
+ENCODE = "/providers/_encode/encoder.py:MessageEncoder.encode"
 PACKAGE = str(Path(langchain_autotools.__file__).parent)
 
 
 PER_MESSAGE = {
     "/history/sent.py:_sent_ids",
+    "/history/sent.py:_sent_ids.<locals>.<dictcomp>",
     "/history/pairing.py:_sound_calls",
     "/history/pairing.py:_sound_calls.<locals>.<listcomp>",
     "/history/pairing.py:_sound_ids",
-    "/messages.py:call_ids",
-    "/messages.py:call_ids.<locals>.<listcomp>",
-    "/messages.py:_ordered",
-    "/memo.py:MessageMemo.get",
+    "/messages/calls.py:call_ids",
+    "/messages/calls.py:call_ids.<locals>.<listcomp>",
+    "/messages/calls.py:_ordered",
+    "/messages/calls.py:records_of",
+    "/messages/calls.py:records_of.<locals>.<dictcomp>",
+    "/messages/memo.py:MessageMemo.get",
+    "/messages/metadata.py:own_metadata",
+    "/providers/_encode/calls.py:without_call",
+    "/providers/_encode/calls.py:without_call.<locals>.<genexpr>",
+    "/providers/_encode/encoder.py:MessageEncoder._remembered",
+    "/providers/_encode/encoder.py:MessageEncoder.encode_each",
+    "/providers/openai/mapper.py:ChatCompletionsMapper._between",
 }
 """What looks at each message of the history before it is sent, once: is it sound, what are its ids, and its bytes."""
 
 OF_MADE_IDS = {
     "/history/sent.py:_copy",
-    "/history/sent.py:_sent_ids.<locals>.<dictcomp>",
-    "/messages.py:_own",
-    "/messages.py:_record",
-    "/messages.py:_records",
-    "/messages.py:_records.<locals>.<dictcomp>",
-    "/messages.py:calls_of",
-    "/messages.py:calls_of.<locals>.<listcomp>",
-    "/messages.py:parse_arguments",
-    "/turn.py:_digest.<locals>.<listcomp>",
+    "/messages/calls.py:_record",
+    "/messages/calls.py:calls_of",
+    "/messages/calls.py:calls_of.<locals>.<listcomp>",
+    "/strict_json.py:read_object",
+    "/strict_json.py:read_json",
+    "/strict_json.py:_Decoder.raw_decode",
+    "/turn/turn.py:_digest.<locals>.<listcomp>",
 }
 """The same, where the server gives calls no ids: they are derived from what each message says."""
 

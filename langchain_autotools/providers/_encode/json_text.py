@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ... import strict_json
 from ...errors import ConfigurationError
 
 __all__ = ["dumps", "encode", "read_object", "request_body", "to_bytes"]
@@ -66,20 +67,9 @@ def to_bytes(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        return strict_json.mend_surrogates(text).encode()
 
 
 def read_object(text: str) -> dict[str, Any] | None:
     """The object that `text` is in strict JSON, as the strictest server reads it; None if it is anything else."""
-    try:
-        value = _READER.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_READER = json.JSONDecoder(parse_constant=_refuse)
+    return strict_json.read_object(text, control_characters=False)

@@ -5,15 +5,14 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
+from ...messages.blocks import CALL_BLOCKS
 from ...messages.calls import ToolCallRecord
 from ...messages.metadata import KEY
 
 __all__ = ["CALLS", "in_order"]
 
-CALLS = frozenset(
-    {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "function_call", "custom_tool_call"}
-)
-"""Content blocks that are calls: these stand in the message's `tool_calls`."""
+CALLS = CALL_BLOCKS | {"custom_tool_call"}
+"""Content blocks that are calls, those of OpenAI's custom tools too: these stand in the message's `tool_calls`."""
 
 
 def in_order(message: AIMessage, records: Sequence[ToolCallRecord]) -> list[str | Mapping[str, Any] | int]:

@@ -13,7 +13,7 @@ from typing import Any
 from jiter import from_json
 
 from ...errors import StreamError
-from ...tool_calls.json_text import mend_surrogates
+from ...strict_json import mend_surrogates
 
 __all__ = ["Event", "NDJSONDecoder", "SSEDecoder", "parse_json"]
 

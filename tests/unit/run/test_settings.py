@@ -6,6 +6,7 @@ import pytest
 from langchain_core.tools import tool
 
 from langchain_autotools import ConfigurationError, ToolExecutor
+from langchain_autotools.run.keywords import call_settings
 from langchain_autotools.run.limits import Limits
 from langchain_autotools.run.loop import CallModel, RunPlan
 from langchain_autotools.run.run import Run, RunSettings
@@ -31,7 +32,9 @@ DECLARED = [{"name": "f"}]
 
 def requested(choice: Literal["requested", "auto", "none"], **fields: Any) -> dict[str, Any]:
     """The keyword arguments of a request of a run with these settings."""
-    settings = RunSettings(**{"plan": RunPlan(Limits()), "executor": ToolExecutor([]), "tools": [], "tool_choice": ToolChoice(), **fields})
+    call = call_settings(ScriptedChatModel(), {})
+    needed = {"plan": RunPlan(Limits()), "call": call, "executor": ToolExecutor([]), "tools": [], "tool_choice": ToolChoice()}
+    settings = RunSettings(**{**needed, **fields})
     return Run([], settings).request(CallModel([], choice))
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langchain_autotools.strict_json import read_json, same
 from langchain_autotools.tool_calls.arguments import read_arguments, spell_text, spelling
-from langchain_autotools.tool_calls.json_text import JsonScanner, is_prefix, mend_surrogates, same, strict_json
+from langchain_autotools.tool_calls.json_text import JsonScanner, is_prefix, mend_json
 from langchain_autotools.tool_calls.other_split import has_other_split
 
 REFUSED = None
@@ -152,19 +153,19 @@ def test_the_scanner_closes_with_the_object(value: dict[str, Any], data: st.Data
     assert scanner.closed
     end = data.draw(st.integers(1, len(text) - 1))
     with pytest.raises(ValueError) as caught:
-        strict_json(text[:end])
+        read_json(text[:end])
     assert is_prefix(text[:end], caught.value)
 
 
 @given(st.text(st.characters(codec=None) | st.sampled_from('\\u"dD89abABefF0{}'), max_size=30))
 def test_mended_text_can_be_sent(text: str) -> None:
     """After mending, no half of a character is left, neither itself nor as an escape; the rest is as it was."""
-    mended = mend_surrogates(text)
+    mended = mend_json(text)
     mended.encode()
-    assert mend_surrogates(mended) == mended
+    assert mend_json(mended) == mended
     assert len(mended) <= len(text)
     document = json.dumps(text)
-    assert json.loads(mend_surrogates(document)) == text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    assert json.loads(mend_json(document)) == text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def test_same() -> None:

@@ -1,0 +1,93 @@
+"""JSON as the strictest server reads it: the one reader of what models write, histories hold and requests repeat.
+
+A text is read if it is exactly one JSON value, with white space around it at the most. Refused are `NaN` and `Infinity`, numbers
+beyond what a double can hold (`1e999`), and values nested more than 200 levels deep, which could be read but not written or checked.
+Of a key that stands twice in an object the last value counts. Control characters may stand in strings (wire quirk B-22): models write
+them; what goes back to a server is read without that leave.
+"""
+
+import json
+import math
+from typing import Any, Final
+
+__all__ = ["canonical", "decoder", "mend_surrogates", "read_json", "read_object", "same"]
+
+_DEEPEST = 200
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is beyond what a number can hold")
+    return number
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+class _Decoder(json.JSONDecoder):
+    """Refuses what is nested so deeply that reading it succeeds and writing or checking it would not."""
+
+    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+        value, end = super().raw_decode(s, idx)
+        if s.count("{", idx, end) + s.count("[", idx, end) > _DEEPEST and _is_too_deep(value):
+            raise ValueError("nested too deeply")
+        return value, end
+
+
+def _is_too_deep(value: Any) -> bool:
+    layer: list[Any] = [value]
+    for _ in range(_DEEPEST + 1):
+        containers = (one.values() if isinstance(one, dict) else one for one in layer if isinstance(one, dict | list))
+        layer = [inner for container in containers for inner in container]
+    return bool(layer)
+
+
+decoder: Final = _Decoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+_without_control_characters: Final = _Decoder(parse_float=_finite, parse_constant=_no_constant)
+
+
+def read_json(text: str) -> Any:
+    """Read exactly one JSON value.
+
+    Raises:
+        ValueError: The text is anything else; `str(error)` says why.
+    """
+    try:
+        return decoder.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def read_object(text: str, *, control_characters: bool = True) -> dict[str, Any] | None:
+    """Read exactly one JSON object; None if the text is anything else.
+
+    Args:
+        text: The text.
+        control_characters: Whether control characters may stand in strings.
+    """
+    try:
+        value = read_json(text) if control_characters else _without_control_characters.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def canonical(value: Any) -> str:
+    """A JSON value in one spelling, whatever the order of its keys. Unlike in Python, true is not 1 and 1.0 is not 1."""
+    return json.dumps(value, sort_keys=True)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal."""
+    return canonical(one) == canonical(other)
+
+
+def mend_surrogates(text: str) -> str:
+    """The text with pairs of surrogates joined, and halves of pairs, which have no UTF-8, as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
