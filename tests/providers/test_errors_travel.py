@@ -28,7 +28,8 @@ WAYS: list[Callable[[Any], Any]] = [lambda error: pickle.loads(pickle.dumps(erro
 def error_classes(vendor: str) -> list[type[Any]]:
     """All that a vendor's module of errors defines."""
     module = importlib.import_module(f"langchain_autotools.providers.{vendor}.errors")
-    found = [getattr(module, name) for name in module.__all__ if name[0].isupper()]
+    names = vars(importlib.import_module(f"{module.__name__.removesuffix('errors')}error_types"))
+    found = [getattr(module, name) for name in names if name.startswith(module.ERRORS.prefix)]
     return [cls for cls in found if issubclass(cls, ProviderError)]
 
 

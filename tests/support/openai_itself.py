@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import openai
 
-from langchain_autotools.providers._transport.clients import http_library, trusted
+from langchain_autotools.providers._transport.clients import http_library, shared_ssl_context
 from tests.support.openai_server import OpenAIServer, Script
 from tests.support.responses_server import ResponsesServer
 
@@ -49,7 +49,7 @@ class OpenAIItself:
             def handle_request(self, request: Any) -> Any:
                 return super().handle_request(direct(request))
 
-        return self._stack.enter_context(library.Client(transport=Transport(verify=trusted(library))))
+        return self._stack.enter_context(library.Client(transport=Transport(verify=shared_ssl_context(library))))
 
     def async_client(self) -> Any:
         """The HTTP client for asynchronous requests; the test closes it."""
@@ -60,7 +60,7 @@ class OpenAIItself:
             async def handle_async_request(self, request: Any) -> Any:
                 return await super().handle_async_request(direct(request))
 
-        return library.AsyncClient(transport=Transport(verify=trusted(library)))
+        return library.AsyncClient(transport=Transport(verify=shared_ssl_context(library)))
 
     def _direct(self, request: Any) -> Any:
         """Send the request to the server of its API."""

@@ -1,63 +1,96 @@
-"""Joins a vendor's client with its mapper: requests, retries, streams that end when their reader does, typed errors, once.
+"""The base of every vendor's chat model: constructor arguments, secrets, what traces tell, copies.
 
-A vendor's chat model gives an `Exchange` for each request (`_exchange`), opens it with its SDK (`_open`, `_aopen`), and says
-how errors are translated (`_error_table`). The synchronous and asynchronous halves differ by their `await`s only.
+What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
+from langchain_core.language_models import ModelProfile
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import BaseMessage
+from pydantic import ConfigDict, Field, SecretStr, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from ..._version import DISTRIBUTION, __version__
-from ...chunks import as_chunk
 from ...compat import CACHE_KEY
-from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
-from ...mixin import ToolsAndMessagesMixin
-from ...retry import RetryPolicy
+from ...errors import ConfigurationError
 from ...turn.constructor import names_of, unknown_argument
+from .._encode.origin import public_url
 from .._encode.tokens import estimate, messages_tokens
-from .._transport.bounded import holding, opened_in_time, whole_in_time
-from .._transport.drain import adrain, drain
-from .._transport.exchange import ErrorTable, Exchange, Response
-from .._transport.no_stream import refuses_streams
-from .._transport.reader import MISREAD, EndedEarly, ReplyReader, leaves_at_once, misshapen, read_body
-from .._transport.secrets import digest, portable, public_params, shown
-from .checks import Check, check_call, check_count, explained
-from .error_to_turn import arescued, rescued
+from .._transport.secrets import digest, has_password, header_variables, portable, public_params, secret_values, shown, with_user
+from .._transport.timeouts import read_timeout
+from .checks import (
+    Check,
+    check_address,
+    check_async_client,
+    check_call,
+    check_client,
+    check_count,
+    check_headers,
+    check_key,
+    check_model,
+    check_proxy,
+    check_seconds,
+    check_timeout,
+    describe_validation_error,
+)
+from .parameters import Environment, langsmith_params
+from .structured_output import StructuredChatModel
 from .values import DICTS, NUMBERS, check_values
 
-__all__ = ["ErrorTable", "Exchange", "ProviderChatModel", "Response"]
+__all__ = ["ProviderChatModel"]
 
 
-class ProviderChatModel(ToolsAndMessagesMixin):
-    """A chat model over a vendor's SDK."""
+class ProviderChatModel(StructuredChatModel):
+    """A chat model of a vendor."""
 
     model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
 
-    max_retries: int | None = None
-    """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
-    retry: RetryPolicy = Field(default_factory=RetryPolicy, exclude=True)
-    """How often and after which waits a failed request is made again. Never after its first chunk has reached the caller."""
-    include_response_headers: bool = False
-    """Whether messages say the reply's HTTP headers in `response_metadata["headers"]`."""
+    streaming: bool | None = None
+    """Whether `invoke` requests a stream too. None: where a callback listens to its chunks; False: nothing ever streams."""
+    stream_chunk_timeout: float | None = None
+    """Timeout in seconds between two events of a stream. None: as long as `timeout` allows between two bytes."""
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Request parameters that this class does not name."""
+
+    _ls_provider: ClassVar[str]
+    """The vendor's name in traces."""
+    _environment: ClassVar[Environment] = Environment()
+    """The environment variables that complete the constructor."""
+    _variable_prefix: ClassVar[str] = ""
+    """What the names of environment variables begin with; "": the vendor's name in traces."""
+
+    _model_field: ClassVar[str] = "model"
+    _key_field: ClassVar[str] = "api_key"
+    _url_field: ClassVar[str] = "base_url"
+    _proxy_field: ClassVar[str] = ""
+    _headers_field: ClassVar[str] = "default_headers"
+    _timeout_field: ClassVar[str] = "timeout"
+    """What the class calls the fields that every vendor's has; "": it has none."""
+    _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version",)
+    """The fields that a reply depends on, besides the parameters of the request."""
+    _limit_params: ClassVar[tuple[str, ...]] = ("max_tokens",)
+    """The wire's names of the limit of tokens; the first that is set counts."""
+    _stop_param: ClassVar[str] = "stop"
+    """The wire's name of the stop sequences."""
+    _sampling_object: ClassVar[str] = ""
+    """The object of a request that holds both; "": its top."""
+    _v0_content: ClassVar[str] = "text"
+    """What the content of messages is under `output_version="v0"`."""
 
     _refused: ClassVar[Mapping[str, str]] = {}
     """Constructor arguments that other packages know and this class refuses, with the reason. None and False ask for nothing."""
-    _checks: ClassVar[Mapping[str, Check]] = {"max_retries": check_count}
-    """What is asked of fields when they are complete: no request could be made with what these refuse."""
+    _checks: ClassVar[Mapping[str, Check | None]] = {}
+    """Checks of fields, besides those that every vendor's class has; None in place of one of these: not here."""
     _connection: ClassVar[frozenset[str]] = frozenset()
     """The fields that say how to reach the server, besides those that every class has. A call cannot change them."""
     _numbers: ClassVar[Mapping[str, Check]] = NUMBERS
-    """The same of numbers that a request sends, given to the constructor or to a call."""
+    """Checks of numbers that a request sends, given to the constructor or to a call."""
     _dicts: ClassVar[Mapping[str, str]] = DICTS
     """Parameters of a call that are dicts, each with what may have been meant instead."""
 
-    _not_per_call: ClassVar[frozenset[str]] = ToolsAndMessagesMixin._not_per_call | {
+    _not_per_call: ClassVar[frozenset[str]] = StructuredChatModel._not_per_call | {
         *("max_retries", "retry", "include_response_headers", "model_kwargs", "stream_chunk_timeout"),
     }
 
@@ -68,18 +101,61 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         try:
             super().__init__(*args, **given)
         except ValidationError as error:
-            raise ConfigurationError(f"{type(self).__name__}: {explained(error, type(self))}") from None  # it holds all arguments
+            raise ConfigurationError(
+                f"{type(self).__name__}: {describe_validation_error(error, type(self))}"
+            ) from None  # it holds all arguments
         own = {name: check for name, check in self._numbers.items() if name in type(self).model_fields}
-        for name, check in {**own, **self._checks}.items():
+        for name, check in {**own, **self._field_checks(), **self._checks}.items():
+            if check is None:
+                continue
             names = names_of(type(self), name)
-            said = next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment")
-            check(said, getattr(self, name))
+            check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), getattr(self, name))
         check_values({name: getattr(self, name, None) for name in ("model_kwargs", "options")}, self._numbers, {})
+
+    @classmethod
+    def _field_checks(cls) -> dict[str, Check]:
+        """Checks of the fields that say the same in every vendor's class."""
+        checks = {
+            "max_retries": check_count,
+            cls._model_field: check_model,
+            cls._key_field: check_key,
+            cls._url_field: check_address,
+            cls._proxy_field: check_proxy,
+            cls._timeout_field: check_timeout,
+            "stream_chunk_timeout": check_seconds,
+            cls._headers_field: check_headers,
+            "http_client": check_client,
+            "http_async_client": check_async_client,
+        }
+        return {name: check for name, check in checks.items() if name in cls.model_fields}
 
     @model_validator(mode="after")
     def _set_autotools_version(self) -> Self:
         self._add_version(DISTRIBUTION, __version__)
         return self
+
+    @model_validator(mode="after")
+    def _complete_and_check(self) -> Self:
+        self._complete_from_environment()
+        self._check_parameters()
+        return self
+
+    def _complete_from_environment(self) -> None:
+        key = self._variable("key")
+        if key and getattr(self, self._key_field) is None:
+            setattr(self, self._key_field, SecretStr(key))
+        setattr(self, self._url_field, getattr(self, self._url_field) or self._variable("base_url"))
+
+    def _check_parameters(self) -> None:
+        if self._proxy and self._proxy_field and (getattr(self, "http_client", None) or getattr(self, "http_async_client", None)):
+            name = self._proxy_field
+            raise ValueError(f"{name} cannot reach a client that you made: give that client the proxy, and no {name}")
+        if self.output_version not in (None, "v0", "v1"):
+            raise ValueError(f"output_version={self.output_version!r}: there are 'v0' ({self._v0_content}) and 'v1' (standard blocks)")
+
+    def _variable(self, what: str) -> str | None:
+        """The environment's key, base URL, organization or proxy."""
+        return self._environment.read(what)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         return ((name, shown(name or "", value)) for name, value in super().__repr_args__())
@@ -127,216 +203,53 @@ class ProviderChatModel(ToolsAndMessagesMixin):
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
-    def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        """The request for these messages.
-
-        Raises:
-            ConfigurationError: A keyword is for the constructor, or has a value that cannot work.
-            UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
-        """
-        self._check_call(kwargs)
-        try:
-            return self._exchange(messages, stop, kwargs, stream=stream)
-        except AutoToolsError:
-            raise
-        except MISREAD as error:
-            why = f"{type(error).__name__}: {error}"
-            raise UnsupportedFeatureError(
-                f"the request cannot be written: a content block or parameter has no known form ({why})"
-            ) from error
+    @abstractmethod
+    def _default_params(self) -> dict[str, Any]:
+        """The parameters that the constructor sets, in the wire's names."""
 
     @abstractmethod
-    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        """The request for these messages, encoded."""
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        """All parameters of one request, in the wire's names."""
 
-    @abstractmethod
-    def _open(self, exchange: Exchange) -> Response:
-        """Send the request; returns as soon as the reply's head is there."""
+    def _known_profile(self, model: str) -> Mapping[str, Any]:
+        """What is known of a model; empty if nothing is."""
+        return {}
 
-    @abstractmethod
-    async def _aopen(self, exchange: Exchange) -> Response:
-        """Like `_open`, asynchronously."""
+    # ------------------------------------------------------------------------------------------ settings, by what they mean
 
-    @abstractmethod
-    def _error_table(self, exchange: Exchange) -> ErrorTable:
-        """How the errors of the SDK and its HTTP library are translated, see `errors.map_errors`."""
+    @property
+    def _wire_model(self) -> str:
+        """What requests call the model."""
+        return str(getattr(self, self._model_field))
 
-    def _retry_policy(self) -> RetryPolicy:
-        return self.retry if self.max_retries is None else self.retry.with_retries(self.max_retries)
+    @property
+    def _endpoint(self) -> str | None:
+        """Where requests go, as far as it decides whose state a history holds; None: the vendor itself."""
+        url: str | None = getattr(self, self._url_field)
+        return url
 
-    # ------------------------------------------------------------------------------------------ streams
+    @property
+    def _proxy(self) -> str | None:
+        """The URL of the proxy."""
+        proxy: str | None = getattr(self, self._proxy_field) if self._proxy_field else None
+        return proxy
 
-    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        """Make one request and yield its reply as it comes. Closing the generator ends the connection.
+    @property
+    def _headers(self) -> Mapping[str, str]:
+        """The headers of every request."""
+        return getattr(self, self._headers_field) or {}
 
-        Where the server says that it does not stream, the reply is asked for whole and is one chunk.
-        """
-        exchange = self._encoded(messages, stop, kwargs, stream=True)
-        try:
-            begun, rest = opened_in_time(partial(self._retry_policy().call, partial(self._begin, exchange)))()
-        except EndedEarly as early:
-            yield from early.chunks
-            return
-        except Exception as error:
-            if not refuses_streams(error):
-                raise
-            yield as_chunk(self.raw_invoke(messages, stop, **kwargs))
-            return
-        with closing(rest):
-            yield from begun
-            try:
-                yield from rest
-            except EndedEarly as early:
-                yield from early.chunks
+    def _profile_for(self, model: str) -> Mapping[str, Any]:
+        """The profile of the model that is requested, which a call may name."""
+        return (self.profile or {}) if model == self._wire_model else self._known_profile(model)
 
-    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
-        """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
-        exchange = self._encoded(messages, stop, kwargs, stream=True)
-        try:
-            begun, rest = await self._retry_policy().acall(partial(self._abegin, exchange))
-        except EndedEarly as early:
-            for chunk in early.chunks:
-                yield chunk
-            return
-        except Exception as error:
-            if not refuses_streams(error):
-                raise
-            yield as_chunk(await self.araw_invoke(messages, stop, **kwargs))
-            return
-        async with aclosing(rest):
-            for chunk in begun:
-                yield chunk
-            try:
-                async for chunk in rest:
-                    yield chunk
-            except EndedEarly as early:
-                for chunk in early.chunks:
-                    yield chunk
+    def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
+        """The timeout that a call or the constructor says."""
+        return kwargs.get("timeout") or getattr(self, self._timeout_field)
 
-    def _begin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]:
-        """One attempt: up to the first chunk of which the caller sees anything. What fails, or just ends, before may be tried again."""
-        chunks = self._chunks(exchange)
-        if exchange.instead is not None:
-            chunks = rescued(chunks, exchange.instead)
-        begun: list[AIMessageChunk] = []
-        try:
-            for chunk in chunks:
-                begun.append(chunk)
-                if leaves_at_once(chunk):
-                    break
-        except EndedEarly as early:
-            early.chunks[:0] = begun
-            raise
-        return begun, chunks
-
-    async def _abegin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]:
-        chunks = self._achunks(exchange)
-        if exchange.instead is not None:
-            chunks = arescued(chunks, exchange.instead)
-        begun: list[AIMessageChunk] = []
-        try:
-            async for chunk in chunks:
-                begun.append(chunk)
-                if leaves_at_once(chunk):
-                    break
-        except EndedEarly as early:
-            early.chunks[:0] = begun
-            raise
-        return begun, chunks
-
-    def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
-        with map_errors(self._error_table(exchange)):
-            answered, response = self._sent(exchange)
-            with closing(response), holding(response), closing(response.iter_bytes()) as pieces:
-                reader = self._reader(answered, response)
-                for piece in pieces:
-                    yield from reader.feed(piece)
-                    if reader.done:
-                        drain(response)
-                        break
-                yield from reader.finish()
-
-    async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
-        with map_errors(self._error_table(exchange)):
-            answered, response = await self._asent(exchange)
-            async with aclosing(response), aclosing(response.aiter_bytes()) as pieces:
-                reader = self._reader(answered, response)
-                async for piece in pieces:
-                    for chunk in reader.feed(piece):
-                        yield chunk
-                    if reader.done:
-                        await adrain(pieces)
-                        break
-                for chunk in reader.finish():
-                    yield chunk
-
-    def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
-        try:
-            return exchange, self._open(exchange)
-        except Exception as error:
-            other = exchange.again(error)
-            if other is None:
-                raise
-        return self._sent(other)
-
-    async def _asent(self, exchange: Exchange) -> tuple[Exchange, Response]:
-        try:
-            return exchange, await self._aopen(exchange)
-        except Exception as error:
-            other = exchange.again(error)
-            if other is None:
-                raise
-        return await self._asent(other)
-
-    def _reader(self, exchange: Exchange, response: Response) -> ReplyReader:
-        decoder, events = exchange.decoder(), exchange.events()
-        return ReplyReader(decoder, response.headers, events=events, silence=exchange.silence, keep_headers=self.include_response_headers)
-
-    # ------------------------------------------------------------------------------------------ whole replies
-
-    def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Make one request that is not streamed and return its reply."""
-        exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return whole_in_time(partial(self._retry_policy().call, partial(self._whole, exchange)))()
-
-    async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Like `raw_invoke`, asynchronously."""
-        exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return await self._retry_policy().acall(partial(self._awhole, exchange))
-
-    def _whole(self, exchange: Exchange) -> AIMessageChunk:
-        try:
-            with map_errors(self._error_table(exchange)):
-                answered, response = self._sent(exchange)
-                with closing(response), holding(response):
-                    return self._decoded(answered, response, response.read())
-        except Exception as error:
-            turn = exchange.instead(error) if exchange.instead else None
-            if turn is None:
-                raise
-            return turn
-
-    async def _awhole(self, exchange: Exchange) -> AIMessageChunk:
-        try:
-            with map_errors(self._error_table(exchange)):
-                answered, response = await self._asent(exchange)
-                async with aclosing(response):
-                    return self._decoded(answered, response, await response.aread())
-        except Exception as error:
-            turn = exchange.instead(error) if exchange.instead else None
-            if turn is None:
-                raise
-            return turn
-
-    def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
-        value = read_body(body, response.headers)
-        try:
-            chunk = exchange.decode_body(value)
-        except MISREAD as error:
-            raise misshapen("the reply", body, error) from error
-        if self.include_response_headers:
-            chunk.response_metadata["headers"] = dict(response.headers)
-        return chunk
+    def _idle_timeout(self, kwargs: Mapping[str, Any]) -> float | None:
+        """Seconds that may pass between two events of a reply; None for any time."""
+        return self.stream_chunk_timeout or read_timeout(self._timeout(kwargs))
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
 
@@ -344,6 +257,31 @@ class ProviderChatModel(ToolsAndMessagesMixin):
     def get_lc_namespace(cls) -> list[str]:
         """Where the class is to be found, as traces name it."""
         return ["langchain_autotools"]
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
+        about = {"base_url": public_url(self._endpoint), **{name: getattr(self, name) for name in self._identifying_fields}}
+        return {**self._default_params(), **{name: value for name, value in about.items() if value}}
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = self._request_params(stop, kwargs, stream=False)
+        model = str(params["model"])
+        if self._sampling_object:
+            params = params.get(self._sampling_object) or {}
+        limit = next((params[name] for name in self._limit_params if params.get(name)), None)
+        return langsmith_params(self._ls_provider, model, params.get("temperature"), limit, params.get(self._stop_param))
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        return cast("ModelProfile", self._known_profile(self._wire_model)) or None
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """The fields that are secrets, by the environment variable to find each in."""
+        prefix, environment = self._variable_prefix or self._ls_provider.upper(), self._environment
+        headers = header_variables(prefix, self._headers_field, self._headers)
+        proxy = {self._proxy_field: [*environment.proxy, f"{prefix}_PROXY"][0]} if self._proxy_field and has_password(self._proxy) else {}
+        return {self._key_field: [*environment.key, f"{prefix}_API_KEY"][0], **headers, **proxy}
 
     # ------------------------------------------------------------------------------------------ tokens
 
@@ -355,20 +293,35 @@ class ProviderChatModel(ToolsAndMessagesMixin):
         """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
         return messages_tokens(messages, [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
 
-    # ------------------------------------------------------------------------------------------ copies
+    # ------------------------------------------------------------------------------------------ secrets and copies
 
     _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client")
     """Fields whose objects a copy shares: they hold locks and connections, which cannot be copied."""
 
+    def _secrets(self) -> list[str]:
+        key = getattr(self, self._key_field)
+        text = key.get_secret_value() if isinstance(key, SecretStr) else key
+        url: str | None = getattr(self, self._url_field)
+        return [*([text] if text and isinstance(text, str) else []), *secret_values(self._headers, self._proxy, url)]
+
     def _portable_fields(self) -> dict[str, Any]:
         """What a pickle holds in place of the fields that are, or hold, secrets, clients and connections."""
-        return {}
+        hidden = dict.fromkeys((self._key_field, *self._uncopied))
+        return {**hidden, self._proxy_field: None if has_password(self._proxy) else self._proxy} if self._proxy_field else hidden
 
     def __getstate__(self) -> dict[Any, Any]:
         """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
         state = super().__getstate__()
         fields = {**{name: portable(name, value) for name, value in state["__dict__"].items()}, **self._portable_fields()}
         return {**state, "__dict__": {name: value for name, value in fields.items() if name != CACHE_KEY}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        key = self._variable("key")
+        setattr(self, self._key_field, SecretStr(key) if key else None)
+        setattr(self, self._url_field, with_user(getattr(self, self._url_field), self._variable("base_url")))
+        if self._proxy_field:
+            setattr(self, self._proxy_field, self._proxy or self._variable("proxy"))
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         """A copy that uses the same HTTP clients."""

@@ -33,7 +33,7 @@ __all__ = [
     "check_proxy",
     "check_seconds",
     "check_timeout",
-    "explained",
+    "describe_validation_error",
     "extra_headers",
     "key_of",
 ]
@@ -198,7 +198,7 @@ def _sound(key: Any) -> str:
 # ---------------------------------------------------------------------------------------------- what pydantic refuses
 
 
-def explained(error: ValidationError, model: type[BaseModel]) -> str:
+def describe_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
     """What pydantic has against the arguments of a model's constructor, in one line and without their values."""
     first = {name: names_of(model, field)[0] for field in model.model_fields for name in names_of(model, field)}
     said: dict[str, list[str]] = {}

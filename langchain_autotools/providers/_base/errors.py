@@ -1,6 +1,6 @@
 """What the vendors' SDKs and their HTTP libraries raise, as errors that are both the SDK's and LangChain's: how, for every vendor.
 
-A vendor gives a `Family`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
+A vendor gives an `ErrorMapping`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
 error becomes which class, whether the same request may succeed later, and that no secret stands in an error.
 """
 
@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from langchain_core.exceptions import ModelError
@@ -17,7 +18,21 @@ from ...messages.carrier import serialize_messages
 from ...retry import is_transient, retry_after, should_retry
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 
-__all__ = ["Family", "ProviderError", "labels_of"]
+__all__ = ["ErrorMapping", "ErrorTable", "ProviderError", "labels_of", "lazy_classes"]
+
+ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]
+
+_BY_STATUS = {
+    400: "InvalidRequestError",
+    401: "AuthenticationError",
+    403: "PermissionDeniedError",
+    404: "ModelNotFoundError",
+    408: "RequestTimeoutError",
+    409: "ConflictError",
+    413: "InvalidRequestError",
+    422: "InvalidRequestError",
+    429: "RateLimitError",
+}
 
 
 class ProviderError(ModelError):
@@ -58,8 +73,24 @@ def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> 
     return error
 
 
+def lazy_classes(module: str, prefix: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a vendor's `errors`: loads the SDK, and `error_types` with it, when a class is first asked for.
+
+    Args:
+        module: The module's name.
+        prefix: What the names of its classes begin with.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if not name.startswith(prefix):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return getattr(import_module(module.replace("errors", "error_types")), name)
+
+    return __getattr__
+
+
 @dataclass(frozen=True)
-class Family:
+class ErrorMapping:
     """The errors of one vendor.
 
     Attributes:
@@ -67,8 +98,8 @@ class Family:
         sdk: Gives the SDK's module, importing it, where requests go through an SDK that raises errors of its own.
         error_class: The class of a name.
         prefix: What the names of its classes begin with; `APIError`, `StatusError`, `ContextOverflowError`, `TimeoutError` and
-            `ConnectionError` follow it for what `by_status` does not name.
-        by_status: The names of classes by HTTP status.
+            `ConnectionError` follow it for what no status names.
+        by_status: The rest of the names of classes by HTTP status, where they are not those of most vendors.
         status_of_label: The HTTP status that a `code` or `type` of an error object means.
         overflow_labels: Codes and types that say the messages are too long.
         overflow_texts: Texts that say so.
@@ -81,7 +112,7 @@ class Family:
     library: Callable[[], Any]
     error_class: Callable[[str], type[Any]]
     prefix: str
-    by_status: Mapping[int, str]
+    by_status: Mapping[int, str] = field(default_factory=dict)
     status_of_label: Mapping[str, int] = field(default_factory=dict)
     sdk: Callable[[], Any] | None = None
     overflow_labels: frozenset[str] = frozenset()
@@ -93,7 +124,7 @@ class Family:
 
     # ------------------------------------------------------------------------------------------ what is raised
 
-    def table(self, secrets: Iterable[str] = ()) -> dict[type[BaseException], Callable[[BaseException], BaseException]]:
+    def table(self, secrets: Iterable[str] = ()) -> ErrorTable:
         """How `errors.map_errors` translates what the SDK, and the HTTP library while a body is read, raise.
 
         Args:
@@ -101,7 +132,7 @@ class Family:
         """
         hidden = list(secrets)
         table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {
-            (self.sdk().APIError if self.sdk else ModelError): lambda error: self._typed(error, hidden),
+            (self.sdk().APIError if self.sdk else ModelError): lambda error: self._translate(error, hidden),
             TimeoutError: self._timed_out,
         }
         other = (sys.modules.get(name) for name in ("httpx", "httpx2"))  # of a client that the user gave
@@ -111,7 +142,7 @@ class Family:
                 table |= zip(kinds, (self._timed_out, self._disconnected, self._disconnected), strict=True)
         return table
 
-    def _typed(self, error: Any, secrets: list[str]) -> Exception:
+    def _translate(self, error: Any, secrets: list[str]) -> Exception:
         """The error as one of ours; one that already is, or that says nothing of the transport, stays itself."""
         hide_secrets(error, [*secrets, *_sent_secrets(error)])
         same: Exception = error
@@ -124,12 +155,12 @@ class Family:
             return self._disconnected(error.__cause__ or error, error.request)
         if isinstance(error, sdk.APIStatusError):
             error.__traceback__ = None  # the server refused: where the SDK says so helps nobody, and doubles what is printed
-            return self.status_error(_worded(error), error.response, error.body)
+            return self.status_error(_message(error), error.response, error.body)
         return same
 
     def _timed_out(self, error: Any) -> Exception:
-        new: Any = self.error_class(f"{self.prefix}TimeoutError")(request=public_request(self._request_of(error)))
-        new.message = f"{new.message} ({_reason(error.__cause__ or error)})"
+        new: Any = self._class("TimeoutError")(request=public_request(self._request_of(error)))
+        new.message = f"{new.message} ({_describe(error.__cause__ or error)})"
         new.args = (new.message,)
         timed_out: Exception = new
         return timed_out
@@ -139,12 +170,15 @@ class Family:
         unsendable = _is_unsendable(error)
         if unsendable:
             hide_illegal_values(error)
-        said = f"No reply from {_place(request.url)} ({_reason(error)}){self.advice}"
-        said = f"The request cannot be sent ({_reason(error)})" if unsendable else said
-        new: Any = self.error_class(f"{self.prefix}ConnectionError")(message=said, request=request)
+        said = f"No reply from {_origin_url(request.url)} ({_describe(error)}){self.advice}"
+        said = f"The request cannot be sent ({_describe(error)})" if unsendable else said
+        new: Any = self._class("ConnectionError")(message=said, request=request)
         new.is_retryable = not unsendable
         disconnected: Exception = new
         return disconnected
+
+    def _class(self, name: str) -> Any:
+        return self.error_class(f"{self.prefix}{name}")
 
     def _request_of(self, error: Any) -> Any:
         try:
@@ -162,11 +196,11 @@ class Family:
         """
         status = response.status_code
         labels = labels_of(body)
-        name = self.by_status.get(status) or f"{self.prefix}{'APIError' if status >= 500 else 'StatusError'}"
+        name = {**_BY_STATUS, **self.by_status}.get(status, "APIError" if status >= 500 else "StatusError")
         overflows = status in (400, 413, 422, 500) and self._is_overflow(labels, message)
         if overflows:
-            name = f"{self.prefix}ContextOverflowError"
-        new: Any = self.error_class(name)(message, response=response, body=body)
+            name = "ContextOverflowError"
+        new: Any = self._class(name)(message, response=response, body=body)
         new.retry_after = retry_after(response.headers)
         new.is_retryable = not overflows and self._may_succeed(status, labels, response.headers)
         typed: Exception = new
@@ -216,7 +250,7 @@ class Family:
         return 400 if self._is_overflow(labels_of(body), message) else 500
 
 
-def _worded(error: Any) -> str:
+def _message(error: Any) -> str:
     """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that.
 
     A page that is not there is told with its address.
@@ -227,15 +261,15 @@ def _worded(error: Any) -> str:
     if error.status_code != 404 or isinstance(error.body, Mapping):
         return message
     url = error.request.url  # nobody who speaks the protocol said so: more likely the address is wrong than the model's name
-    return f"{message} (there is nothing at {_place(url)}{url.path}: see base_url)"
+    return f"{message} (there is nothing at {_origin_url(url)}{url.path}: see base_url)"
 
 
-def _place(url: Any) -> str:
+def _origin_url(url: Any) -> str:
     """The server that an HTTP library's URL names, without user and password."""
     return f"{url.scheme}://{url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
 
 
-def _reason(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

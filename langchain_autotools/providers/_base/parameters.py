@@ -2,14 +2,16 @@
 
 import logging
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models.base import LangSmithParams
 
-from ...errors import ConfigurationError
+from .._transport.secrets import SecretDict
+from .checks import extra_headers
 
-__all__ = ["OWN_CLIENTS", "check_output_version", "check_structured", "first_of", "langsmith_params", "log_parallel"]
+__all__ = ["OWN_CLIENTS", "Environment", "first_of", "langsmith_params", "log_parallel", "request_options"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -22,43 +24,39 @@ def first_of(*names: str) -> str | None:
     return next((value for name in names if (value := os.environ.get(name))), None)
 
 
-def check_output_version(version: str | None, plain: str) -> None:
-    """Refuse an `output_version` that there is not.
+@dataclass(frozen=True)
+class Environment:
+    """The environment variables of a vendor, by what they hold; the first that is set counts."""
+
+    key: tuple[str, ...] = ()
+    base_url: tuple[str, ...] = ()
+    organization: tuple[str, ...] = ()
+    proxy: tuple[str, ...] = ()
+
+    def read(self, what: str) -> str | None:
+        """The value of the first variable that is set; an empty one is not."""
+        return first_of(*getattr(self, what))
+
+
+def request_options(kwargs: Mapping[str, Any], timeout: Any, headers: Mapping[str, Any], query: Mapping[str, Any]) -> dict[str, Any]:
+    """What the HTTP client is told with one request: `headers`, `params` and `timeout`, each where there is anything to say.
 
     Args:
-        version: What the user asks for.
-        plain: What content is under "v0".
-
-    Raises:
-        ValueError: It is neither None nor "v0" nor "v1".
+        kwargs: The call's keywords; its `extra_headers` and `extra_query` win.
+        timeout: As the client takes it; None leaves it to the client.
+        headers: Headers of this request.
+        query: Query parameters of this request.
     """
-    if version not in (None, "v0", "v1"):
-        raise ValueError(f"output_version={version!r}: there are 'v0' ({plain}) and 'v1' (standard blocks)")
-
-
-def check_structured(schema: Any, method: str, tools: Any, *, schemaless: Collection[str], beside_tools: Collection[str]) -> None:
-    """Refuse arguments of `with_structured_output` that cannot work together.
-
-    Args:
-        schema: The schema, or None.
-        method: How it is asked for.
-        tools: Tools to declare along with it.
-        schemaless: The methods that need no schema.
-        beside_tools: The methods that leave room for tools.
-
-    Raises:
-        ConfigurationError: They cannot.
-    """
-    if method not in ("json_schema", "function_calling", "json_mode"):
-        raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
-    if schema is None and method not in schemaless:
-        raise ConfigurationError(f"method={method!r} needs a schema")
-    if tools and method not in beside_tools:
-        raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+    options = {
+        "headers": SecretDict({**headers, **extra_headers(kwargs)}),
+        "params": SecretDict({**query, **(kwargs.get("extra_query") or {})}),
+        "timeout": timeout,
+    }
+    return {name: value for name, value in options.items() if value not in (None, {})}
 
 
 def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:
-    """Say of a request that several calls in one turn cannot be ruled out, where that was asked for and the wire has no word for it."""
+    """Log of a request that several calls in one turn cannot be ruled out, where that was asked for and the wire has no word for it."""
     if keywords.get("parallel_tool_calls") is False and keywords.get("tools"):
         _logger.warning("%s has no parallel_tool_calls: a turn may hold several calls although that is ruled out", wire)
 

@@ -16,7 +16,6 @@ from langchain_core.output_parsers import BaseGenerationOutputParser, JsonOutput
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
 from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableMap, RunnablePassthrough
-from langchain_core.utils.pydantic import is_basemodel_subclass
 from pydantic import BaseModel, RootModel
 
 from ...messages.calls import calls_of
@@ -26,8 +25,9 @@ from ...messages.metadata import KEY, text_of
 from ...turn.finish_reasons import REFUSALS
 from .._encode.functions import json_schema_of
 from .refusal import ModelRefusalError
+from .structured_output import is_pydantic
 
-__all__ = ["call_parser", "is_pydantic", "json_parser", "structured"]
+__all__ = ["call_parser", "json_parser", "structured"]
 
 _AT_ITS_LIMIT = "the reply reached its token limit before it was complete: raise max_tokens, or ask for less"
 _CUT = {
@@ -61,11 +61,6 @@ def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
     if is_pydantic(schema):
         return _PydanticCall(tools=[schema], first_tool_only=True, expected=name, describes=schema)
     return _JsonCall(key_name=name, first_tool_only=True, describes=schema)
-
-
-def is_pydantic(schema: Any) -> bool:
-    """Whether a schema is a pydantic class, of version 1 or 2."""
-    return isinstance(schema, type) and is_basemodel_subclass(schema)
 
 
 # ---------------------------------------------------------------------------------------------- what may be parsed

@@ -12,11 +12,13 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import suppress
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 from .bounded import EVENT_HOOKS
 
-__all__ = ["Clients", "LoopPool", "Shared", "http_library", "shared_async_client", "shared_client", "trusted"]
+__all__ = ["LoopPool", "PerLoopCache", "Shared", "http_library", "shared_async_client", "shared_client", "shared_ssl_context"]
+
+T = TypeVar("T")
 
 _NO_LOOP = object()
 
@@ -34,14 +36,14 @@ class Shared:
         return (type(self), ())
 
 
-class Clients(Shared):
+class PerLoopCache(Shared):
     """Keeps what was made once per key, process and event loop. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._entries: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
 
-    def get(self, key: Hashable, make: Callable[[], Any], loop: asyncio.AbstractEventLoop | None = None) -> Any:
+    def get(self, key: Hashable, make: Callable[[], T], loop: asyncio.AbstractEventLoop | None = None) -> T:
         """What was made for `key`, here and in this loop; made now where there is nothing."""
         owner: Any = loop or _NO_LOOP
         place = (key, os.getpid(), id(owner))  # a forked process must not share its parent's connections
@@ -53,7 +55,7 @@ class Clients(Shared):
                 if entry is None:
                     entry = (weakref.ref(loop) if loop else lambda: _NO_LOOP, make())
                     self._entries[place] = entry
-        return entry[1]
+        return cast("T", entry[1])
 
     def _forget_ended_loops(self) -> None:
         for place, (owner, _) in list(self._entries.items()):
@@ -70,14 +72,14 @@ class Clients(Shared):
             self._entries.clear()
 
 
-_pools = Clients()
+_pools = PerLoopCache()
 """Connection pools by proxy, shared by all models: a key or model of its own needs no connection of its own."""
 atexit.register(_pools.close)
 
 
 @cache
-def trusted(library: Any) -> Any:
-    """What makes certificates trusted; one for all pools, because reading them takes longer than a request."""
+def shared_ssl_context(library: Any) -> Any:
+    """What makes certificates shared_ssl_context; one for all pools, because reading them takes longer than a request."""
     return library.create_ssl_context()
 
 
@@ -90,7 +92,7 @@ def shared_client(sdk: Any, proxy: str | None) -> Any:
     """The HTTP client for threads that all models of an SDK share, by proxy."""
 
     def make() -> Any:
-        return sdk.DefaultHttpxClient(proxy=proxy, verify=trusted(http_library(sdk)), event_hooks=EVENT_HOOKS)
+        return sdk.DefaultHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk)), event_hooks=EVENT_HOOKS)
 
     return _pools.get((sdk.__name__, proxy), make)
 
@@ -99,7 +101,7 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
     """The HTTP client that all models of an SDK share in an event loop, by proxy."""
 
     def make() -> LoopPool:
-        return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=trusted(http_library(sdk))))
+        return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk))))
 
     return _pools.get((sdk.__name__, proxy), make, loop).client
 

@@ -1,4 +1,4 @@
-"""One request, ready to be sent, and what is asked of the reply: what a vendor's chat model gives to the one that sends it."""
+"""One request, ready to be sent, and what is asked of its reply: what a vendor's chat model gives to the one that sends it."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -6,12 +6,11 @@ from typing import Any, Protocol
 
 from langchain_core.messages import AIMessageChunk
 
+from .clients import PerLoopCache
 from .decoders import SSEDecoder
 from .reader import EventDecoder, StreamDecoder
 
-__all__ = ["ErrorTable", "Exchange", "Response"]
-
-ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]
+__all__ = ["ClientSettings", "Exchange", "Response"]
 
 
 class Response(Protocol):
@@ -38,10 +37,9 @@ class Exchange:
         events: Makes what finds the events in a streamed reply's bytes.
         options: What the client needs besides: headers, query, timeout.
         path: Where it goes, below the base URL; "" for a vendor with one path.
-        silence: Seconds that may pass between two events of the reply; None for any time.
-        secrets: Texts that must not stand in an error.
-        again: Given the error that refused the request: the same request in another form, or None if no other is known.
-        instead: Given a translated error: the turn that it stands for, where it is the model's own mistake (a call that the
+        idle_timeout: Seconds that may pass between two events of the reply; None for any time.
+        alternative_for: Given the error that refused the request: the same request in another form, or None if no other is known.
+        error_to_turn: Given a translated error: the turn that it stands for, where it is the model's own mistake (a call that the
             vendor could not read), or None. The model is told, as after any other call that cannot run.
     """
 
@@ -51,7 +49,26 @@ class Exchange:
     events: Callable[[], EventDecoder] = SSEDecoder
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     path: str = ""
-    silence: float | None = None
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-    again: "Callable[[Exception], Exchange | None]" = lambda error: None
-    instead: Callable[[Exception], AIMessageChunk | None] | None = None
+    idle_timeout: float | None = None
+    alternative_for: "Callable[[Exception], Exchange | None]" = lambda error: None
+    error_to_turn: Callable[[Exception], AIMessageChunk | None] = lambda error: None
+
+
+class ClientSettings(Protocol):
+    """Everything that a client depends on, and how it sends. What may differ from request to request is not in it."""
+
+    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Send a request; returns as soon as the head of the reply is there.
+
+        Args:
+            exchange: The request.
+            cache: Keeps the client.
+
+        Raises:
+            Exception: What the SDK or the HTTP library raises where there is no reply, or one with an error status.
+        """
+        ...
+
+    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Like `post`, asynchronously."""
+        ...

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import ConfigurationError
 from .bounded import EVENT_HOOKS
-from .clients import Clients, LoopPool, trusted
+from .clients import LoopPool, PerLoopCache, shared_ssl_context
 from .secrets import is_secret_header
 
 __all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
@@ -26,8 +26,8 @@ _CONNECTIONS, _IDLE = 1000, 100
 _REDIRECTS = 20
 _PLAIN = (NoneType, bool, int, float, str, tuple)
 
-_shared = Clients()
-"""Clients that models share: a key or model of its own needs no connection of its own."""
+_shared = PerLoopCache()
+"""PerLoopCache that models share: a key or model of its own needs no connection of its own."""
 atexit.register(_shared.close)
 
 
@@ -71,7 +71,7 @@ class HttpClients:
     library: Any
     arguments: ClientArguments = field(default_factory=ClientArguments)
     async_arguments: ClientArguments = field(default_factory=ClientArguments)
-    owner: Clients = field(default_factory=Clients)
+    owner: PerLoopCache = field(default_factory=PerLoopCache)
 
     def synchronous(self) -> Any:
         """The client for threads."""
@@ -97,12 +97,12 @@ class HttpClients:
 
         return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
 
-    def _keeper(self, arguments: ClientArguments) -> Clients:
+    def _keeper(self, arguments: ClientArguments) -> PerLoopCache:
         return _shared if arguments.are_plain else self.owner
 
     def _complete(self, arguments: ClientArguments) -> dict[str, Any]:
         limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)
-        verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": trusted(self.library)}
+        verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": shared_ssl_context(self.library)}
         return {"follow_redirects": True, "limits": limits, **verify, **arguments.values}
 
 

@@ -7,7 +7,7 @@ Seen of gateways and of single models: a status of 4xx or 501 and words such as 
 import re
 from typing import Any
 
-__all__ = ["refuses_streams"]
+__all__ = ["is_streaming_unsupported"]
 
 _STATUSES = frozenset({400, 403, 404, 405, 415, 422, 501})
 _STREAM = r"\bstream(?:s|ed|ing)?\b(?!_)"
@@ -16,7 +16,7 @@ _NOT = rf"{_NO_SUPPORT}|\b(?:unsupported|disabled|unavailable|unimplemented)\b"
 _REFUSED = re.compile(rf"{_STREAM}[^.]{{0,80}}(?:{_NOT})|(?:{_NOT})[^.]{{0,60}}{_STREAM}|must be verified to stream", re.IGNORECASE)
 
 
-def refuses_streams(error: Any) -> bool:
+def is_streaming_unsupported(error: Any) -> bool:
     """Whether an error says that the server does not stream, so that the same request may succeed whole."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return status in _STATUSES and bool(_REFUSED.search(str(error)))

@@ -83,7 +83,7 @@ class ReplyReader:
         decoder: Reads the reply's events, in the vendor's terms.
         headers: The reply's headers.
         events: Finds the events in the reply's bytes.
-        silence: Seconds that may pass between two events, keep-alive comments apart; None for any time.
+        idle_timeout: Seconds that may pass between two events, keep-alive comments apart; None for any time.
         keep_headers: Whether the last chunk says the headers in its `response_metadata`.
 
     Attributes:
@@ -96,13 +96,13 @@ class ReplyReader:
         headers: Mapping[str, str],
         *,
         events: EventDecoder,
-        silence: float | None = None,
+        idle_timeout: float | None = None,
         keep_headers: bool = False,
     ) -> None:
         self.done = False
         self._decoder = decoder
         self._headers = headers
-        self._silence = silence
+        self._idle_timeout = idle_timeout
         self._keep_headers = keep_headers
         self._events = events
         self._head = self._now = b""
@@ -120,13 +120,13 @@ class ReplyReader:
         events = self._events.feed(piece)
         if events:
             self._begun = self._begun or _begins(events)
-            if self._silence is not None:
+            if self._idle_timeout is not None:
                 self._last_event = time.monotonic()
             return self._chunks(events)
         if not self._begun and len(self._head) < _SHOWN:
             self._head += piece[:_SHOWN]
-        if self._silence is not None and time.monotonic() - self._last_event > self._silence:
-            raise TimeoutError(f"the server kept the connection alive but sent no event for {self._silence:g} s")
+        if self._idle_timeout is not None and time.monotonic() - self._last_event > self._idle_timeout:
+            raise TimeoutError(f"the server kept the connection alive but sent no event for {self._idle_timeout:g} s")
         return iter(())
 
     def finish(self) -> Iterator[AIMessageChunk]:

@@ -40,32 +40,32 @@ def read_timeout(timeout: Any) -> float | None:
     return read
 
 
-def timeout_parts(timeout: Any, silence: float | None = None) -> tuple[float | None, float | None, float | None, float | None]:
+def timeout_parts(timeout: Any, idle_timeout: float | None = None) -> tuple[float | None, float | None, float | None, float | None]:
     """A timeout as every HTTP library of this make takes it: (connect, read, write, pool).
 
     Args:
         timeout: What the user gave.
-        silence: Seconds that shorten the time between two bytes.
+        idle_timeout: Seconds that shorten the time between two bytes.
     """
     read = read_timeout(timeout)
     connect, write, pool = (_part(timeout, name) for name in ("connect", "write", "pool"))
-    if silence is not None:
-        read = silence if read is None else min(read, silence)
+    if idle_timeout is not None:
+        read = idle_timeout if read is None else min(read, idle_timeout)
     return connect, read, write, pool
 
 
-def request_timeout(sdk: Any, timeout: Any, silence: float | None) -> Any:
+def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
     """The timeout as the SDK takes it; None leaves it to the SDK.
 
     Args:
         sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
         timeout: What the user gave.
-        silence: Seconds that shorten the time between two bytes.
+        idle_timeout: Seconds that shorten the time between two bytes.
     """
-    if silence is None and not isinstance(timeout, tuple | list):
+    if idle_timeout is None and not isinstance(timeout, tuple | list):
         return timeout
     module = sdk()
-    return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, silence))
+    return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout))
 
 
 def _part(timeout: Any, name: str) -> float | None:

@@ -9,47 +9,11 @@ or None).
 
 from typing import TYPE_CHECKING, Any
 
-from .._base.errors import Family
-from .._base.lazy import lazy
-from .._base.refusal import ModelRefusalError
+from .._base.errors import ErrorMapping, lazy_classes
 from .._transport.clients import http_library
-from .._transport.secrets import is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
-
-__all__ = [
-    "AnthropicAPIError",
-    "AnthropicAuthenticationError",
-    "AnthropicConflictError",
-    "AnthropicConnectionError",
-    "AnthropicContextOverflowError",
-    "AnthropicInvalidRequestError",
-    "AnthropicModelNotFoundError",
-    "AnthropicOverloadedError",
-    "AnthropicPermissionDeniedError",
-    "AnthropicRateLimitError",
-    "AnthropicRequestTimeoutError",
-    "AnthropicStatusError",
-    "AnthropicTimeoutError",
-    "ModelRefusalError",
-    "error_from_body",
-    "error_table",
-    "is_secret_header",
-]
-
-_BY_STATUS = {
-    400: "AnthropicInvalidRequestError",
-    401: "AnthropicAuthenticationError",
-    403: "AnthropicPermissionDeniedError",
-    404: "AnthropicModelNotFoundError",
-    408: "AnthropicRequestTimeoutError",
-    409: "AnthropicConflictError",
-    413: "AnthropicInvalidRequestError",
-    422: "AnthropicInvalidRequestError",
-    429: "AnthropicRateLimitError",
-    529: "AnthropicOverloadedError",
-}
 
 # `type` of an error object -> the status it has outside a stream (docs.claude.com, "Errors").
 _STATUS_OF_TYPE = {
@@ -66,26 +30,26 @@ _STATUS_OF_TYPE = {
 }
 _OVERFLOW_TEXTS = ("prompt is too long", "exceed context limit", "exceeds the available context size", "maximum context length")
 
-__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("Anthropic")})
+__getattr__ = lazy_classes(__name__, "Anthropic")
 
 
-def _sdk() -> Any:
+def sdk() -> Any:
+    """The SDK's module."""
     import anthropic
 
     return anthropic
 
 
-_FAMILY = Family(
-    library=lambda: http_library(_sdk()),
-    sdk=_sdk,
+ERRORS = ErrorMapping(
+    library=lambda: http_library(sdk()),
+    sdk=sdk,
     error_class=__getattr__,
     prefix="Anthropic",
-    by_status=_BY_STATUS,
+    by_status={529: "OverloadedError"},
     status_of_label=_STATUS_OF_TYPE,
     overflow_labels=frozenset({"exceed_context_size_error"}),  # llama.cpp's
     overflow_texts=_OVERFLOW_TEXTS,
     envelope="error",
 )
 
-error_table = _FAMILY.table
-error_from_body = _FAMILY.from_body
+error_from_body = ERRORS.from_body

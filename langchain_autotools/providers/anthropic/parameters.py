@@ -3,44 +3,29 @@
 Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
 """
 
-import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from langchain_core.utils import from_env
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr
 
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check, check_address, check_headers, check_key, check_model, check_proxy, check_seconds, check_timeout
-from .._base.parameters import OWN_CLIENTS, check_output_version, first_of
+from .._base.checks import Check
+from .._base.parameters import OWN_CLIENTS, Environment
 from .client import check_own_async_client, check_own_client
 from .profiles import profile_of
 
-__all__ = ["ADDRESS_VARIABLES", "WIRE_NAMES", "AnthropicParameters"]
+__all__ = ["SENT_FIELDS", "AnthropicParameters"]
 
-WIRE_NAMES = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_k": "top_k",
-    "top_p": "top_p",
-    "stop_sequences": "stop_sequences",
-    "thinking": "thinking",
-    "output_config": "output_config",
-    "mcp_servers": "mcp_servers",
-    "context_management": "context_management",
-    "container": "container",
-    "inference_geo": "inference_geo",
-    "user_profile_id": "user_profile_id",
-}
-"""Fields that are sent, by the parameter that they become. None is not sent."""
+SENT_FIELDS = (
+    *("max_tokens", "temperature", "top_k", "top_p", "stop_sequences", "thinking", "output_config", "mcp_servers"),
+    *("context_management", "container", "inference_geo", "user_profile_id"),
+)
+"""Fields that are request parameters of the same name. None is not sent."""
 
 _FALLBACK_MAX_TOKENS = 4096
 
 Caching = Literal["auto", "5m", "1h"] | bool
-
-
-ADDRESS_VARIABLES = ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
-"""The environment variables that say where requests go; the first that is set counts."""
 
 
 class AnthropicParameters(ProviderChatModel):
@@ -94,17 +79,11 @@ class AnthropicParameters(ProviderChatModel):
     the messages up to the last. `auto`: requests to Anthropic itself that declare tools, because a conversation with tools
     sends its beginning again at once. True, "5m" and "1h": every request. Marks of your own switch these off."""
 
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Parameters of the Messages API that this class does not name."""
     extra_body: Mapping[str, Any] | None = None
     """Further keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
 
-    streaming: bool | None = None
-    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
     stream_usage: bool = True
     """Whether streams say how many tokens they took."""
-    stream_chunk_timeout: float | None = None
-    """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
     default_request_timeout: Any = Field(default=None, alias="timeout")
     """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: the SDK's default (600, to connect 5)."""
@@ -115,6 +94,18 @@ class AnthropicParameters(ProviderChatModel):
     """Your own HTTP client for synchronous requests, of the HTTP library that the SDK uses."""
     http_async_client: Any = Field(default=None, exclude=True, repr=False)
     """Your own HTTP client for asynchronous requests."""
+
+    _ls_provider: ClassVar[str] = "anthropic"
+    _environment: ClassVar[Environment] = Environment(
+        key=("ANTHROPIC_API_KEY",), base_url=("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"), proxy=("ANTHROPIC_PROXY",)
+    )
+    _key_field: ClassVar[str] = "anthropic_api_key"
+    _url_field: ClassVar[str] = "anthropic_api_url"
+    _proxy_field: ClassVar[str] = "anthropic_proxy"
+    _timeout_field: ClassVar[str] = "default_request_timeout"
+    _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "betas")
+    _stop_param: ClassVar[str] = "stop_sequences"
+    _v0_content: ClassVar[str] = "the wire's own blocks"
 
     _dicts: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._dicts,
@@ -127,38 +118,16 @@ class AnthropicParameters(ProviderChatModel):
         "async_client": OWN_CLIENTS,
     }
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        **ProviderChatModel._checks,
-        "model": check_model,
-        "anthropic_api_key": check_key,
-        "anthropic_api_url": check_address,
-        "anthropic_proxy": check_proxy,
-        "default_request_timeout": check_timeout,
-        "stream_chunk_timeout": check_seconds,
-        "default_headers": check_headers,
-        "http_client": check_own_client,
-        "http_async_client": check_own_async_client,
-    }
+    _checks: ClassVar[Mapping[str, Check | None]] = {"http_client": check_own_client, "http_async_client": check_own_async_client}
 
     _not_per_call: ClassVar[frozenset[str]] = ProviderChatModel._not_per_call | {"reuse_last_container"}
     _connection: ClassVar[frozenset[str]] = frozenset({"anthropic_api_key", "anthropic_api_url", "anthropic_proxy"})
 
-    @model_validator(mode="after")
-    def _complete_from_environment(self) -> Self:
-        if self.anthropic_api_key is None and (key := os.environ.get("ANTHROPIC_API_KEY")):
-            self.anthropic_api_key = SecretStr(key)
-        self.anthropic_api_url = self.anthropic_api_url or first_of(*ADDRESS_VARIABLES)
+    def _complete_from_environment(self) -> None:
+        super()._complete_from_environment()
         if self.max_tokens is None:
             profile = {**profile_of(self.model), **(self.__dict__.get("profile") or {})}
             self.max_tokens = profile.get("max_output_tokens") or _FALLBACK_MAX_TOKENS
-        return self
-
-    @model_validator(mode="after")
-    def _check_parameters(self) -> Self:
-        if self.anthropic_proxy and (self.http_client or self.http_async_client):
-            raise ValueError("anthropic_proxy cannot reach a client that you made: give that client the proxy, and no anthropic_proxy")
-        check_output_version(self.output_version, "the wire's own blocks")
-        return self
 
     @property
     def model_name(self) -> str:

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from .._base.checks import extra_headers
-from .._transport.secrets import SecretDict
+from .._base import parameters
 from .._transport.timeouts import request_timeout
-from .parameters import WIRE_NAMES, AnthropicParameters
-from .profiles import profile_of
+from .errors import sdk
+from .parameters import SENT_FIELDS, AnthropicParameters
 from .structured import output_format
 from .tools import choice_with_parallel, format_tool_choice, is_builtin
 
@@ -69,7 +68,7 @@ _IMPLIED = {"type": "adaptive", "display": "summarized"}
 
 def default_params(model: AnthropicParameters) -> dict[str, Any]:
     """The parameters that the constructor sets, in the wire's names."""
-    fields = {wire: getattr(model, name) for name, wire in WIRE_NAMES.items()}
+    fields = {name: getattr(model, name) for name in SENT_FIELDS}
     said = {name: value for name, value in fields.items() if value is not None and value != []}
     if model.reasoning_effort:
         said["output_config"] = {**(said.get("output_config") or {}), "effort": model.reasoning_effort}
@@ -88,7 +87,7 @@ def request_params(model: AnthropicParameters, stop: list[str] | None, kwargs: M
     called = _renamed({name: value for name, value in kwargs.items() if name not in _CLIENT_KEYWORDS})
     params = {**default_params(model), **called, **({} if stop is None else {"stop_sequences": stop})}
     for name in _SAMPLING:
-        if name not in called and _profile(model, params).get("temperature") is False:
+        if name not in called and model._profile_for(str(params["model"])).get("temperature") is False:
             params.pop(name, None)
     params["output_config"] = _output_config(default_params(model), called, kwargs)
     if params.get("tools"):
@@ -136,12 +135,7 @@ def _implied_thinking(model: AnthropicParameters, params: Mapping[str, Any]) -> 
     """How a model thinks that is told an effort and nothing of thinking, as of langchain-anthropic: of those that take every effort,
     as it likes, summarized. Where a call is forced nothing is said: the vendor refuses both together."""
     forced = (params.get("tool_choice") or {}).get("type") in _FORCED
-    return None if forced or "xhigh" not in (_profile(model, params).get("reasoning_effort_levels") or ()) else _IMPLIED
-
-
-def _profile(model: AnthropicParameters, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is known of the model that is asked."""
-    return (model.profile or {}) if params["model"] == model.model else profile_of(str(params["model"]))
+    return None if forced or "xhigh" not in (model._profile_for(str(params["model"])).get("reasoning_effort_levels") or ()) else _IMPLIED
 
 
 def with_container(container: Any, last: str | None) -> Any:
@@ -197,26 +191,15 @@ def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict
 # ---------------------------------------------------------------------------------------------- for the HTTP client
 
 
-def _sdk() -> Any:
-    import anthropic
-
-    return anthropic
-
-
 def request_options(
     model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any], body: bytes, *, stream: bool
 ) -> dict[str, Any]:
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
-    timeout = kwargs.get("timeout") or model.default_request_timeout
+    timeout = request_timeout(sdk, model._timeout(kwargs), model.stream_chunk_timeout if stream else None)
     betas = _betas(params, [*(model.betas or ()), *(kwargs.get("betas") or ()), *_betas_of_messages(body)])
     said = {"anthropic-beta": ",".join(betas), **{header: params.get(name) for name, header in HEADERS.items()}}
-    headers = {**{name: value for name, value in said.items() if value}, **extra_headers(kwargs)}
-    options = {
-        "headers": SecretDict({"accept": "text/event-stream" if stream else "application/json", **headers}),
-        "params": SecretDict(kwargs.get("extra_query") or {}),
-        "timeout": request_timeout(_sdk, timeout, model.stream_chunk_timeout if stream else None),
-    }
-    return {name: value for name, value in options.items() if value not in (None, {})}
+    headers = {"accept": "text/event-stream" if stream else "application/json", **{name: value for name, value in said.items() if value}}
+    return parameters.request_options(kwargs, timeout, headers, {})
 
 
 def _betas(params: Mapping[str, Any], asked: Sequence[str]) -> list[str]:

@@ -8,18 +8,21 @@ from google-auth as they do there.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
 from .._transport import http as _http
+from .._transport.clients import PerLoopCache
+from .._transport.exchange import Exchange, Response
 from .._transport.secrets import SecretDict, header_secrets
 from .credentials import AccessTokens
 from .endpoint import Endpoint
 from .errors import status_error
 
-__all__ = ["ClientSettings", "apost", "post"]
+__all__ = ["ClientSettings"]
 
 _KEY_HEADER = "x-goog-api-key"
 
@@ -33,7 +36,7 @@ class ClientSettings:
         api_key: The key; on Vertex AI None for access tokens.
         tokens: Gives access tokens.
         headers: Sent with every request.
-        clients: The HTTP clients that are made here.
+        arguments: Arguments of the HTTP clients that are made here.
         http_client: The user's own HTTP client, for synchronous requests.
         http_async_client: The user's own HTTP client, for asynchronous requests.
     """
@@ -42,17 +45,48 @@ class ClientSettings:
     api_key: SecretStr | None = None
     tokens: AccessTokens | None = None
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    clients: _http.HttpClients = field(default_factory=lambda: _http.HttpClients(_http.library()))
+    arguments: Mapping[str, Any] | None = field(default=None, repr=False)
     http_client: Any = None
     http_async_client: Any = None
 
-    def common_headers(self) -> dict[str, str]:
+    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Send a request.
+
+        Raises:
+            ModelError: A reply with an error status.
+        """
+        http = self.http_client or self._clients(cache).synchronous()
+        url = self._url(exchange.path, self.tokens.project if self.tokens and self._needs_project else None)
+        headers = self._known_headers() or SecretDict({**self._common_headers(), **(self.tokens.headers(url) if self.tokens else {})})
+        return cast("Response", _http.post(http, url, exchange.body, _with_headers(exchange, headers), partial(_refusal, headers)))
+
+    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Like `post`, asynchronously."""
+        http = self.http_async_client or self._clients(cache).asynchronous(asyncio.get_running_loop())
+        tokens = self.tokens
+        url = self._url(exchange.path, await asyncio.to_thread(lambda: tokens.project) if tokens and self._needs_project else None)
+        headers = self._known_headers() or SecretDict({**self._common_headers(), **(await tokens.aheaders(url) if tokens else {})})
+        return cast("Response", await _http.apost(http, url, exchange.body, _with_headers(exchange, headers), partial(_refusal, headers)))
+
+    def _clients(self, cache: PerLoopCache) -> _http.HttpClients:
+        arguments = _http.ClientArguments(self.arguments)
+        return _http.HttpClients(_http.library(), arguments, arguments, cache)
+
+    def _url(self, path: str, project: str | None) -> str:
+        return (replace(self.endpoint, project=project) if project else self.endpoint).url(path)
+
+    @property
+    def _needs_project(self) -> bool:
+        """Whether the project is still to be found: where access tokens are used, the machine's credentials name it."""
+        return self.endpoint.vertexai and not (self.endpoint.project or self.endpoint.base_url or self.api_key)
+
+    def _common_headers(self) -> dict[str, str]:
         """The headers of every request, authorisation apart."""
         return SecretDict({"content-type": "application/json", **dict(self.headers)})
 
-    def known_headers(self) -> dict[str, str] | None:
+    def _known_headers(self) -> dict[str, str] | None:
         """The headers of every request; None where a token must be asked for."""
-        headers = self.common_headers()
+        headers = self._common_headers()
         if self.api_key is not None:
             return SecretDict({**headers, _KEY_HEADER: self.api_key.get_secret_value()})
         if any(name.lower() in (_KEY_HEADER, "authorization") for name in headers):
@@ -61,51 +95,11 @@ class ClientSettings:
             raise ConfigurationError("no key for the Gemini API: give api_key=..., or set GOOGLE_API_KEY or GEMINI_API_KEY")
         return None
 
-    def needs_project(self) -> bool:
-        """Whether the project is still to be found: where access tokens are used, the machine's credentials name it."""
-        endpoint = self.endpoint
-        return endpoint.vertexai and self.tokens is not None and not (endpoint.project or endpoint.base_url or self.api_key)
 
-
-def post(settings: ClientSettings, body: bytes, options: Mapping[str, Any]) -> Any:
-    """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
-
-    Args:
-        settings: What all requests have in common.
-        body: The JSON body.
-        options: `model`, `stream`, `timeout`, and where given `headers`, `params`.
-
-    Raises:
-        ModelError: A reply with an error status.
-    """
-    http = settings.http_client or settings.clients.synchronous()
-    endpoint = settings.endpoint
-    if settings.needs_project() and settings.tokens is not None:
-        endpoint = replace(endpoint, project=settings.tokens.project)
-    url, headers = endpoint.url(options["model"], stream=options["stream"]), settings.known_headers()
-    if headers is None and settings.tokens is not None:
-        headers = SecretDict({**settings.common_headers(), **settings.tokens.headers(url)})
-    return _http.post(http, url, body, _said(headers or {}, options), lambda response: _refusal(response, headers or {}))
-
-
-async def apost(settings: ClientSettings, body: bytes, options: Mapping[str, Any]) -> Any:
-    """Like `post`, asynchronously."""
-    http = settings.http_async_client or settings.clients.asynchronous(asyncio.get_running_loop())
-    endpoint = settings.endpoint
-    if settings.needs_project() and settings.tokens is not None:
-        endpoint = replace(endpoint, project=await asyncio.to_thread(lambda: settings.tokens.project if settings.tokens else None))
-    url, headers = endpoint.url(options["model"], stream=options["stream"]), settings.known_headers()
-    if headers is None and settings.tokens is not None:
-        headers = SecretDict({**settings.common_headers(), **await settings.tokens.aheaders(url)})
-    return await _http.apost(http, url, body, _said(headers or {}, options), lambda response: _refusal(response, headers or {}))
-
-
-def _said(headers: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+def _with_headers(exchange: Exchange, headers: Mapping[str, str]) -> dict[str, Any]:
     """What the HTTP client is told with a request."""
-    params = SecretDict({**({"alt": "sse"} if options["stream"] else {}), **(options.get("params") or {})})
-    more = {"params": params} if params else {}
-    return {"headers": SecretDict({**headers, **(options.get("headers") or {})}), "timeout": options["timeout"], **more}
+    return {**exchange.options, "headers": SecretDict({**headers, **exchange.options["headers"]})}
 
 
-def _refusal(response: Any, headers: Mapping[str, str]) -> Exception:
+def _refusal(headers: Mapping[str, str], response: Any) -> Exception:
     return status_error(response, response.content, header_secrets(headers))

@@ -69,9 +69,10 @@ class Endpoint:
         path = model if model.startswith(_RESOURCES) else f"publishers/{publisher or 'google'}/models/{name}"
         return f"projects/{self.project}/locations/{self.location or 'global'}/{path}" if self.project else path
 
-    def url(self, model: str, *, stream: bool) -> str:
-        """The whole address of a request. (A stream of events is asked for by the query `alt=sse`.)"""
-        return f"{self.root}/{self.model_path(model)}:{'streamGenerateContent' if stream else 'generateContent'}"
+    def url(self, path: str) -> str:
+        """The whole address of a request to `model:method`. (A stream of events is asked for by the query `alt=sse`.)"""
+        model, _, method = path.rpartition(":")
+        return f"{self.root}/{self.model_path(model)}:{method}"
 
 
 def file_uri(identifier: str) -> str:

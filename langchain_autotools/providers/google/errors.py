@@ -12,50 +12,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
-from .._base.errors import Family
-from .._base.lazy import lazy
-from .._base.refusal import ModelRefusalError
+from .._base.errors import ErrorMapping, lazy_classes
 from .._transport.decoders import parse_json
 from .._transport.http import library
-from .._transport.secrets import hide_secrets, is_secret_header
+from .._transport.secrets import hide_secrets
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
-
-__all__ = [
-    "GoogleAPIError",
-    "GoogleAuthenticationError",
-    "GoogleConflictError",
-    "GoogleConnectionError",
-    "GoogleContextOverflowError",
-    "GoogleDeadlineExceededError",
-    "GoogleInvalidRequestError",
-    "GoogleModelNotFoundError",
-    "GooglePermissionDeniedError",
-    "GoogleRateLimitError",
-    "GoogleRequestTimeoutError",
-    "GoogleStatusError",
-    "GoogleTimeoutError",
-    "ModelRefusalError",
-    "error_from_body",
-    "error_table",
-    "is_secret_header",
-    "status_error",
-]
-
-_BY_STATUS = {
-    400: "GoogleInvalidRequestError",
-    401: "GoogleAuthenticationError",
-    403: "GooglePermissionDeniedError",
-    404: "GoogleModelNotFoundError",
-    408: "GoogleRequestTimeoutError",
-    409: "GoogleConflictError",
-    413: "GoogleInvalidRequestError",
-    422: "GoogleInvalidRequestError",
-    429: "GoogleRateLimitError",
-    499: "GoogleRequestTimeoutError",
-    504: "GoogleDeadlineExceededError",
-}
 
 # `status` of an error object -> the HTTP status it has outside a stream (google.rpc.Code).
 _STATUS_OF_LABEL = {
@@ -80,20 +43,18 @@ _OVERFLOW_TEXTS = ("exceeds the maximum number of tokens", "input token count", 
 _KEY_REFUSED = "API_KEY_INVALID"
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 
-__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("Google")})
+__getattr__ = lazy_classes(__name__, "Google")
 
 
-_FAMILY = Family(
+ERRORS = ErrorMapping(
     library=library,
     error_class=__getattr__,
     prefix="Google",
-    by_status=_BY_STATUS,
+    by_status={499: "RequestTimeoutError", 504: "DeadlineExceededError"},
     status_of_label=_STATUS_OF_LABEL,
     overflow_texts=_OVERFLOW_TEXTS,
     envelope="error",
 )
-
-error_table = _FAMILY.table
 
 
 def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exception:
@@ -114,7 +75,7 @@ def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exc
     message = inner.get("message") if isinstance(inner, Mapping) else inner
     if not isinstance(message, str) or not message:
         message = body.decode("utf-8", "replace").strip()[:2000] or response.reason_phrase or "no reason given"
-    error = _with_details(_FAMILY.status_error(message, response, said), inner)
+    error = _with_details(ERRORS.status_error(message, response, said), inner)
     hide_secrets(error, list(secrets))
     return error
 
@@ -129,7 +90,7 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
     Returns:
         One of this module's errors; an unknown one counts as the server's failure (500).
     """
-    return _with_details(_FAMILY.from_body(error, status), error)
+    return _with_details(ERRORS.from_body(error, status), error)
 
 
 def _with_details(error: Exception, inner: Any) -> Exception:
@@ -142,7 +103,7 @@ def _with_details(error: Exception, inner: Any) -> Exception:
         if detail.get("@type") == _RETRY_INFO and known.retry_after is None:
             known.retry_after = _seconds(detail.get("retryDelay"))
         if detail.get("reason") == _KEY_REFUSED:
-            refused: Exception = _FAMILY.error_class("GoogleAuthenticationError")(known.message, response=known.response, body=known.body)
+            refused: Exception = ERRORS.error_class("GoogleAuthenticationError")(known.message, response=known.response, body=known.body)
             return refused
     return error
 

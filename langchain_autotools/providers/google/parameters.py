@@ -6,34 +6,21 @@ are given is as in google-genai's client.
 
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from ...errors import ConfigurationError
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import (
-    Check,
-    check_address,
-    check_async_client,
-    check_client,
-    check_client_arguments,
-    check_count,
-    check_headers,
-    check_key,
-    check_model,
-    check_seconds,
-    check_timeout,
-)
-from .._base.parameters import OWN_CLIENTS, check_output_version, first_of
+from .._base.checks import Check, check_client_arguments, check_count
+from .._base.parameters import OWN_CLIENTS, Environment, first_of
 from .metadata import snake
 from .tools import plain_tool
 
-__all__ = ["ADDRESS_VARIABLES", "GoogleParameters", "check_sdk_names"]
+__all__ = ["GoogleParameters", "check_sdk_names"]
 
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
-_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-ADDRESS_VARIABLES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
+_ADDRESS_VARIABLES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
 
 OF_THE_SDK = {
     "http_options": "it is google-genai's own; give base_url, timeout, max_retries, additional_headers, client_args",
@@ -119,18 +106,22 @@ class GoogleParameters(ProviderChatModel):
     """The name of cached content that requests begin with."""
     labels: dict[str, str] | None = None
     """Labels of requests, for Vertex AI's bills."""
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Parameters that this class does not name: those of `generationConfig` go there, others to the top of the request."""
-
-    streaming: bool | None = None
-    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
     timeout: Any = Field(default=None, validation_alias="request_timeout")
     """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: 600, to connect 5."""
-    stream_chunk_timeout: float | None = None
-    """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
     max_retries: int | None = Field(default=None, validation_alias="retries")
     """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
+
+    _ls_provider: ClassVar[str] = "google_genai"
+    _variable_prefix: ClassVar[str] = "GOOGLE"
+    _environment: ClassVar[Environment] = Environment(key=("GOOGLE_API_KEY", "GEMINI_API_KEY"))
+    _key_field: ClassVar[str] = "google_api_key"
+    _headers_field: ClassVar[str] = "additional_headers"
+    _identifying_fields: ClassVar[tuple[str, ...]] = ("vertexai", "project", "location", "api_version", "output_version")
+    _limit_params: ClassVar[tuple[str, ...]] = ("maxOutputTokens",)
+    _stop_param: ClassVar[str] = "stopSequences"
+    _sampling_object: ClassVar[str] = "generationConfig"
+    _v0_content: ClassVar[str] = "the wire's own blocks"
 
     _numbers: ClassVar[Mapping[str, Check]] = {
         **ProviderChatModel._numbers,
@@ -152,18 +143,7 @@ class GoogleParameters(ProviderChatModel):
         **OF_THE_SDK,
     }
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        **ProviderChatModel._checks,
-        "model": check_model,
-        "google_api_key": check_key,
-        "base_url": check_address,
-        "timeout": check_timeout,
-        "stream_chunk_timeout": check_seconds,
-        "additional_headers": check_headers,
-        "client_args": check_client_arguments,
-        "http_client": check_client,
-        "http_async_client": check_async_client,
-    }
+    _checks: ClassVar[Mapping[str, Check | None]] = {"client_args": check_client_arguments}
 
     _connection: ClassVar[frozenset[str]] = frozenset(
         {"google_api_key", "credentials", "vertexai", "project", "location", "base_url", "api_version", "additional_headers", "client_args"}
@@ -200,18 +180,17 @@ class GoogleParameters(ProviderChatModel):
         plain = [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else []
         return value if all(one is tool for one, tool in zip(plain, value or (), strict=False)) else plain
 
-    @model_validator(mode="after")
-    def _complete_from_environment(self) -> Self:
+    def _complete_from_environment(self) -> None:
         self.api_version = self.api_version or _version(os.environ.get("GOOGLE_GENAI_API_VERSION"))
         self.vertexai = self._chooses_vertexai()
-        self.base_url = self.base_url or first_of(ADDRESS_VARIABLES[self.vertexai])
-        key = first_of(*_KEYS)
+        self.base_url = self.base_url or self._variable("base_url")
+        key = self._environment.read("key")
         if not self.vertexai:
             if self.project or self.location:
                 raise ValueError("project and location are for Vertex AI: say vertexai=True, or leave them out")
             if self.google_api_key is None and key:
                 self.google_api_key = SecretStr(key)
-            return self
+            return
         if self.credentials is not None and self.google_api_key is not None:
             raise ValueError("give credentials or api_key, not both")
         place = os.environ.get("GOOGLE_CLOUD_PROJECT"), os.environ.get("GOOGLE_CLOUD_LOCATION")
@@ -219,7 +198,6 @@ class GoogleParameters(ProviderChatModel):
             self.google_api_key = SecretStr(key)
         if self.google_api_key is None or self.project or self.location:
             self.project, self.location = self.project or place[0], self.location or place[1]
-        return self
 
     def _chooses_vertexai(self) -> bool:
         if self.vertexai is not None:
@@ -230,13 +208,21 @@ class GoogleParameters(ProviderChatModel):
                 return said in _TRUE
         return self.credentials is not None or self.project is not None
 
-    @model_validator(mode="after")
-    def _check_parameters(self) -> Self:
+    def _check_parameters(self) -> None:
         if self.client_args and (self.http_client or self.http_async_client):
             raise ValueError("client_args cannot reach a client that you made: give them to that client, and no client_args")
-        check_output_version(self.output_version, "the wire's own blocks")
         check_sdk_names(self.model_kwargs)
-        return self
+        super()._check_parameters()
+
+    def _variable(self, what: str) -> str | None:
+        if what == "base_url":
+            return first_of(_ADDRESS_VARIABLES[bool(self.vertexai)])
+        return None if what == "key" and self.vertexai and (self.project or self.location) else super()._variable(what)
+
+    @property
+    def _proxy(self) -> str | None:
+        proxy = (self.client_args or {}).get("proxy")
+        return proxy if isinstance(proxy, str) else None
 
     @property
     def model_name(self) -> str:

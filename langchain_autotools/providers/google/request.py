@@ -7,11 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .._base.checks import extra_headers
-from .._transport.secrets import SecretDict
+from .._base import parameters
 from .._transport.timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .parameters import GoogleParameters, check_sdk_names
-from .profiles import is_older, plain_name, profile_of
+from .profiles import is_older
 from .structured import reply_schema, response_format_config
 from .tools import format_tool_choice, wire_choice, wire_tools
 
@@ -68,8 +67,8 @@ def request_params(model: GoogleParameters, stop: list[str] | None, kwargs: Mapp
     check_sdk_names(kwargs)
     called = _renamed({name: value for name, value in kwargs.items() if name not in _CLIENT_KEYWORDS})
     defaults = default_params(model)
-    if "temperature" in defaults and not _takes_temperature(model, str(called.get("model") or model.model)):
-        del defaults["temperature"]
+    if model._profile_for(str(called.get("model") or model.model)).get("temperature") is False:
+        defaults.pop("temperature", None)
     params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
     if stop is not None:
         params["stopSequences"] = stop
@@ -90,12 +89,6 @@ def request_params(model: GoogleParameters, stop: list[str] | None, kwargs: Mapp
         **({"generationConfig": generation} if generation else {}),
         **(kwargs.get("extra_body") or {}),
     }
-
-
-def _takes_temperature(model: GoogleParameters, name: str) -> bool:
-    """Whether to send the constructor's temperature: a few models refuse it."""
-    profile: Mapping[str, Any] = (model.profile or {}) if name == model.model else profile_of(name)
-    return profile.get("temperature") is not False
 
 
 # ---------------------------------------------------------------------------------------------- names and values
@@ -196,14 +189,8 @@ def may_hold_blocks(params: Mapping[str, Any]) -> bool:
 # ---------------------------------------------------------------------------------------------- for the HTTP client
 
 
-def request_options(model: GoogleParameters, name: str, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-    """What `client.post` needs besides the body. The constructor's headers are the client's."""
-    timeout = kwargs.get("timeout") or model.timeout
-    silence = model.stream_chunk_timeout if stream else None
-    return {
-        "model": name if model.vertexai or "/" in name else plain_name(name),
-        "stream": stream,
-        "timeout": timeout_parts(_TIMEOUT if timeout is None else timeout, silence),
-        "headers": SecretDict({"accept": "text/event-stream" if stream else "application/json", **extra_headers(kwargs)}),
-        "params": SecretDict(kwargs.get("extra_query") or {}),
-    }
+def request_options(model: GoogleParameters, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+    """Headers, query and timeout of one request. The constructor's headers are the client's."""
+    timeout = timeout_parts(model._timeout(kwargs) or _TIMEOUT, model.stream_chunk_timeout if stream else None)
+    accept, query = ("text/event-stream", {"alt": "sse"}) if stream else ("application/json", {})
+    return parameters.request_options(kwargs, timeout, {"accept": accept}, query)

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.utils.function_calling import convert_to_openai_tool
-
 from .._encode.functions import json_schema_of
 from .schemas import dialect
 
-__all__ = ["reply_schema", "response_format_config", "told_schema"]
+__all__ = ["reply_schema", "response_format_config"]
 
 _JSON = {"responseMimeType": "application/json"}
 
@@ -23,14 +21,6 @@ def response_format_config(form: Any) -> dict[str, Any]:
         inner = form.get("json_schema") or form
         return {**_JSON, **({"responseJsonSchema": dialect(inner["schema"])} if inner.get("schema") else {})}
     return {**_JSON, "responseJsonSchema": reply_schema(form)}
-
-
-def told_schema(schema: Any) -> Mapping[str, Any]:
-    """A schema as traces tell it: with its name, where it has one."""
-    try:
-        return convert_to_openai_tool(schema)
-    except (ValueError, TypeError):
-        return reply_schema(schema)
 
 
 def reply_schema(schema: Any) -> dict[str, Any]:

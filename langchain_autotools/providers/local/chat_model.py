@@ -11,9 +11,10 @@ from langchain_core.language_models.base import LangSmithParams
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
-from .._base.chat_model import Exchange, Response
+from .._transport.clients import PerLoopCache
+from .._transport.exchange import Exchange, Response
 from ..openai.chat_model import ChatOpenAI
-from ..openai.client import Clients, ClientSettings, apost
+from ..openai.client import ClientSettings
 from ..openai.errors import http_library
 from .progress import Progress
 from .server import LocalServer, ServerSettings, close_server, require_server, shared_server
@@ -29,7 +30,7 @@ _SERVERS_OWN = (
     "openai_api_key api_key openai_api_base base_url openai_organization organization openai_proxy http_client http_async_client "
     "default_headers default_query"
 )
-_pools = Clients()
+_pools = PerLoopCache()
 """HTTP clients, for threads and for each event loop."""
 
 
@@ -154,10 +155,7 @@ class ChatLocal(ChatOpenAI):
         server = await asyncio.to_thread(self._server)  # it may have to start
         loop = asyncio.get_running_loop()
         http_client = _pools.get("direct", lambda: _direct("DefaultAsyncHttpxClient"), loop)
-        settings = self._settings(server, http_async_client=http_client)
-        client = self._clients.get(settings, lambda: settings.asynchronous(loop), loop)
-        response: Response = await apost(client, exchange.path, exchange.body, exchange.options)
-        return response
+        return await self._settings(server, http_async_client=http_client).apost(exchange, self._cache)
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
 

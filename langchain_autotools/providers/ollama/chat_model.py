@@ -1,44 +1,38 @@
 """`ChatOllama`: Ollama's own chat protocol, and every server that speaks it, with tools that run."""
 
-import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Self, cast
 
-from langchain_core.language_models import LanguageModelInput, ModelProfile
-from langchain_core.language_models.base import LangSmithParams
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
-from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import PrivateAttr, SecretStr, model_validator
+from pydantic import model_validator
 
-from ...turn.tools import format_tools as declarable
-from .._base.chat_model import ErrorTable, Exchange, Response
-from .._base.parameters import check_structured, langsmith_params, log_parallel
+from .._base.errors import ErrorMapping
+from .._base.parameters import log_parallel
 from .._encode.origin import origin_of
-from .._transport.clients import Clients
 from .._transport.decoders import NDJSONDecoder
-from .._transport.http import HttpClients, apost, post
-from .client import refusal
-from .client_settings import model_clients, portable_fields, request_options, secrets_of, silence_of
+from .._transport.exchange import Exchange
+from .._transport.secrets import has_password, portable, public_headers, secret_values
+from .client import ClientSettings
 from .endpoint import address_of
-from .errors import error_table
+from .errors import ERRORS
 from .format_last import formatted, is_settled, with_usage_of
 from .mapper import OllamaMapper
-from .parameters import OllamaParameters
+from .parameters import OllamaParameters, lowered_headers
 from .profiles import profile_of
-from .request import default_params, request_params
+from .request import default_params, request_options, request_params
 from .schemas import output_format
-from .tools import format_tool, format_tool_choice, is_forced, tool_name
+from .tools import format_tool, format_tool_choice, is_forced
 from .validation import check_model
 
 __all__ = ["ChatOllama"]
 
-Method = Literal["json_schema", "function_calling", "json_mode"]
-
-_PATH = "/api/chat"
+_PORTABLE = (bool, int, float, str)
+_OF_A_REQUEST = ("headers", "timeout")
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -60,16 +54,24 @@ class ChatOllama(OllamaParameters):
         ConfigurationError: An argument is unknown or cannot work.
     """
 
-    _clients: Clients = PrivateAttr(default_factory=Clients)
-    _mappers: Clients = PrivateAttr(default_factory=Clients)
+    _error_mapping: ClassVar[ErrorMapping] = ERRORS
 
     @model_validator(mode="after")
     def _validate_model(self) -> Self:
         if self.validate_model_on_init:
-            check_model(self._http().synchronous(), self.address.url, self.model, request_options(self, {}))
+            check_model(self._client_settings().clients(self._cache).synchronous(), self.address.url, self.model, request_options(self, {}))
         return self
 
     # ------------------------------------------------------------------------------------------ requests
+
+    def _default_params(self) -> dict[str, Any]:
+        return default_params(self)
+
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        return request_params(self, stop, kwargs, stream=stream)
+
+    def _known_profile(self, model: str) -> Mapping[str, Any]:
+        return profile_of(self.num_ctx)
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = request_params(self, stop, kwargs, stream=stream)
@@ -81,30 +83,20 @@ class ChatOllama(OllamaParameters):
             decode_body=mapper.decode_body,
             events=NDJSONDecoder,
             options=request_options(self, kwargs),
-            silence=silence_of(self, kwargs),
-            secrets=secrets_of(self),
+            path="/api/chat",
+            idle_timeout=self._idle_timeout(kwargs),
         )
 
     def _mapper(self, model: str) -> OllamaMapper:
         """The mapper for a model, kept: it remembers the messages that it has encoded."""
         origin = origin_of(self.address.url, model)
-        mapper: OllamaMapper = self._mappers.get(origin, lambda: OllamaMapper(origin=origin, model=model))
-        return mapper
+        return self._cache.get(origin, lambda: OllamaMapper(origin=origin, model=model))
 
-    def _http(self) -> HttpClients:
-        return model_clients(self, self._clients)
-
-    def _open(self, exchange: Exchange) -> Response:
-        response: Response = post(self._http().synchronous(), self.address.url + _PATH, exchange.body, exchange.options, refusal)
-        return response
-
-    async def _aopen(self, exchange: Exchange) -> Response:
-        http = self._http().asynchronous(asyncio.get_running_loop())
-        response: Response = await apost(http, self.address.url + _PATH, exchange.body, exchange.options, refusal)
-        return response
-
-    def _error_table(self, exchange: Exchange) -> ErrorTable:
-        return error_table(exchange.secrets)
+    def _client_settings(self) -> ClientSettings:
+        """Headers and timeout of all clients go with each request: they need no client of their own."""
+        both, sync, asynchronous = self.all_client_kwargs
+        common = {name: value for name, value in both.items() if name not in _OF_A_REQUEST}
+        return ClientSettings(self.address.url, {**common, **sync}, {**common, **asynchronous})
 
     # ------------------------------------------------------------------------------------------ tools and a format at once
 
@@ -182,54 +174,16 @@ class ChatOllama(OllamaParameters):
         Raises:
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
-        declared = declarable(self, tools)
-        choice = self.format_tool_choice(tool_choice, declared)
-        if is_forced(choice):
+        bound = super().bind_tools(tools, tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **kwargs)
+        if is_forced(cast(Any, bound).kwargs.get("tool_choice")):
             _logger.warning("Ollama has no tool_choice: the model is told of the tools and decides itself whether to call one")
-        said = {"tool_choice": choice or None, "parallel_tool_calls": parallel_tool_calls}
-        return self.bind(tools=declared, **{name: value for name, value in said.items() if value is not None}, **kwargs)
+        return bound
 
-    def with_structured_output(
-        self,
-        schema: Any = None,
-        *,
-        method: Method = "json_schema",
-        include_raw: bool = False,
-        strict: bool | None = None,
-        tools: Sequence[Any] | None = None,
-        **kwargs: Any,
-    ) -> Runnable[LanguageModelInput, Any]:
-        """A runnable that returns output of a schema: an object of a pydantic class, else a dict.
+    def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
+        return {"format": output_format("json" if method == "json_mode" else schema)}
 
-        With constructor tools the output is that of the last turn. An incomplete reply is an error, never half an object.
-
-        Args:
-            schema: A pydantic class, a TypedDict, a JSON schema with a title, or a function of OpenAI's form. Optional for
-                `json_mode`.
-            method: `json_schema` (the server holds the model to the schema), `function_calling` (the schema is a tool, which the model
-                cannot be forced to call: the output may be None), or `json_mode` (any JSON: say in the prompt what you want).
-            include_raw: Return `{"raw": message, "parsed": output or None, "parsing_error": error or None}`.
-            strict: Means nothing here.
-            tools: Tools to declare along with the schema (`json_schema` only); their calls are left to the caller.
-            **kwargs: Bound to every request.
-
-        Raises:
-            ConfigurationError: The arguments cannot work together.
-            OutputParserException: (when run) The reply is incomplete or does not fit the schema.
-        """
-        from .._base.structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
-
-        check_structured(schema, method, tools, schemaless=("json_mode",), beside_tools=("json_schema",))
-        said = {"kwargs": {"method": method}, "schema": _shown(schema)}
-        kwargs = {"ls_structured_output_format": said, **kwargs}
-        if method == "function_calling":
-            declared = format_tool(schema)
-            choice = format_tool_choice(tool_name(declared), [declared])
-            calling = self.bind(tools=[declared], tool_choice=choice, **kwargs)
-            return structured(calling, call_parser(schema, tool_name(declared)), include_raw=include_raw)
-        kwargs = {"format": output_format("json" if method == "json_mode" else schema), **kwargs}
-        model = self.bind_tools(tools, **kwargs) if tools else self.bind(**kwargs)
-        return structured(model, json_parser(schema), include_raw=include_raw)
+    def _bind_schema(self, schema: Any, strict: bool | None, kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, AIMessage]:
+        return super().bind_tools([schema], **kwargs)  # without the warning
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
 
@@ -238,38 +192,41 @@ class ChatOllama(OllamaParameters):
         return "chat-ollama"
 
     @property
-    def _identifying_params(self) -> dict[str, Any]:
-        """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
-        about = {"base_url": self.address.url, "output_version": self.output_version}
-        return {**default_params(self), **{name: value for name, value in about.items() if value}}
-
-    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        params = request_params(self, stop, kwargs, stream=False)
-        options = params.get("options") or {}
-        return langsmith_params("ollama", str(params["model"]), options.get("temperature"), options.get("num_predict"), options.get("stop"))
-
-    def _resolve_model_profile(self) -> ModelProfile | None:
-        return cast("ModelProfile", profile_of(self.num_ctx))
-
-    @property
     def lc_secrets(self) -> dict[str, str]:
         """The fields that are secrets, by the environment variable to find each in."""
         return {"api_key": "OLLAMA_API_KEY", **({"base_url": "OLLAMA_HOST"} if self.address.authorization else {})}
 
-    # ------------------------------------------------------------------------------------------ copies
+    # ------------------------------------------------------------------------------------------ secrets and copies
+
+    def _secrets(self) -> list[str]:
+        key = [self.api_key.get_secret_value()] if self.api_key else []
+        address = [secret for secret in (self.address.authorization, self.address.password) if secret]
+        return [
+            *key,
+            *address,
+            *(secret for one in self.all_client_kwargs for secret in secret_values(lowered_headers(one), _proxy_of(one))),
+        ]
 
     def _portable_fields(self) -> dict[str, Any]:
-        return portable_fields(self)
+        names = ("client_kwargs", "sync_client_kwargs", "async_client_kwargs")
+        kwargs = dict(zip(names, map(_portable, self.all_client_kwargs), strict=True))
+        base_url = self.address.url if self.address.authorization else portable("base_url", self.base_url)
+        return {"api_key": None, "base_url": base_url, **kwargs}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
-        key = os.environ.get("OLLAMA_API_KEY")
-        self.api_key = SecretStr(key) if key else None
         host = os.environ.get("OLLAMA_HOST")
         if host and address_of(host).url == self.address.url:
             self.base_url = host  # which may say a user and password
 
 
-def _shown(schema: Any) -> Any:
-    """A schema as traces show it."""
-    return schema if schema is None or isinstance(schema, Mapping) else convert_to_openai_tool(schema)
+def _proxy_of(arguments: Mapping[str, Any]) -> str | None:
+    proxy = arguments.get("proxy")
+    return proxy if isinstance(proxy, str) else None
+
+
+def _portable(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a client as they may be pickled: only plain ones that hold no secret."""
+    plain = {name: value for name, value in arguments.items() if isinstance(value, _PORTABLE) and not has_password(str(value))}
+    headers = public_headers(lowered_headers(arguments))
+    return {**plain, **({"headers": headers} if headers else {})}

@@ -5,31 +5,60 @@ servers send (wire quirks O-01 to O-03). So requests go through httpx, the libra
 configuration: its address rules, environment variables, redirects, and no limit on the time of a reply.
 """
 
+import asyncio
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
-from .._transport.clients import Clients
-from .._transport.http import ClientArguments, HttpClients
+from .._transport.clients import PerLoopCache
+from .._transport.exchange import Exchange, Response
+from .._transport.http import ClientArguments, HttpClients, apost, post
 from .decode import is_model_mistake
 
-__all__ = ["DEFAULT_TIMEOUT", "get_json", "http_clients", "refusal"]
+__all__ = ["DEFAULT_TIMEOUT", "ClientSettings", "get_json"]
 
 DEFAULT_TIMEOUT = (10.0, None, None, None)
 """Ten seconds to connect, and any time for a reply: a model may have to be loaded first."""
 
 
-def http_clients(sync: Mapping[str, Any], asynchronous: Mapping[str, Any], owner: Clients) -> HttpClients:
-    """A model's HTTP clients, of httpx, because users give that one's objects.
+@dataclass(frozen=True)
+class ClientSettings:
+    """Everything that the HTTP clients depend on. What may differ from request to request is not in it.
 
-    Args:
-        sync: Arguments of the synchronous client.
-        asynchronous: Arguments of the asynchronous client.
-        owner: Keeps the clients that are the model's own.
+    Attributes:
+        url: The server's address.
+        arguments: Arguments of the synchronous client.
+        async_arguments: Arguments of the asynchronous client.
     """
-    import httpx
 
-    first, second = (ClientArguments({"timeout": DEFAULT_TIMEOUT, **arguments}) for arguments in (sync, asynchronous))
-    return HttpClients(httpx, first, second, owner)
+    url: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    async_arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Send a request.
+
+        Raises:
+            ollama.ResponseError: A reply with an error status.
+        """
+        http = self.clients(cache).synchronous()
+        return cast("Response", post(http, self.url + exchange.path, exchange.body, exchange.options, _refusal))
+
+    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Like `post`, asynchronously."""
+        http = self.clients(cache).asynchronous(asyncio.get_running_loop())
+        return cast("Response", await apost(http, self.url + exchange.path, exchange.body, exchange.options, _refusal))
+
+    def clients(self, cache: PerLoopCache) -> HttpClients:
+        """The HTTP clients, of httpx, because users give that one's objects.
+
+        Args:
+            cache: Keeps the clients that are the model's own.
+        """
+        import httpx
+
+        first, second = (ClientArguments({"timeout": DEFAULT_TIMEOUT, **one}) for one in (self.arguments, self.async_arguments))
+        return HttpClients(httpx, first, second, cache)
 
 
 def get_json(http: Any, url: str, options: Mapping[str, Any]) -> Any:
@@ -42,7 +71,7 @@ def get_json(http: Any, url: str, options: Mapping[str, Any]) -> Any:
     return http.get(url, **options).raise_for_status().json()
 
 
-def refusal(response: Any) -> Exception | None:
+def _refusal(response: Any) -> Exception | None:
     """The error that an error status means; None for a call that the server could not read: a reply like any other (wire quirk T-07)."""
     from .errors import error_of_response, message_of
 

@@ -11,40 +11,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._base.errors import Family
-from .._base.lazy import lazy
+from .._base.errors import ErrorMapping, lazy_classes
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
 
-__all__ = [
-    "OllamaAPIError",
-    "OllamaAuthenticationError",
-    "OllamaConnectionError",
-    "OllamaContextOverflowError",
-    "OllamaInvalidRequestError",
-    "OllamaModelNotFoundError",
-    "OllamaOverloadedError",
-    "OllamaPermissionDeniedError",
-    "OllamaRateLimitError",
-    "OllamaStatusError",
-    "OllamaTimeoutError",
-    "error_from_body",
-    "error_of_response",
-    "error_table",
-    "message_of",
-]
-
-_BY_STATUS = {
-    400: "OllamaInvalidRequestError",
-    401: "OllamaAuthenticationError",
-    403: "OllamaPermissionDeniedError",
-    404: "OllamaModelNotFoundError",
-    413: "OllamaInvalidRequestError",
-    422: "OllamaInvalidRequestError",
-    429: "OllamaRateLimitError",
-    503: "OllamaOverloadedError",
-}
 _OVERFLOW = ("exceeds the context length", "exceeds maximum context length", "exceed context limit", "exceeds the available context size")
 # What the text of an error in mid-stream says of the status that it would have had outside (server/routes.go).
 _STATUS_OF_TEXT = (
@@ -57,7 +28,7 @@ _STATUS_OF_TEXT = (
 )
 _SHOWN = 500
 
-__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("Ollama")})
+__getattr__ = lazy_classes(__name__, "Ollama")
 
 
 def _library() -> Any:
@@ -66,16 +37,14 @@ def _library() -> Any:
     return httpx
 
 
-_FAMILY = Family(
+ERRORS = ErrorMapping(
     library=_library,
     error_class=__getattr__,
     prefix="Ollama",
-    by_status=_BY_STATUS,
+    by_status={408: "StatusError", 409: "StatusError", 503: "OverloadedError"},
     overflow_texts=_OVERFLOW,
     advice=". Is Ollama running there?",
 )
-
-error_table = _FAMILY.table
 
 
 def message_of(response: Any) -> str:
@@ -90,7 +59,7 @@ def message_of(response: Any) -> str:
 
 def error_of_response(response: Any) -> Exception:
     """The error that a reply with an error status means."""
-    return _FAMILY.status_error(message_of(response), response, None)
+    return ERRORS.status_error(message_of(response), response, None)
 
 
 def error_from_body(error: Any) -> Exception:
@@ -105,7 +74,7 @@ def error_from_body(error: Any) -> Exception:
     message = _message(error)
     lowered = message.lower()
     named = [status for status, texts in _STATUS_OF_TEXT if any(text in lowered for text in texts)]
-    return _FAMILY.from_body({"message": message}, named[0] if named else None)
+    return ERRORS.from_body({"message": message}, named[0] if named else None)
 
 
 def _message(error: Any) -> str:

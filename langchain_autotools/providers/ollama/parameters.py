@@ -5,18 +5,18 @@ Names and meanings are those of langchain-ollama's `ChatOllama`.
 
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator
 
 from ...errors import ConfigurationError
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check, check_client_arguments, check_count, check_header, check_model, check_seconds, check_timeout
-from .._base.parameters import check_output_version
+from .._base.checks import Check, check_client_arguments, check_count, check_header
+from .._base.parameters import Environment
 from .endpoint import Address, address_of
 from .schemas import output_format
 
-__all__ = ["OPTIONS", "OllamaParameters"]
+__all__ = ["OPTIONS", "OllamaParameters", "lowered_headers"]
 
 OPTIONS = (
     *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),
@@ -26,6 +26,11 @@ OPTIONS = (
 
 _TO_THE_END = -2
 _CLIENTS = "clients are made from the other settings when they are needed; client_kwargs goes to them"
+
+
+def lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
+    """The headers among an HTTP client's arguments, their names in lower case."""
+    return {name.lower(): value for name, value in dict((arguments or {}).get("headers") or {}).items()}
 
 
 def _check_prediction(name: str, value: Any) -> None:
@@ -92,13 +97,6 @@ class OllamaParameters(ProviderChatModel):
     """What the text must be: "json", or a JSON schema. With tools see `with_structured_output`."""
     keep_alive: int | float | str | None = None
     """How long the model stays in memory afterwards: seconds, or a text such as "5m"; -1: for ever."""
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Keys of the request that this class does not name (`truncate`, `shift`, ...)."""
-
-    streaming: bool | None = None
-    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
-    stream_chunk_timeout: float | None = None
-    """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
     default_request_timeout: Any = Field(default=None, alias="timeout")
     """Seconds to wait for the connection and between two bytes: a number, (connect, read), or an `httpx.Timeout`. None: 10 to
     connect, and any time for the reply, since a model may have to be loaded first."""
@@ -109,6 +107,11 @@ class OllamaParameters(ProviderChatModel):
     async_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
     """The same for asynchronous requests only."""
 
+    _ls_provider: ClassVar[str] = "ollama"
+    _environment: ClassVar[Environment] = Environment(key=("OLLAMA_API_KEY",))
+    _timeout_field: ClassVar[str] = "default_request_timeout"
+    _limit_params: ClassVar[tuple[str, ...]] = ("num_predict",)
+    _sampling_object: ClassVar[str] = "options"
     _numbers: ClassVar[Mapping[str, Check]] = {
         **ProviderChatModel._numbers,
         **dict.fromkeys(("num_ctx", "num_thread", "mirostat_eta", "mirostat_tau", "repeat_penalty", "tfs_z", "min_p"), check_count),
@@ -122,12 +125,9 @@ class OllamaParameters(ProviderChatModel):
         "headers": "headers go into client_kwargs={'headers': {...}}",
     }
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        **ProviderChatModel._checks,
-        "model": check_model,
+    _checks: ClassVar[Mapping[str, Check | None]] = {
         "api_key": check_header,  # an empty one is none
-        "default_request_timeout": check_timeout,
-        "stream_chunk_timeout": check_seconds,
+        "base_url": None,  # `address` reads what is no URL too
         **dict.fromkeys(("client_kwargs", "sync_client_kwargs", "async_client_kwargs"), check_client_arguments),
     }
 
@@ -145,20 +145,15 @@ class OllamaParameters(ProviderChatModel):
             raise ValueError("reasoning='' is none of True, False, None, 'low', 'medium', 'high' and 'max'")
         return value
 
-    @model_validator(mode="after")
-    def _complete_from_environment(self) -> Self:
-        if self.api_key is None and (key := os.environ.get("OLLAMA_API_KEY")):
-            self.api_key = SecretStr(key)
+    def _complete_from_environment(self) -> None:
+        super()._complete_from_environment()
         self.base_url = self.base_url or os.environ.get("OLLAMA_HOST") or None
         address_of(self.base_url)
-        return self
 
-    @model_validator(mode="after")
-    def _check_parameters(self) -> Self:
+    def _check_parameters(self) -> None:
         if self.top_logprobs is not None and self.logprobs is False:
             raise ValueError("top_logprobs asks for log probabilities, which logprobs=False refuses: say one of them")
-        check_output_version(self.output_version, "text")
-        return self
+        super()._check_parameters()
 
     @property
     def model_name(self) -> str:
@@ -169,3 +164,18 @@ class OllamaParameters(ProviderChatModel):
     def address(self) -> Address:
         """Where requests go."""
         return address_of(self.base_url)
+
+    @property
+    def _endpoint(self) -> str:
+        return self.address.url
+
+    @property
+    def all_client_kwargs(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """The arguments of both HTTP clients, of the synchronous one and of the asynchronous one."""
+        return self.client_kwargs or {}, self.sync_client_kwargs or {}, self.async_client_kwargs or {}
+
+    def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
+        return super()._timeout(kwargs) or self.all_client_kwargs[0].get("timeout")
+
+    def _idle_timeout(self, kwargs: Mapping[str, Any]) -> float | None:
+        return super()._idle_timeout(kwargs) if self.stream_chunk_timeout or self._timeout(kwargs) is not None else None

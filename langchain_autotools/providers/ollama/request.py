@@ -3,16 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .parameters import OPTIONS, OllamaParameters
+from .._base.checks import extra_headers
+from .._transport.secrets import SecretDict
+from .._transport.timeouts import timeout_parts
+from .client import DEFAULT_TIMEOUT
+from .parameters import OPTIONS, OllamaParameters, lowered_headers
 from .schemas import output_format
 
-__all__ = ["default_params", "request_params"]
+__all__ = ["default_params", "request_options", "request_params"]
 
 _CLIENT_KEYWORDS = frozenset({"extra_headers", "timeout"})
 # Other vendors' parameters that callers of any model give; here they mean nothing.
 _MEANINGLESS = frozenset({"strict", "parallel_tool_calls", "stream_usage"})
 # What LangChain users call it, and what the wire calls it.
 _SYNONYMS = {"reasoning": "think", "reasoning_effort": "think", "max_tokens": "num_predict", "model_name": "model"}
+_JSON = {"content-type": "application/json", "accept": "application/json"}
 _OF_THE_CALL = _CLIENT_KEYWORDS | _MEANINGLESS | {"options", "response_format", "tool_choice"}
 
 
@@ -55,3 +60,26 @@ def request_params(model: OllamaParameters, stop: list[str] | None, kwargs: Mapp
         params.pop("tools", None)
     params |= {"options": {name: value for name, value in options.items() if value is not None} or None, "stream": stream}
     return {name: value for name, value in params.items() if value is not None}
+
+
+# ---------------------------------------------------------------------------------------------- for the HTTP client
+
+
+def request_options(model: OllamaParameters, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Headers of one request, and its timeout where anybody set one."""
+    headers = {**_JSON, **_authorization(model), **lowered_headers(model.client_kwargs)}
+    headers |= {name.lower(): value for name, value in extra_headers(kwargs).items()}
+    timeout = model._timeout(kwargs)
+    if timeout is None and model.stream_chunk_timeout is None:
+        return {"headers": SecretDict(headers)}
+    parts = timeout_parts(DEFAULT_TIMEOUT if timeout is None else timeout, model.stream_chunk_timeout)
+    return {"headers": SecretDict(headers), "timeout": parts}
+
+
+def _authorization(model: OllamaParameters) -> dict[str, str]:
+    """A header of the user's own goes before the URL's user, and that before a key."""
+    if any("authorization" in lowered_headers(arguments) for arguments in model.all_client_kwargs):
+        return {}
+    if model.address.authorization:
+        return {"authorization": model.address.authorization}
+    return {"authorization": f"Bearer {model.api_key.get_secret_value()}"} if model.api_key else {}

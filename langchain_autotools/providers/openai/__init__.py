@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from .._base.lazy import lazy
 
 if TYPE_CHECKING:
+    from .._base.parameters import Environment
     from .azure import AzureChatOpenAI
     from .chat_model import ChatOpenAI
     from .dialect import Dialect, IdShape
     from .mapper import ChatCompletionsMapper
-    from .parameters import Environment
     from .preset import Preset, PresetChatModel
 
 __all__ = ["AzureChatOpenAI", "ChatCompletionsMapper", "ChatOpenAI", "Dialect", "Environment", "IdShape", "Preset", "PresetChatModel"]
@@ -19,7 +19,7 @@ _HOMES = {
     "mapper": ("ChatCompletionsMapper",),
     "chat_model": ("ChatOpenAI",),
     "dialect": ("Dialect", "IdShape"),
-    "parameters": ("Environment",),
     "preset": ("Preset", "PresetChatModel"),
 }
-__getattr__ = lazy(__name__, {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names})
+_MODULES = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
+__getattr__ = lazy(__name__, {**_MODULES, "Environment": f"{__name__.rpartition('.')[0]}._base.parameters"})

@@ -18,13 +18,13 @@ from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
-from .._base.chat_model import Exchange
 from .._base.checks import Check, check_address, check_key
-from .._transport.clients import shared_async_client, shared_client
+from .._base.parameters import Environment
+from .._transport.exchange import Exchange
 from .._transport.reader import StreamDecoder
 from .chat_model import ChatOpenAI
 from .client import ApiKey, ClientSettings, in_thread
-from .parameters import Environment
+from .errors import sdk
 from .profiles import profile_of
 
 if TYPE_CHECKING:
@@ -63,13 +63,12 @@ class AzureSettings(ClientSettings):
             ConfigurationError: The token comes from an asynchronous function only, and there is no key.
             openai.OpenAIError: There is neither key nor token.
         """
-        import openai
-
         has_token = bool(self.get_token or self.token)
         if self.aget_token and not (has_token or self.api_key):
             raise ConfigurationError("azure_ad_async_token_provider serves ainvoke and astream only: give azure_ad_token_provider too")
-        http_client = self.http_client or shared_client(openai, self.proxy)
-        return openai.AzureOpenAI(**self._azure(has_token), azure_ad_token_provider=self.get_token, http_client=http_client)
+        azure = self._azure(has_token)
+        client: openai.OpenAI = sdk().AzureOpenAI(**azure, azure_ad_token_provider=self.get_token, http_client=self._http())
+        return client
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
         """A client for this event loop.
@@ -77,12 +76,10 @@ class AzureSettings(ClientSettings):
         Raises:
             openai.OpenAIError: There is neither key nor token.
         """
-        import openai
-
-        http_client = self.http_async_client or shared_async_client(openai, self.proxy, loop)
         get_token = self.aget_token or (in_thread(self.get_token) if self.get_token else None)
         azure = self._azure(bool(get_token or self.token))
-        return openai.AsyncAzureOpenAI(**azure, azure_ad_token_provider=get_token, http_client=http_client)
+        client: openai.AsyncOpenAI = sdk().AsyncAzureOpenAI(**azure, azure_ad_token_provider=get_token, http_client=self._ahttp(loop))
+        return client
 
     def _azure(self, has_token: bool) -> dict[str, Any]:
         """What both clients are given; of a key and a token the token counts, as in the SDK."""
@@ -90,7 +87,7 @@ class AzureSettings(ClientSettings):
         common = self._common()
         if self.azure_endpoint:
             common.pop("base_url")
-        key = None if has_token else self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+        key = None if has_token else self._key()
         token = self.token.get_secret_value() if self.token else None
         return {**common, **place, "api_version": self.api_version, "api_key": key, "azure_ad_token": token}
 
@@ -138,8 +135,9 @@ class AzureChatOpenAI(ChatOpenAI):
         "azure_ad_token_credential": "give azure_ad_token_provider=get_bearer_token_provider(credential, scope)",
     }
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        **{name: check for name, check in ChatOpenAI._checks.items() if name != "model_name"},  # the deployment says it
+    _checks: ClassVar[Mapping[str, Check | None]] = {
+        **ChatOpenAI._checks,
+        "model_name": None,  # the deployment says it
         "azure_endpoint": check_address,
         "azure_ad_token": check_key,
     }
@@ -149,22 +147,16 @@ class AzureChatOpenAI(ChatOpenAI):
         *("azure_ad_token", "azure_ad_token_provider", "azure_ad_async_token_provider"),
     }
 
-    @model_validator(mode="after")
-    def _complete_from_environment(self) -> Self:
+    def _complete_from_environment(self) -> None:
         """An explicit credential goes before the environment; there a token goes before a key."""
-        own_token = bool(self.azure_ad_token or self.azure_ad_token_provider or self.azure_ad_async_token_provider)
-        if not own_token and self.openai_api_key is None and (token := os.environ.get(_TOKEN_VARIABLE)):
+        token = None if self.openai_api_key or self._has_token else os.environ.get(_TOKEN_VARIABLE)
+        if token:
             self.azure_ad_token = SecretStr(token)
-        elif not own_token and self.openai_api_key is None and (key := self._environment.read("key")):
-            self.openai_api_key = SecretStr(key)
-        self.openai_organization = self.openai_organization or self._environment.read("organization")
-        if self.openai_proxy is None and not (self.http_client or self.http_async_client):
-            self.openai_proxy = self._environment.read("proxy")
         if self.stream_usage is None:
             self.stream_usage = True
+        super()._complete_from_environment()
         if self.disabled_params is None and self.model_name.lower() != "gpt-4o":
             self.disabled_params = {"parallel_tool_calls": None}
-        return self
 
     @model_validator(mode="after")
     def _check_place(self) -> Self:
@@ -181,6 +173,13 @@ class AzureChatOpenAI(ChatOpenAI):
         if not (self.model_name or self.deployment_name or "/deployments/" in (self.openai_api_base or "")):
             raise ConfigurationError("which deployment? Give azure_deployment, or model where the deployment is named like it")
         return self
+
+    @property
+    def _has_token(self) -> bool:
+        return bool(self.azure_ad_token or self.azure_ad_token_provider or self.azure_ad_async_token_provider)
+
+    def _variable(self, what: str) -> str | None:
+        return None if what == "key" and self._has_token else super()._variable(what)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -218,8 +217,7 @@ class AzureChatOpenAI(ChatOpenAI):
         return _versioned(exchange, self.model_version) if self.model_version else exchange
 
     def _known_key(self) -> ApiKey:
-        tokens = (self.azure_ad_token, self.azure_ad_token_provider, self.azure_ad_async_token_provider)
-        if self.openai_api_key is None and not any(tokens):
+        if self.openai_api_key is None and not self._has_token:
             given = f"give api_key, azure_ad_token or azure_ad_token_provider, or set AZURE_OPENAI_API_KEY or {_TOKEN_VARIABLE}"
             raise ConfigurationError(f"{type(self).__name__} has neither a key nor a token: {given}")
         return self.openai_api_key

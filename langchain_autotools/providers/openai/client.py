@@ -1,54 +1,44 @@
-"""The openai SDK's clients: made when first needed, from settings that hold all they depend on.
-
-The SDK does authentication, base URL, proxies and pooling through its public interface; its own retries are off. A request's
-bytes go through `client.post`, the SDK's way to paths that it does not know, with the HTTP library's response as the type to
-return: so the body is sent as we encoded it and the reply's bytes come as they arrive, without the SDK's objects in between.
-"""
+"""The openai SDK's clients."""
 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import SecretStr
 
 from ...errors import ConfigurationError
 from .._base.checks import akey_of, key_of
-from .._transport.clients import Clients, shared_async_client, shared_client
-from .errors import http_library
+from .._transport.sdk import SdkClientSettings
+from .errors import sdk
 
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["ApiKey", "ClientSettings", "Clients", "apost", "in_thread", "post"]
+__all__ = ["ApiKey", "ClientSettings", "in_thread"]
 
 ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
 
 
 @dataclass(frozen=True)
-class ClientSettings:
-    """Everything an SDK client depends on. What may differ from request to request is not in it.
+class ClientSettings(SdkClientSettings):
+    """Everything an openai client depends on. Without an `api_key` the SDK looks at `OPENAI_API_KEY`.
 
     Attributes:
-        api_key: A key, a function that returns one (synchronous or not), or None: then the SDK looks at `OPENAI_API_KEY`.
-        base_url: Where requests go; None for the SDK's default.
         organization: Sent as `OpenAI-Organization`.
-        headers: Sent with every request. (Those of single requests go with them; some releases of the SDK log these.)
-        proxy: The proxy's URL, for the clients that are made here.
-        http_client: The user's own HTTP client, for synchronous requests.
-        http_async_client: The user's own HTTP client, for asynchronous requests.
         foreign: Whether the server is another vendor's: then nothing that the SDK finds in OpenAI's environment goes there.
     """
 
     api_key: ApiKey = None
-    base_url: str | None = field(default=None, repr=False)
     organization: str | None = None
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    proxy: str | None = field(default=None, repr=False)
-    http_client: Any = None
-    http_async_client: Any = None
     foreign: bool = False
+
+    _options: ClassVar[Mapping[str, Any]] = {"security": {"bearer_auth": True}}  # the SDK would else also offer an admin key, to any server
+
+    def sdk(self) -> Any:
+        """The SDK's module."""
+        return sdk()
 
     def synchronous(self) -> "openai.OpenAI":
         """A client for threads.
@@ -57,15 +47,11 @@ class ClientSettings:
             ConfigurationError: The key comes from an asynchronous function.
             openai.OpenAIError: There is no key.
         """
-        import openai
-
         if _is_asynchronous(self.api_key):
             raise ConfigurationError("the api_key is an asynchronous function: use ainvoke and astream, or give a key or a plain function")
-        http_client = self.http_client or shared_client(openai, self.proxy)
-        key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
-        if callable(key):
-            key = key_of(cast("Callable[[], str]", key))
-        return openai.OpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
+        key = self._key()
+        client: openai.OpenAI = sdk().OpenAI(**self._common(), api_key=key_of(key) if callable(key) else key, http_client=self._http())
+        return client
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
         """A client for this event loop.
@@ -73,20 +59,19 @@ class ClientSettings:
         Raises:
             openai.OpenAIError: There is no key.
         """
-        import openai
-
-        http_client = self.http_async_client or shared_async_client(openai, self.proxy, loop)
-        key = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+        key = self._key()
         if callable(key):
-            key = akey_of(cast("Callable[[], Awaitable[str]]", key) if _is_asynchronous(key) else in_thread(cast("Callable[[], str]", key)))
-        return openai.AsyncOpenAI(**self._common(), api_key=cast(Any, key), http_client=http_client)
+            key = akey_of(key if _is_asynchronous(key) else in_thread(key))
+        client: openai.AsyncOpenAI = sdk().AsyncOpenAI(**self._common(), api_key=key, http_client=self._ahttp(loop))
+        return client
+
+    def _key(self) -> Any:
+        return self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
 
     def _common(self) -> dict[str, Any]:
         headers: dict[str, Any] = dict(self.headers)
         if self.foreign:
-            import openai
-
-            headers = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit(), **headers}
+            headers = {"OpenAI-Organization": sdk().Omit(), "OpenAI-Project": sdk().Omit(), **headers}
         return {"base_url": self.base_url, "organization": self.organization, "default_headers": headers, "max_retries": 0}
 
 
@@ -101,31 +86,3 @@ def in_thread(get_key: Callable[[], str]) -> Callable[[], Awaitable[str]]:
         return await asyncio.to_thread(get_key)
 
     return get
-
-
-# ---------------------------------------------------------------------------------------------- requests
-
-
-def post(client: "openai.OpenAI", path: str, body: bytes, options: Mapping[str, Any]) -> Any:
-    """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
-
-    Args:
-        client: The client.
-        path: Where the request goes, below the base URL.
-        body: The JSON body.
-        options: The SDK's request options: `headers`, `params`, `timeout`.
-
-    Raises:
-        openai.APIError: No reply, or one with an error status.
-    """
-    return cast(Any, client).post(path, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
-
-
-async def apost(client: "openai.AsyncOpenAI", path: str, body: bytes, options: Mapping[str, Any]) -> Any:
-    """Like `post`, asynchronously."""
-    return await cast(Any, client).post(path, cast_to=http_library().Response, content=body, options=_secured(options), stream=True)
-
-
-def _secured(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with bearer authentication alone: the SDK would else also offer an admin key, to any server."""
-    return {**options, "security": {"bearer_auth": True}}

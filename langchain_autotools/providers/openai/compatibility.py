@@ -9,18 +9,17 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._encode.origin import origin_of, public_url
 from .._transport.clients import Shared
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 from .mapper import ChatCompletionsMapper
 
-__all__ = ["Form", "FormKey", "RequestForms", "origin_of", "public_url"]
+__all__ = ["Compatibility", "CompatibilityKey", "LearnedCompatibility"]
 
 _IS_MISSED = re.compile(r"\b(must be (passed|returned|provided|sent)|missing|is required)\b", re.IGNORECASE)
 _ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empty|required|missing)\b", re.IGNORECASE | re.DOTALL)
 
 
-class FormKey(NamedTuple):
+class CompatibilityKey(NamedTuple):
     """What decides the form of a request before anything is learned."""
 
     origin: str
@@ -30,7 +29,7 @@ class FormKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Form:
+class Compatibility:
     """How requests are written: the mapper that writes them, and what it was made with."""
 
     mapper: ChatCompletionsMapper
@@ -39,22 +38,22 @@ class Form:
     demand: frozenset[str] = frozenset()
 
 
-class RequestForms(Shared):
+class LearnedCompatibility(Shared):
     """The forms in use. Safe for threads."""
 
     def __init__(self) -> None:
-        self._forms: dict[FormKey, Form] = {}
+        self._learned: dict[CompatibilityKey, Compatibility] = {}
 
-    def get(self, key: FormKey) -> Form:
+    def get(self, key: CompatibilityKey) -> Compatibility:
         """The form for a key."""
-        form = self._forms.get(key)
-        return form if form is not None else self._forms.setdefault(key, _form(key, key.null_content))
+        form = self._learned.get(key)
+        return form if form is not None else self._learned.setdefault(key, _compatibility(key, key.null_content))
 
-    def keep(self, key: FormKey, form: Form) -> None:
+    def keep(self, key: CompatibilityKey, form: Compatibility) -> None:
         """Write requests in this form from now on."""
-        self._forms[key] = form
+        self._learned[key] = form
 
-    def other(self, key: FormKey, used: Form, error: Any) -> Form | None:
+    def other(self, key: CompatibilityKey, used: Compatibility, error: Any) -> Compatibility | None:
         """The form to try after a refusal; None where the refusal has nothing to do with the form, or all were tried.
 
         Args:
@@ -71,17 +70,19 @@ class RequestForms(Shared):
         found = [name for name in OPAQUE_KEYS if re.search(rf"\b{name}\b", said)]
         if found and _IS_MISSED.search(said):
             missed = frozenset(found[:1])
-            return None if missed <= used.demand else _form(key, used.null_content, used.omit - missed, used.demand | missed)
+            return None if missed <= used.demand else _compatibility(key, used.null_content, used.omit - missed, used.demand | missed)
         named = frozenset(found)
         if named - used.omit:
-            return _form(key, used.null_content, used.omit | named, used.demand - named)
+            return _compatibility(key, used.null_content, used.omit | named, used.demand - named)
         if used.null_content == key.null_content and _ABOUT_CONTENT.search(said):
-            return _form(key, not key.null_content, used.omit, used.demand)
+            return _compatibility(key, not key.null_content, used.omit, used.demand)
         return None
 
 
-def _form(key: FormKey, null_content: bool, omit: frozenset[str] = frozenset(), demand: frozenset[str] = frozenset()) -> Form:
+def _compatibility(
+    key: CompatibilityKey, null_content: bool, omit: frozenset[str] = frozenset(), demand: frozenset[str] = frozenset()
+) -> Compatibility:
     mapper = ChatCompletionsMapper(
         origin=key.origin, dialect=key.dialect, null_content=null_content, omit=omit, demand=demand, part_keys=key.part_keys
     )
-    return Form(mapper, null_content, omit, demand)
+    return Compatibility(mapper, null_content, omit, demand)

@@ -10,47 +10,11 @@ wait (`retry_after`, seconds or None).
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._base.errors import Family, labels_of
-from .._base.lazy import lazy
-from .._base.refusal import ModelRefusalError
+from .._base.errors import ErrorMapping, labels_of, lazy_classes
 from .._transport import clients as _clients
-from .._transport.secrets import is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
-
-__all__ = [
-    "ModelRefusalError",
-    "OpenAIAPIError",
-    "OpenAIAuthenticationError",
-    "OpenAIConflictError",
-    "OpenAIConnectionError",
-    "OpenAIContextOverflowError",
-    "OpenAIInvalidRequestError",
-    "OpenAIModelNotFoundError",
-    "OpenAIPermissionDeniedError",
-    "OpenAIRateLimitError",
-    "OpenAIRequestTimeoutError",
-    "OpenAIStatusError",
-    "OpenAITimeoutError",
-    "OpenAIUnprocessableEntityError",
-    "error_from_body",
-    "error_table",
-    "http_library",
-    "is_known_error",
-    "is_secret_header",
-]
-
-_BY_STATUS = {
-    400: "OpenAIInvalidRequestError",
-    401: "OpenAIAuthenticationError",
-    403: "OpenAIPermissionDeniedError",
-    404: "OpenAIModelNotFoundError",
-    408: "OpenAIRequestTimeoutError",
-    409: "OpenAIConflictError",
-    422: "OpenAIUnprocessableEntityError",
-    429: "OpenAIRateLimitError",
-}
 
 # `code` or `type` of an error object -> the status it would have had outside a stream.
 _STATUS_OF_CODE = {
@@ -90,10 +54,11 @@ _OVERFLOW_TEXTS = (
 _NEVER_RETRIED = frozenset({"insufficient_quota"})  # a 429 that lasts until somebody pays
 _ALWAYS_RETRIED = frozenset({"tool_use_failed"})  # the model wrote an unreadable call: its next try may be readable (wire quirk T-07)
 
-__getattr__ = lazy(__name__, {name: f"{__package__}.error_types" for name in __all__ if name.startswith("OpenAI")})
+__getattr__ = lazy_classes(__name__, "OpenAI")
 
 
-def _sdk() -> Any:
+def sdk() -> Any:
+    """The SDK's module."""
     import openai
 
     return openai
@@ -101,15 +66,15 @@ def _sdk() -> Any:
 
 def http_library() -> Any:
     """The HTTP library under the installed SDK, `httpx` or `httpx2`."""
-    return _clients.http_library(_sdk())
+    return _clients.http_library(sdk())
 
 
-_FAMILY = Family(
+ERRORS = ErrorMapping(
     library=http_library,
-    sdk=_sdk,
+    sdk=sdk,
     error_class=__getattr__,
     prefix="OpenAI",
-    by_status=_BY_STATUS,
+    by_status={413: "StatusError", 422: "UnprocessableEntityError"},
     status_of_label=_STATUS_OF_CODE,
     overflow_labels=_OVERFLOW_CODES,
     overflow_texts=_OVERFLOW_TEXTS,
@@ -117,8 +82,7 @@ _FAMILY = Family(
     always_retried=_ALWAYS_RETRIED,
 )
 
-error_table = _FAMILY.table
-error_from_body = _FAMILY.from_body
+error_from_body = ERRORS.from_body
 
 
 def is_known_error(body: Mapping[str, Any]) -> bool:

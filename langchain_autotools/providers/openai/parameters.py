@@ -4,27 +4,14 @@ Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import (
-    Check,
-    check_address,
-    check_async_client,
-    check_client,
-    check_header,
-    check_headers,
-    check_key,
-    check_model,
-    check_proxy,
-    check_seconds,
-    check_timeout,
-)
-from .._base.parameters import OWN_CLIENTS, check_output_version, first_of
+from .._base.checks import Check, check_header
+from .._base.parameters import OWN_CLIENTS, Environment
 from .client import ApiKey
 
 __all__ = ["CHAT_ONLY", "RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters", "asks_for"]
@@ -33,47 +20,20 @@ RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
 """Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
 
 WIRE_NAMES = {
-    "temperature": "temperature",
-    "top_p": "top_p",
+    **{name: name for name in ("temperature", "top_p")},
     "max_tokens": "max_completion_tokens",
-    "n": "n",
-    "stop": "stop",
-    "seed": "seed",
-    "presence_penalty": "presence_penalty",
-    "frequency_penalty": "frequency_penalty",
-    "logit_bias": "logit_bias",
-    "logprobs": "logprobs",
-    "top_logprobs": "top_logprobs",
-    "reasoning_effort": "reasoning_effort",
-    "verbosity": "verbosity",
-    "modalities": "modalities",
-    "audio": "audio",
-    "service_tier": "service_tier",
-    "store": "store",
-    "prompt_cache_key": "prompt_cache_key",
-    "prompt_cache_options": "prompt_cache_options",
-    **{name: name for name in RESPONSES_NAMES},
+    **{
+        name: name
+        for name in (
+            *("n", "stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"),
+            *("reasoning_effort", "verbosity", "modalities", "audio", "service_tier", "store"),
+            *("prompt_cache_key", "prompt_cache_options", *RESPONSES_NAMES),
+        )
+    },
 }
 """Fields that are sent, by the parameter that they become. None is not sent."""
 
 
-@dataclass(frozen=True)
-class Environment:
-    """The environment variables of a vendor, by what they hold; the first that is set counts."""
-
-    key: tuple[str, ...] = ()
-    base_url: tuple[str, ...] = ()
-    organization: tuple[str, ...] = ()
-    proxy: tuple[str, ...] = ()
-
-    def read(self, what: str) -> str | None:
-        """The value of the first variable that is set; an empty one is not."""
-        return first_of(*getattr(self, what))
-
-
-_OPENAI = Environment(
-    ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
-)
 _HOST = "api.openai.com"
 CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 
@@ -152,19 +112,13 @@ class OpenAIParameters(ProviderChatModel):
     context_management: list[dict[str, Any]] | None = None
     """How the server compacts a long input, `[{"type": "compaction", "compact_threshold": 100000}]`. Responses API."""
 
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Parameters of the API that this class does not name."""
     extra_body: Mapping[str, Any] | None = None
     """Further keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
     disabled_params: dict[str, Any] | None = None
     """Parameters not to send where nobody asked for them, `{"parallel_tool_calls": None}`, or only these values of them."""
 
-    streaming: bool | None = None
-    """Whether `invoke` asks for a stream too. None: where somebody listens to its chunks; False: nothing ever streams."""
     stream_usage: bool | None = None
     """Whether to ask for token counts in streams. None: of OpenAI itself yes, of other servers no, since some refuse the question."""
-    stream_chunk_timeout: float | None = None
-    """Seconds that may pass between two events of a stream; None: as long as `timeout` allows between two bytes."""
     request_timeout: Any = Field(default=None, alias="timeout")
     """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: the SDK's default (600, to connect 5)."""
@@ -184,7 +138,17 @@ class OpenAIParameters(ProviderChatModel):
     part_keys: Sequence[str] = ()
     """Keys of content blocks that the server takes besides the vendor's own (`cache_control`, say)."""
 
-    _environment: ClassVar[Environment] = _OPENAI
+    _environment: ClassVar[Environment] = Environment(
+        ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
+    )
+    _ls_provider: ClassVar[str] = "openai"
+    _model_field: ClassVar[str] = "model_name"
+    _key_field: ClassVar[str] = "openai_api_key"
+    _url_field: ClassVar[str] = "openai_api_base"
+    _proxy_field: ClassVar[str] = "openai_proxy"
+    _timeout_field: ClassVar[str] = "request_timeout"
+    _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "use_responses_api")
+    _limit_params: ClassVar[tuple[str, ...]] = ("max_completion_tokens", "max_tokens")
     _wire_names: ClassVar[Mapping[str, str]] = WIRE_NAMES
 
     _dicts: ClassVar[Mapping[str, str]] = {
@@ -202,19 +166,7 @@ class OpenAIParameters(ProviderChatModel):
         "tiktoken_model_name": "tokens are estimated offline; for exact counts give custom_get_token_ids=<encoding>.encode",
     }
 
-    _checks: ClassVar[Mapping[str, Check]] = {
-        **ProviderChatModel._checks,
-        "model_name": check_model,
-        "openai_api_key": check_key,
-        "openai_api_base": check_address,
-        "openai_organization": check_header,
-        "openai_proxy": check_proxy,
-        "request_timeout": check_timeout,
-        "stream_chunk_timeout": check_seconds,
-        "default_headers": check_headers,
-        "http_client": check_client,
-        "http_async_client": check_async_client,
-    }
+    _checks: ClassVar[Mapping[str, Check | None]] = {"openai_organization": check_header}
 
     _not_per_call: ClassVar[frozenset[str]] = ProviderChatModel._not_per_call | {
         *("disabled_params", "null_content", "part_keys", "use_previous_response_id", "use_responses_api"),
@@ -223,27 +175,18 @@ class OpenAIParameters(ProviderChatModel):
         {"openai_api_key", "openai_api_base", "openai_organization", "openai_proxy", "default_headers", "default_query"}
     )
 
-    @model_validator(mode="after")
-    def _complete_from_environment(self) -> Self:
-        environment = self._environment
-        if self.openai_api_key is None and (key := environment.read("key")):
-            self.openai_api_key = SecretStr(key)
-        self.openai_api_base = self.openai_api_base or environment.read("base_url")
-        self.openai_organization = self.openai_organization or environment.read("organization")
+    def _complete_from_environment(self) -> None:
+        super()._complete_from_environment()
+        self.openai_organization = self.openai_organization or self._variable("organization")
         if self.openai_proxy is None and not (self.http_client or self.http_async_client):
-            self.openai_proxy = environment.read("proxy")
+            self.openai_proxy = self._variable("proxy")
         if self.stream_usage is None and not (self.openai_api_base or self.openai_proxy or self.http_client or self.http_async_client):
             self.stream_usage = True
-        return self
 
-    @model_validator(mode="after")
-    def _check_parameters(self) -> Self:
+    def _check_parameters(self) -> None:
         if self.n not in (None, 1):
             raise ValueError(f"n={self.n}: a run has one reply, so n must be 1; use batch() for alternatives")
-        if self.openai_proxy and (self.http_client or self.http_async_client):
-            raise ValueError("openai_proxy cannot reach a client that you made: give that client the proxy, and no openai_proxy")
-        check_output_version(self.output_version, "text")
-        return self
+        super()._check_parameters()
 
     @model_validator(mode="after")
     def _choose_api(self) -> Self:
@@ -262,11 +205,6 @@ class OpenAIParameters(ProviderChatModel):
         return self.model_name
 
     @property
-    def _wire_model(self) -> str:
-        """What requests call the model."""
-        return self.model_name
-
-    @property
     def _responses_model(self) -> str:
         """What requests to the Responses API call the model."""
         return self._wire_model
@@ -275,11 +213,6 @@ class OpenAIParameters(ProviderChatModel):
     def _known_name(self) -> str:
         """The name by which it is known what the model can do."""
         return self.model_name
-
-    @property
-    def _endpoint(self) -> str | None:
-        """Where requests go, as far as it decides whose state a history holds; None: OpenAI itself."""
-        return self.openai_api_base
 
     @property
     def _is_vendors(self) -> bool:

@@ -10,19 +10,18 @@ from functools import partial
 from typing import Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
-from langchain_core.language_models import LanguageModelInput, ModelProfile
+from langchain_core.language_models import ModelProfile
 from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable
 from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
 from ...turn.constructor import names_of
-from .._base.chat_model import Exchange
-from .._base.parameters import log_parallel
+from .._base.parameters import Environment, log_parallel
+from .._transport.exchange import Exchange
 from .chat_model import ChatOpenAI
 from .client import ClientSettings
 from .dialect import Dialect
-from .parameters import WIRE_NAMES, Environment
+from .parameters import WIRE_NAMES
 
 __all__ = ["Preset", "PresetChatModel"]
 
@@ -48,14 +47,14 @@ class Preset:
         arguments: Constructor names of LangChain's partner package, by `ChatOpenAI`'s name for the same.
         fields: Fields that the class adds, by the request parameter that each becomes.
         renamed: The vendor's names of request parameters, by OpenAI's.
-        unsent: Request parameters that the vendor does not know, and that may be left out without changing what was asked.
-        refused: Arguments and request parameters that it cannot honour, with what to do instead.
+        dropped_params: Request parameters that the vendor does not know, and that may be left out without changing what was asked.
+        unsupported: Arguments and request parameters that it cannot honour, with what to do instead.
         methods: The methods of structured output that it has; the first is the default.
         stream_usage: Whether a stream's token counts must be asked for (and may be).
         profiles: What is known of its models, by name.
         request: Changes the parameters of a request, already in the vendor's names.
-        history: Changes a history into one that the vendor takes; it must do the same every time.
-        mistake: Given an error and the model's name: the turn it stands for, where the model was at fault; else None.
+        adapt_messages: Changes a history into one that the vendor takes; it must do the same every time.
+        error_to_turn: Given an error and the model's name: the turn it stands for, where the model was at fault; else None.
     """
 
     dialect: Dialect
@@ -66,14 +65,14 @@ class Preset:
     arguments: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
-    unsent: frozenset[str] = frozenset()
-    refused: Mapping[str, str] = field(default_factory=dict)
+    dropped_params: frozenset[str] = frozenset()
+    unsupported: Mapping[str, str] = field(default_factory=dict)
     methods: Sequence[str] = _METHODS
     stream_usage: bool = True
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     request: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    history: Callable[[list[BaseMessage]], list[BaseMessage]] | None = None
-    mistake: Callable[[Exception, str], AIMessageChunk | None] | None = None
+    adapt_messages: Callable[[list[BaseMessage]], list[BaseMessage]] | None = None
+    error_to_turn: Callable[[Exception, str], AIMessageChunk | None] | None = None
 
 
 class PresetChatModel(ChatOpenAI):
@@ -108,7 +107,7 @@ class PresetChatModel(ChatOpenAI):
         cls._wire_names = {**WIRE_NAMES, **preset.fields}
         cls._ls_provider = preset.ls_provider or preset.dialect.provider
         foreign = {name: why for name, why in _OPENAIS.items() if name not in preset.fields}
-        cls._refused = {**ChatOpenAI._refused, **foreign, **preset.refused}
+        cls._refused = {**ChatOpenAI._refused, **foreign, **preset.unsupported}
         cls._connection = ChatOpenAI._connection | {name for name, own in preset.arguments.items() if own in ChatOpenAI._connection}
         for name, own in preset.arguments.items():
             setattr(cls, name, property(partial(_read, own), doc=f"The same as `{own}`."))
@@ -141,56 +140,37 @@ class PresetChatModel(ChatOpenAI):
         insisted = {**(self.extra_body or {}), **(kwargs.get("extra_body") or {})}.keys()
         params: dict[str, Any] = {}
         for name, value in asked.items():
-            if name in preset.refused and name not in insisted and value not in (None, False):
-                raise ConfigurationError(f"{type(self).__name__} cannot send {name!r}: {preset.refused[name]}")
-            if name in insisted or name not in preset.unsent:
+            if name in preset.unsupported and name not in insisted and value not in (None, False):
+                raise ConfigurationError(f"{type(self).__name__} cannot send {name!r}: {preset.unsupported[name]}")
+            if name in insisted or name not in preset.dropped_params:
                 params[name if name in insisted else preset.renamed.get(name, name)] = value
         return preset.request(params) if preset.request else params
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         preset = self.preset
-        if _PARALLEL in preset.unsent:
+        if _PARALLEL in preset.dropped_params:
             log_parallel(kwargs, type(self).__name__)
-        exchange = super()._exchange(preset.history(messages) if preset.history else messages, stop, kwargs, stream=stream)
-        if preset.mistake is None or not kwargs.get("tools"):
+        exchange = super()._exchange(preset.adapt_messages(messages) if preset.adapt_messages else messages, stop, kwargs, stream=stream)
+        if preset.error_to_turn is None or not kwargs.get("tools"):
             return exchange
-        mistake, name = preset.mistake, str(kwargs.get("model") or self.model_name)
-        return replace(exchange, instead=lambda error: mistake(error, name))
+        error_to_turn, name = preset.error_to_turn, str(kwargs.get("model") or self.model_name)
+        return replace(exchange, error_to_turn=lambda error: error_to_turn(error, name))
 
     def _client_settings(self) -> ClientSettings:
         return replace(super()._client_settings(), foreign=True)
 
     # ------------------------------------------------------------------------------------------ tools and output
 
-    def with_structured_output(
-        self,
-        schema: Any = None,
-        *,
-        method: str | None = None,
-        include_raw: bool = False,
-        strict: bool | None = None,
-        tools: Sequence[Any] | None = None,
-        **kwargs: Any,
-    ) -> Runnable[LanguageModelInput, Any]:
-        """Like `ChatOpenAI.with_structured_output`; without a method, the one that this vendor does best.
+    def _default_method(self) -> str:
+        return self.preset.methods[0]
 
-        Raises:
-            ConfigurationError: The vendor does not have the method, or the arguments cannot work together.
-        """
-        method = method or self.preset.methods[0]
+    def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:
         if method == "json_mode" and method not in self.preset.methods:
             raise ConfigurationError(f"{type(self).__name__} has no method {method!r} of structured output, only {[*self.preset.methods]}")
-        return super().with_structured_output(
-            schema,
-            method=cast(Any, method),
-            include_raw=include_raw,
-            strict=strict,
-            tools=tools,
-            **kwargs,
-        )
+        return super()._supported_method(method, schema, strict, kwargs)
 
     def _disabled(self, name: str, value: Any) -> bool:
-        return name in self.preset.unsent or super()._disabled(name, value)
+        return name in self.preset.dropped_params or super()._disabled(name, value)
 
     def _holds_to_schemas(self, schema: Any) -> bool:
         return "json_schema" in self.preset.methods and super()._holds_to_schemas(schema)

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .._base.checks import extra_headers
-from .._transport.secrets import SecretDict
-from .._transport.timeouts import read_timeout, request_timeout
+from .._base import parameters
+from .._transport.timeouts import request_timeout
+from .errors import sdk
 from .parameters import OpenAIParameters
 from .profiles import profile_of
 from .structured import response_format
 
-__all__ = ["default_params", "read_timeout", "request_options", "request_params"]
+__all__ = ["default_params", "request_options", "request_params"]
 
 _CLIENT_KEYWORDS = frozenset({"extra_headers", "extra_query", "timeout", "stream_usage", "extra_body"})
 # What LangChain users call it, and what the wire calls it now.
@@ -63,9 +63,9 @@ def _stream_params(model: OpenAIParameters, params: Mapping[str, Any], kwargs: M
 
 def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bool:
     """Whether to send the constructor's temperature: some models refuse any but 1, unless their reasoning is off."""
-    same = params["model"] == model._wire_model
-    known = profile_of(model.model_name if same else str(params["model"]))
-    profile: Mapping[str, Any] = (model.profile or {}) if same else known
+    name = str(params["model"])
+    known = profile_of(model.model_name if name == model._wire_model else name)
+    profile = model._profile_for(name)
     effort = params.get("reasoning_effort") or (params.get("reasoning") or {}).get("effort")
     if effort == "none" or params.get("temperature") == 1:
         return True
@@ -78,16 +78,5 @@ def _takes_temperature(model: OpenAIParameters, params: Mapping[str, Any]) -> bo
 
 def request_options(model: OpenAIParameters, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
     """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
-    timeout = request_timeout(_sdk, kwargs.get("timeout") or model.request_timeout, model.stream_chunk_timeout if stream else None)
-    options = {
-        "headers": extra_headers(kwargs),
-        "params": SecretDict({**(model.default_query or {}), **(kwargs.get("extra_query") or {})}),
-        "timeout": timeout,
-    }
-    return {name: value for name, value in options.items() if value not in (None, {})}
-
-
-def _sdk() -> Any:
-    import openai
-
-    return openai
+    timeout = request_timeout(sdk, model._timeout(kwargs), model.stream_chunk_timeout if stream else None)
+    return parameters.request_options(kwargs, timeout, {}, model.default_query or {})

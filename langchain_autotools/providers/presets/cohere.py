@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from ...turn.tool_choice import read_choice
+from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 from ..openai.tools import tool_name
 
@@ -59,8 +59,8 @@ class ChatCohere(PresetChatModel):
         environment=Environment(key=("COHERE_API_KEY", "CO_API_KEY")),
         arguments={"cohere_api_key": "openai_api_key", "timeout_seconds": "request_timeout"},
         renamed={"max_completion_tokens": "max_tokens"},
-        unsent=frozenset({"parallel_tool_calls"}),
-        refused={
+        dropped_params=frozenset({"parallel_tool_calls"}),
+        unsupported={
             **dict.fromkeys(("logit_bias", "top_logprobs", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
             "preamble": "begin the messages with a SystemMessage",
             "user_agent": "give default_headers={'User-Agent': ...}",

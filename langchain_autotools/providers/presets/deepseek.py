@@ -7,9 +7,9 @@ is JSON output, but none that is held to a schema.
 
 from typing import ClassVar
 
+from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import Dialect
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 
 __all__ = ["ChatDeepSeek"]
@@ -31,7 +31,7 @@ class ChatDeepSeek(PresetChatModel):
         llm_type="chat-deepseek",
         arguments={"deepseek_api_key": "openai_api_key", "api_base": "openai_api_base"},
         renamed={"max_completion_tokens": "max_tokens"},
-        refused=dict.fromkeys(("logit_bias", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
+        unsupported=dict.fromkeys(("logit_bias", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_mode"),
         profiles=by_name(
             {

@@ -6,9 +6,9 @@ stream may come without choices.
 
 from typing import ClassVar
 
+from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import Dialect
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 
 __all__ = ["ChatFireworks"]

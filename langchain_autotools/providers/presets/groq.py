@@ -14,9 +14,9 @@ from langchain_core.messages import AIMessageChunk
 
 from ...chunks import new_chunk
 from ...errors import ConfigurationError
+from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 
 __all__ = ["ChatGroq"]
@@ -37,7 +37,7 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name not in ("stream", "stream_options")}
 
 
-def _mistake(error: Exception, model: str) -> AIMessageChunk | None:
+def _error_to_turn(error: Exception, model: str) -> AIMessageChunk | None:
     """The turn behind a `tool_use_failed`: the calls that the model wrote, none of which may run, and what is wrong with them."""
     body = getattr(error, "body", None)
     told = body.get("error", body) if isinstance(body, Mapping) else None
@@ -87,7 +87,7 @@ class ChatGroq(PresetChatModel):
         environment=Environment(key=("GROQ_API_KEY",), base_url=("GROQ_API_BASE",), proxy=("GROQ_PROXY",)),
         arguments={"groq_api_key": "openai_api_key", "groq_api_base": "openai_api_base", "groq_proxy": "openai_proxy"},
         fields={"reasoning_format": "reasoning_format"},
-        refused=dict.fromkeys(("logit_bias", "logprobs", "top_logprobs", "modalities", "audio", "store", "verbosity"), _UNKNOWN),
+        unsupported=dict.fromkeys(("logit_bias", "logprobs", "top_logprobs", "modalities", "audio", "store", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_schema", "json_mode"),
         profiles=by_name(
             {
@@ -103,5 +103,5 @@ class ChatGroq(PresetChatModel):
             }
         ),
         request=_request,
-        mistake=_mistake,
+        error_to_turn=_error_to_turn,
     )

@@ -11,9 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import Field
 
 from ...history.merging import merge_runs
+from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 
 __all__ = ["ChatMistralAI"]
@@ -21,7 +21,7 @@ __all__ = ["ChatMistralAI"]
 _UNKNOWN = "Mistral's API does not know it"
 
 
-def _history(messages: list[BaseMessage]) -> list[BaseMessage]:
+def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
     """System messages at the start only (later ones are said by the user), neighbours of one role joined, a last reply to be continued."""
     start = next((position for position, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
     later = [_said(message) if isinstance(message, SystemMessage) else message for message in messages[start:]]
@@ -70,8 +70,8 @@ class ChatMistralAI(PresetChatModel):
         arguments={"mistral_api_key": "openai_api_key", "endpoint": "openai_api_base", "random_seed": "seed"},
         fields={"safe_mode": "safe_prompt"},
         renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
-        unsent=frozenset({"stream_options"}),
-        refused={
+        dropped_params=frozenset({"stream_options"}),
+        unsupported={
             **dict.fromkeys(
                 ("logit_bias", "logprobs", "top_logprobs", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN
             ),
@@ -93,5 +93,5 @@ class ChatMistralAI(PresetChatModel):
             }
         ),
         request=_request,
-        history=_history,
+        adapt_messages=_adapt_messages,
     )

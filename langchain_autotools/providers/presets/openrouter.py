@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from langchain_core.utils import from_env
 from pydantic import Field
 
+from .._base.parameters import Environment
 from ..openai.client import ClientSettings
 from ..openai.dialect import Dialect
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 
 __all__ = ["ChatOpenRouter"]

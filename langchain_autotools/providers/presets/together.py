@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
+from .._base.parameters import Environment
 from ..openai.dialect import Dialect
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 
 __all__ = ["ChatTogether"]

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import Dialect
-from ..openai.parameters import Environment
 from ..openai.preset import Preset, PresetChatModel
 
 __all__ = ["ChatXAI"]
@@ -50,7 +50,7 @@ class ChatXAI(PresetChatModel):
         base_url="https://api.x.ai/v1",
         environment=Environment(key=("XAI_API_KEY",), base_url=("XAI_API_BASE",)),
         arguments={"xai_api_key": "openai_api_key", "xai_api_base": "openai_api_base"},
-        refused={
+        unsupported={
             **dict.fromkeys(("logit_bias", "store", "modalities", "audio", "verbosity"), _UNKNOWN),
             "search_parameters": "xAI has ended Live Search; its web_search tool belongs to the Responses API",
         },

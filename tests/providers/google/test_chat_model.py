@@ -116,7 +116,7 @@ def test_the_environment_fills_in(monkeypatch: pytest.MonkeyPatch) -> None:
     assert secret(ChatGoogleGenerativeAI(model="m")) == "first"
     assert secret(ChatGoogleGenerativeAI(model="m", google_api_key="own")) == "own"
     monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v1")
-    assert ChatGoogleGenerativeAI(model="m", client_options={"api_endpoint": "http://h"})._endpoint().root == "http://h/v1"
+    assert ChatGoogleGenerativeAI(model="m", client_options={"api_endpoint": "http://h"})._api.root == "http://h/v1"
 
 
 def secret(asked: ChatGoogleGenerativeAI) -> str | None:

@@ -68,7 +68,7 @@ def test_which_key_project_and_location_win(
 )
 def test_addresses(endpoint: Endpoint, name: str, url: str) -> None:
     """Addresses and resources are those of the SDK."""
-    assert endpoint.url(name, stream=False) == f"{url}:generateContent"
+    assert endpoint.url(f"{name}:generateContent") == f"{url}:generateContent"
 
 
 class Tokens(Credentials):

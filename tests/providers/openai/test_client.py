@@ -10,8 +10,9 @@ import weakref
 import pytest
 
 from langchain_autotools import ChatOpenAI, __version__
-from langchain_autotools.providers.openai.client import Clients
-from langchain_autotools.providers.openai.compatibility import FormKey, RequestForms, origin_of, public_url
+from langchain_autotools.providers._encode.origin import origin_of, public_url
+from langchain_autotools.providers._transport.clients import PerLoopCache
+from langchain_autotools.providers.openai.compatibility import CompatibilityKey, LearnedCompatibility
 
 
 class Client:
@@ -26,7 +27,7 @@ class Client:
 
 def test_a_client_is_made_once() -> None:
     """The same key gives the same client, another key another."""
-    clients = Clients()
+    clients = PerLoopCache()
     first = clients.get("a", Client)
     assert clients.get("a", Client) is first
     assert clients.get("b", Client) is not first
@@ -34,7 +35,7 @@ def test_a_client_is_made_once() -> None:
 
 def test_a_forked_process_makes_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A child must not write into its parent's connections."""
-    clients = Clients()
+    clients = PerLoopCache()
     first = clients.get("a", Client)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert clients.get("a", Client) is not first
@@ -42,11 +43,11 @@ def test_a_forked_process_makes_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_each_event_loop_has_its_own() -> None:
     """The client of a loop that has ended is forgotten, even if a new loop takes its place in memory."""
-    clients = Clients()
+    clients = PerLoopCache()
     seen: list[weakref.ref[Client]] = []
 
     async def get() -> Client:
-        client: Client = clients.get("a", Client, asyncio.get_running_loop())
+        client = clients.get("a", Client, asyncio.get_running_loop())
         assert clients.get("a", Client, asyncio.get_running_loop()) is client
         return client
 
@@ -62,7 +63,7 @@ def test_each_event_loop_has_its_own() -> None:
 
 def test_closing_closes_what_threads_use() -> None:
     """A loop's clients are closed by their loop."""
-    clients = Clients()
+    clients = PerLoopCache()
     threads = clients.get("a", Client)
     loop = asyncio.new_event_loop()
     tasks = clients.get("a", Client, loop)
@@ -74,15 +75,15 @@ def test_closing_closes_what_threads_use() -> None:
 
 def test_copies_share_and_pickles_are_empty() -> None:
     """So that copies of a model use its connections, and no connection is pickled."""
-    clients, forms = Clients(), RequestForms()
+    clients, learned = PerLoopCache(), LearnedCompatibility()
     client = clients.get("a", Client)
-    for kept in (clients, forms):
+    for kept in (clients, learned):
         assert copy.copy(kept) is kept
         assert copy.deepcopy(kept) is kept
     assert pickle.loads(pickle.dumps(clients)).get("a", Client) is not client
-    form = forms.get(FormKey("o", True, ()))
-    assert forms.get(FormKey("o", True, ())) is form
-    assert pickle.loads(pickle.dumps(forms)).get(FormKey("o", True, ())) is not form
+    first = learned.get(CompatibilityKey("o", True, ()))
+    assert learned.get(CompatibilityKey("o", True, ())) is first
+    assert pickle.loads(pickle.dumps(learned)).get(CompatibilityKey("o", True, ())) is not first
 
 
 class Refused(Exception):
@@ -93,15 +94,15 @@ class Refused(Exception):
 
 
 def test_what_another_request_learned_is_used() -> None:
-    """Two requests are refused at once: the second takes the form that the first found."""
-    forms, key = RequestForms(), FormKey("o", True, ())
-    used = forms.get(key)
-    found = forms.other(key, used, Refused())
+    """Two requests are refused at once: the second writes in the form that the first found."""
+    learned, key = LearnedCompatibility(), CompatibilityKey("o", True, ())
+    used = learned.get(key)
+    found = learned.other(key, used, Refused())
     assert found is not None
     assert found.null_content is False
-    forms.keep(key, found)
-    assert forms.other(key, used, Refused()) is found
-    assert forms.other(key, found, Refused()) is None
+    learned.keep(key, found)
+    assert learned.other(key, used, Refused()) is found
+    assert learned.other(key, found, Refused()) is None
 
 
 class Missed(Exception):
@@ -113,12 +114,12 @@ class Missed(Exception):
 
 def test_what_a_server_misses_is_sent_from_then_on() -> None:
     """A refusal that asks for state is not taken for one that refuses it, and is believed once."""
-    forms, key = RequestForms(), FormKey("o", True, ())
-    found = forms.other(key, forms.get(key), Missed())
+    learned, key = LearnedCompatibility(), CompatibilityKey("o", True, ())
+    found = learned.other(key, learned.get(key), Missed())
     assert found is not None
     assert (found.demand, found.omit) == ({"reasoning_content"}, frozenset())
-    forms.keep(key, found)
-    assert forms.other(key, found, Missed()) is None
+    learned.keep(key, found)
+    assert learned.other(key, found, Missed()) is None
 
 
 def test_an_origin_is_the_endpoint_and_the_model() -> None:

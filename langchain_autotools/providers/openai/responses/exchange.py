@@ -1,17 +1,16 @@
 """Joins a model's settings with the mapper of the Responses API: one request, ready to be sent."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ..._base.chat_model import Exchange
 from ..._encode.origin import message_origin, origin_of
-from ..._transport.clients import Clients
+from ..._transport.exchange import Exchange
 from ..parameters import OpenAIParameters
-from ..request import read_timeout, request_options
+from ..request import request_options
 from .client_calls import answers_in_blocks
 from .mapper import ResponsesMapper
 from .parameters import responses_params
@@ -24,13 +23,11 @@ _ABOUT_ITEMS = re.compile(r"reasoning|encrypted|item with id|input\[\d+\]\.\w", 
 
 def responses_exchange(
     model: OpenAIParameters,
-    mappers: Clients,
     messages: list[BaseMessage],
     stop: list[str] | None,
     kwargs: Mapping[str, Any],
     *,
     stream: bool,
-    secrets: tuple[str, ...] = (),
     why: str = "",
 ) -> Exchange:
     """One request to the Responses API.
@@ -40,12 +37,10 @@ def responses_exchange(
 
     Args:
         model: The model, for what its constructor set.
-        mappers: Keeps the model's mappers, which remember what they encoded.
         messages: The history.
         stop: Stop sequences, which this API does not have.
         kwargs: The call's keywords.
         stream: Whether a stream is asked for.
-        secrets: Texts that must not stand in an error.
         why: What sends the request to this API.
 
     Raises:
@@ -53,7 +48,7 @@ def responses_exchange(
     """
     params = responses_params(model, stop, kwargs, stream=stream, why=why)
     origin = origin_of(f"{model._endpoint or ''}{_PATH}", str(params["model"]))
-    mapper = _mapper(mappers, origin, model.part_keys)
+    mapper = _mapper(model, origin)
     known, previous = _known_to_server(messages, origin) if model.use_previous_response_id else (0, None)
     if previous is not None and "previous_response_id" not in params:
         params["previous_response_id"] = previous
@@ -62,7 +57,7 @@ def responses_exchange(
 
     taken = {message.id for message in messages if message.id}
 
-    def exchange(body: bytes, again: Any) -> Exchange:
+    def exchange(body: bytes, alternative_for: Callable[[Exception], Exchange | None]) -> Exchange:
         how: dict[str, Any] = {"stored": params.get("store") is not False, "blocks": model.output_version == "v1", "taken": taken}
         how["listed"] = answers_in_blocks(params.get("tools") or ())
         return Exchange(
@@ -71,26 +66,25 @@ def responses_exchange(
             decode_body=partial(mapper.decode_body, **how),
             options=request_options(model, kwargs, stream=stream),
             path=_PATH,
-            silence=model.stream_chunk_timeout or read_timeout(kwargs.get("timeout") or model.request_timeout),
-            secrets=secrets,
-            again=again,
+            idle_timeout=model._idle_timeout(kwargs),
+            alternative_for=alternative_for,
         )
 
     body = mapper.encode_request(messages, params, after=known)
 
-    def again(error: Any) -> Exchange | None:
+    def alternative_for(error: Any) -> Exchange | None:
         if getattr(error, "status_code", None) not in (400, 404) or not _ABOUT_ITEMS.search(f"{error} {error.body}"):
             return None
-        plain = _mapper(mappers, origin, model.part_keys, opaque=False).encode_request(messages, params, after=known)
+        plain = _mapper(model, origin, opaque=False).encode_request(messages, params, after=known)
         return None if plain == body else exchange(plain, lambda _: None)
 
-    return exchange(body, again)
+    return exchange(body, alternative_for)
 
 
-def _mapper(mappers: Clients, origin: str, part_keys: Sequence[str], *, opaque: bool = True) -> ResponsesMapper:
-    key = (origin, tuple(part_keys), opaque)
-    mapper: ResponsesMapper = mappers.get(key, lambda: ResponsesMapper(origin=origin, part_keys=key[1], opaque=opaque))
-    return mapper
+def _mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> ResponsesMapper:
+    """The mapper for an origin, kept: it remembers the messages that it has encoded."""
+    keys = tuple(model.part_keys)
+    return model._cache.get((origin, keys, opaque), lambda: ResponsesMapper(origin=origin, part_keys=keys, opaque=opaque))
 
 
 def _known_to_server(messages: Sequence[BaseMessage], origin: str) -> tuple[int, str | None]:

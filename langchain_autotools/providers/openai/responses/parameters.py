@@ -10,7 +10,6 @@ from typing import Any
 
 from ....errors import ConfigurationError
 from ..parameters import OpenAIParameters, asks_for
-from ..profiles import profile_of
 from ..request import request_params
 
 __all__ = ["check_sendable", "responses_params", "wire_choice", "wire_tool"]
@@ -105,9 +104,7 @@ def _included(model: OpenAIParameters, params: dict[str, Any]) -> list[str]:
     include = list(params.get("include") or ())
     if params.pop("logprobs", None):
         include.append(_LOG_PROBABILITIES)
-    same = params["model"] == model._wire_model
-    profile: Mapping[str, Any] = (model.profile or {}) if same else profile_of(str(params["model"]))
-    if params.get("store") is False and profile.get("reasoning_output"):
+    if params.get("store") is False and model._profile_for(str(params["model"])).get("reasoning_output"):
         include.append(_ENCRYPTED)
     return list(dict.fromkeys(include))
 

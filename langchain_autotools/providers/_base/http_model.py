@@ -1,0 +1,275 @@
+"""Makes the requests of a chat model: retries, streams that end when their reader does, typed errors.
+
+A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`_client_settings`), and says how errors are translated
+(`_error_mapping`). The synchronous and asynchronous halves differ by their `await`s only.
+"""
+
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from contextlib import aclosing, closing
+from functools import partial
+from typing import Any, ClassVar
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from pydantic import Field, PrivateAttr
+
+from ...chunks import as_chunk
+from ...errors import AutoToolsError, UnsupportedFeatureError, map_errors
+from ...mixin import ToolsAndMessagesMixin
+from ...retry import RetryPolicy
+from .._transport.bounded import holding, opened_in_time, whole_in_time
+from .._transport.clients import PerLoopCache
+from .._transport.drain import adrain, drain
+from .._transport.exchange import ClientSettings, Exchange, Response
+from .._transport.no_stream import is_streaming_unsupported
+from .._transport.reader import MISREAD, EndedEarly, ReplyReader, leaves_at_once, misshapen, read_body
+from .errors import ErrorMapping, ErrorTable
+
+__all__ = ["HttpChatModel"]
+
+
+class HttpChatModel(ToolsAndMessagesMixin):
+    """A chat model whose turns are requests over HTTP."""
+
+    max_retries: int | None = None
+    """Maximum number of retries of a failed request. None: as `retry` says (2 unless changed)."""
+    retry: RetryPolicy = Field(default_factory=RetryPolicy, exclude=True)
+    """Retry policy for failed requests. Nothing is retried once a chunk has reached the caller."""
+    include_response_headers: bool = False
+    """Whether messages carry the HTTP headers of the response, in `response_metadata["headers"]`."""
+
+    _error_mapping: ClassVar[ErrorMapping]
+    """How the errors of the SDK and its HTTP library are translated."""
+    _cache: PerLoopCache = PrivateAttr(default_factory=PerLoopCache)
+
+    # ------------------------------------------------------------------------------------------ what a vendor gives
+
+    @abstractmethod
+    def _check_call(self, kwargs: Mapping[str, Any]) -> None:
+        """Refuse keywords of a call that cannot work."""
+
+    @abstractmethod
+    def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        """The request for these messages, encoded."""
+
+    @abstractmethod
+    def _client_settings(self) -> ClientSettings:
+        """What sends requests."""
+
+    @abstractmethod
+    def _secrets(self) -> list[str]:
+        """Texts that must not stand in an error."""
+
+    def _open(self, exchange: Exchange) -> Response:
+        """Send the request; returns as soon as the reply's head is there."""
+        return self._client_settings().post(exchange, self._cache)
+
+    async def _aopen(self, exchange: Exchange) -> Response:
+        """Like `_open`, asynchronously."""
+        return await self._client_settings().apost(exchange, self._cache)
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
+        """The request for these messages.
+
+        Raises:
+            ConfigurationError: A keyword is for the constructor, or has a value that cannot work.
+            UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
+        """
+        self._check_call(kwargs)
+        try:
+            return self._exchange(messages, stop, kwargs, stream=stream)
+        except AutoToolsError:
+            raise
+        except MISREAD as error:
+            why = f"{type(error).__name__}: {error}"
+            raise UnsupportedFeatureError(
+                f"the request cannot be written: a content block or parameter has no known form ({why})"
+            ) from error
+
+    def _retry_policy(self) -> RetryPolicy:
+        return self.retry if self.max_retries is None else self.retry.with_retries(self.max_retries)
+
+    def _error_table(self) -> ErrorTable:
+        return self._error_mapping.table(self._secrets())
+
+    # ------------------------------------------------------------------------------------------ streams
+
+    def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Make one request and yield its reply as it comes. Closing the generator ends the connection.
+
+        Where the server says that it does not stream, the reply is asked for whole and is one chunk.
+        """
+        exchange = self._encoded(messages, stop, kwargs, stream=True)
+        try:
+            begun, rest = opened_in_time(partial(self._retry_policy().call, partial(self._begin, exchange)))()
+        except EndedEarly as early:
+            yield from early.chunks
+            return
+        except Exception as error:
+            if not is_streaming_unsupported(error):
+                raise
+            yield as_chunk(self.raw_invoke(messages, stop, **kwargs))
+            return
+        with closing(rest):
+            yield from begun
+            try:
+                yield from rest
+            except EndedEarly as early:
+                yield from early.chunks
+
+    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+        """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
+        exchange = self._encoded(messages, stop, kwargs, stream=True)
+        try:
+            begun, rest = await self._retry_policy().acall(partial(self._abegin, exchange))
+        except EndedEarly as early:
+            for chunk in early.chunks:
+                yield chunk
+            return
+        except Exception as error:
+            if not is_streaming_unsupported(error):
+                raise
+            yield as_chunk(await self.araw_invoke(messages, stop, **kwargs))
+            return
+        async with aclosing(rest):
+            for chunk in begun:
+                yield chunk
+            try:
+                async for chunk in rest:
+                    yield chunk
+            except EndedEarly as early:
+                for chunk in early.chunks:
+                    yield chunk
+
+    def _begin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]:
+        """One attempt: up to the first chunk of which the caller sees anything. What fails, or just ends, before may be tried again."""
+        chunks = self._chunks(exchange)
+        begun: list[AIMessageChunk] = []
+        try:
+            for chunk in chunks:
+                begun.append(chunk)
+                if leaves_at_once(chunk):
+                    break
+        except EndedEarly as early:
+            early.chunks[:0] = begun
+            raise
+        return begun, chunks
+
+    async def _abegin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]:
+        chunks = self._achunks(exchange)
+        begun: list[AIMessageChunk] = []
+        try:
+            async for chunk in chunks:
+                begun.append(chunk)
+                if leaves_at_once(chunk):
+                    break
+        except EndedEarly as early:
+            early.chunks[:0] = begun
+            raise
+        return begun, chunks
+
+    def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
+        try:
+            with map_errors(self._error_table()):
+                answered, response = self._sent(exchange)
+                with closing(response), holding(response), closing(response.iter_bytes()) as pieces:
+                    reader = self._reader(answered, response)
+                    for piece in pieces:
+                        yield from reader.feed(piece)
+                        if reader.done:
+                            drain(response)
+                            break
+                    yield from reader.finish()
+        except Exception as error:
+            yield _turn_of(exchange, error)
+
+    async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
+        try:
+            with map_errors(self._error_table()):
+                answered, response = await self._asent(exchange)
+                async with aclosing(response), aclosing(response.aiter_bytes()) as pieces:
+                    reader = self._reader(answered, response)
+                    async for piece in pieces:
+                        for chunk in reader.feed(piece):
+                            yield chunk
+                        if reader.done:
+                            await adrain(pieces)
+                            break
+                    for chunk in reader.finish():
+                        yield chunk
+        except Exception as error:
+            yield _turn_of(exchange, error)
+
+    def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
+        try:
+            return exchange, self._open(exchange)
+        except Exception as error:
+            other = exchange.alternative_for(error)
+            if other is None:
+                raise
+        return self._sent(other)
+
+    async def _asent(self, exchange: Exchange) -> tuple[Exchange, Response]:
+        try:
+            return exchange, await self._aopen(exchange)
+        except Exception as error:
+            other = exchange.alternative_for(error)
+            if other is None:
+                raise
+        return await self._asent(other)
+
+    def _reader(self, exchange: Exchange, response: Response) -> ReplyReader:
+        decoder, events = exchange.decoder(), exchange.events()
+        return ReplyReader(
+            decoder, response.headers, events=events, idle_timeout=exchange.idle_timeout, keep_headers=self.include_response_headers
+        )
+
+    # ------------------------------------------------------------------------------------------ whole replies
+
+    def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Make one request that is not streamed and return its reply."""
+        exchange = self._encoded(messages, stop, kwargs, stream=False)
+        return whole_in_time(partial(self._retry_policy().call, partial(self._whole, exchange)))()
+
+    async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
+        """Like `raw_invoke`, asynchronously."""
+        exchange = self._encoded(messages, stop, kwargs, stream=False)
+        return await self._retry_policy().acall(partial(self._awhole, exchange))
+
+    def _whole(self, exchange: Exchange) -> AIMessageChunk:
+        try:
+            with map_errors(self._error_table()):
+                answered, response = self._sent(exchange)
+                with closing(response), holding(response):
+                    return self._decoded(answered, response, response.read())
+        except Exception as error:
+            return _turn_of(exchange, error)
+
+    async def _awhole(self, exchange: Exchange) -> AIMessageChunk:
+        try:
+            with map_errors(self._error_table()):
+                answered, response = await self._asent(exchange)
+                async with aclosing(response):
+                    return self._decoded(answered, response, await response.aread())
+        except Exception as error:
+            return _turn_of(exchange, error)
+
+    def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
+        value = read_body(body, response.headers)
+        try:
+            chunk = exchange.decode_body(value)
+        except MISREAD as error:
+            raise misshapen("the reply", body, error) from error
+        if self.include_response_headers:
+            chunk.response_metadata["headers"] = dict(response.headers)
+        return chunk
+
+
+def _turn_of(exchange: Exchange, error: Exception) -> AIMessageChunk:
+    """The turn that an error stands for; an error that stands for none is raised again."""
+    turn = exchange.error_to_turn(error)
+    if turn is None:
+        raise error
+    return turn

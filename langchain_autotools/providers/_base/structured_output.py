@@ -1,0 +1,123 @@
+"""`with_structured_output`, for every vendor: which method is used, what the request then says, and what reads its reply."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.utils.pydantic import is_basemodel_subclass
+
+from ...errors import ConfigurationError
+from ...turn.tools import tool_name
+from .http_model import HttpChatModel
+
+__all__ = ["Method", "StructuredChatModel", "is_pydantic"]
+
+Method = Literal["json_schema", "function_calling", "json_mode"]
+
+_METHODS = ("json_schema", "function_calling", "json_mode")
+
+
+def is_pydantic(schema: Any) -> bool:
+    """Whether a schema is a pydantic class, of version 1 or 2."""
+    return isinstance(schema, type) and is_basemodel_subclass(schema)
+
+
+class StructuredChatModel(HttpChatModel):
+    """A chat model whose reply can be held to a schema."""
+
+    _schemaless_methods: ClassVar[tuple[str, ...]] = ("json_mode",)
+    """The methods that need no schema."""
+    _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema",)
+    """The methods that leave room for tools."""
+    _strict_schemas: ClassVar[bool] = False
+    """Whether `strict` is also said of tools that are declared beside the schema."""
+
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        method: Method | None = None,
+        *,
+        include_raw: bool = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]:
+        """A runnable that returns output of a schema: an object of a pydantic class, else a dict.
+
+        With constructor tools the output is that of the last turn. An incomplete reply is an error, never half an object.
+
+        Args:
+            schema: A pydantic class, a TypedDict, a JSON schema with a title, or a function in OpenAI's form. Optional for `json_mode`,
+                where the vendor has JSON without a schema.
+            method: `json_schema` (the server constrains the reply to the schema), `function_calling` (the schema is a tool that must be
+                called), or `json_mode` (any JSON: say in the prompt what you want). None: the one that the vendor's models do best. A
+                method that the model is known to lack is replaced by another, as the vendor's page says.
+            include_raw: Return `{"raw": message, "parsed": output or None, "parsing_error": error or None}`.
+            strict: Whether the server must enforce the schema, for vendors that leave the choice. None: as the schema says; for
+                `json_schema` with a pydantic class, yes wherever its fields allow it.
+            tools: Tools to declare along with the schema (`json_schema` only); their calls are left to the caller.
+            **kwargs: Bound to every request.
+
+        Raises:
+            ConfigurationError: The arguments cannot work together.
+            ModelRefusalError: (when run) The model declined.
+            OutputParserException: (when run) The reply is incomplete or does not fit the schema.
+        """
+        from .structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
+
+        chosen = method or self._default_method()
+        self._check_structured(schema, chosen, tools)
+        chosen = self._supported_method(chosen, schema, strict, kwargs)
+        traced = {} if schema is None else {"ls_structured_output_format": self._traced(schema, chosen, strict)}
+        if chosen == "function_calling":
+            name = tool_name(self.format_tool(schema))
+            model = self._bind_schema(schema, strict, {**self._call_params(name), **traced, **kwargs})
+            return structured(model, call_parser(schema, name), include_raw=include_raw)
+        kwargs = {**self._format_params(schema, chosen, strict), **traced, **kwargs}
+        model = self.bind_tools(tools, strict=strict if self._strict_schemas else None, **kwargs) if tools else self.bind(**kwargs)
+        return structured(model, json_parser(schema), include_raw=include_raw)
+
+    def _check_structured(self, schema: Any, method: str, tools: Any) -> None:
+        if method not in _METHODS:
+            raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
+        if schema is None and method not in self._schemaless_methods:
+            raise ConfigurationError(f"method={method!r} needs a schema")
+        if tools and method not in self._methods_beside_tools:
+            raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
+
+    def _traced(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
+        """The schema and the method as traces show them."""
+        arguments = {"method": method, **({"strict": strict} if self._strict_schemas and method != "json_mode" else {})}
+        try:
+            return {"kwargs": arguments, "schema": convert_to_openai_tool(schema)}
+        except (ValueError, TypeError):  # a JSON schema without a title
+            return {"kwargs": arguments, "schema": schema}
+
+    # ------------------------------------------------------------------------------------------ what a vendor gives
+
+    def _default_method(self) -> str:
+        """The method where the caller names none."""
+        return "json_schema"
+
+    def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:
+        """The method that is used where the caller asks for `method`.
+
+        Raises:
+            ConfigurationError: The vendor has neither it nor one that does the same.
+        """
+        return method
+
+    def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
+        """The parameters of a request whose reply is JSON of a schema."""
+        raise NotImplementedError
+
+    def _call_params(self, name: str) -> dict[str, Any]:
+        """The parameters of a request that forces a call of the tool `name`."""
+        return {"tool_choice": name}
+
+    def _bind_schema(self, schema: Any, strict: bool | None, kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, AIMessage]:
+        """The model with the schema as its only declared tool."""
+        return self.bind_tools([schema], strict=strict, **kwargs)
