@@ -24,8 +24,8 @@ from ...messages.live import attach_messages
 from ...messages.metadata import KEY, text_of
 from ...turn.finish_reasons import REFUSALS
 from .._encode.functions import json_schema_of
+from .._encode.schemas import is_pydantic
 from .refusal import ModelRefusalError
-from .structured_output import is_pydantic
 
 __all__ = ["call_parser", "json_parser", "structured"]
 

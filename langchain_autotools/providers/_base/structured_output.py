@@ -7,22 +7,16 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langchain_core.utils.pydantic import is_basemodel_subclass
 
 from ...errors import ConfigurationError
 from ...turn.tools import tool_name
 from .http_model import HttpChatModel
 
-__all__ = ["Method", "StructuredChatModel", "is_pydantic"]
+__all__ = ["Method", "StructuredChatModel"]
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 
 _METHODS = ("json_schema", "function_calling", "json_mode")
-
-
-def is_pydantic(schema: Any) -> bool:
-    """Whether a schema is a pydantic class, of version 1 or 2."""
-    return isinstance(schema, type) and is_basemodel_subclass(schema)
 
 
 class StructuredChatModel(HttpChatModel):

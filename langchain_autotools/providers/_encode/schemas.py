@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["at_the_top", "free_keys", "is_recursive", "mapped", "reference", "walked"]
+from langchain_core.utils.pydantic import is_basemodel_subclass
+
+__all__ = ["at_the_top", "free_keys", "is_pydantic", "is_recursive", "mapped", "reference", "walked"]
 
 _ONE = ("items", "not", "additionalProperties", "contains")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
@@ -78,3 +80,8 @@ def free_keys(schema: Any) -> str | None:
         if node.get("additionalProperties") or (node.get("type") == "object" and "properties" not in node):
             return where or "its top"
     return None
+
+
+def is_pydantic(schema: Any) -> bool:
+    """Whether a schema is a pydantic class, of version 1 or 2."""
+    return isinstance(schema, type) and is_basemodel_subclass(schema)

@@ -10,8 +10,8 @@ from pydantic import PrivateAttr, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from .._base.errors import ErrorMapping
-from .._base.structured_output import is_pydantic
 from .._encode.origin import origin_of
+from .._encode.schemas import is_pydantic
 from .._transport.exchange import Exchange
 from .._transport.secrets import secret_values
 from .client import ApiKey, ClientSettings

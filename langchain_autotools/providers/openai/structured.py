@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._base.structured_output import is_pydantic
 from .._encode.functions import function_of
-from .._encode.schemas import at_the_top
+from .._encode.schemas import at_the_top, is_pydantic
 from .strict import strict_schema, why_not_strict
 
 __all__ = ["response_format"]

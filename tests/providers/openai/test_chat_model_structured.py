@@ -12,8 +12,7 @@ from langchain_core.tools import tool
 from pydantic import BaseModel, Field
 from pydantic.v1 import BaseModel as BaseModelV1
 
-from langchain_autotools import ChatOpenAI, ConfigurationError
-from langchain_autotools.providers.openai.errors import ModelRefusalError
+from langchain_autotools import ChatOpenAI, ConfigurationError, ModelRefusalError
 from langchain_autotools.providers.openai.structured import response_format
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Reply, Turn

@@ -15,8 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messag
 from langchain_core.tools import Tool
 from pydantic import BaseModel
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, new_messages
-from langchain_autotools.providers.openai.errors import ModelRefusalError
+from langchain_autotools import ChatOpenAI, ConfigurationError, ModelRefusalError, new_messages
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Events, Failure, Reply, Turn
 from tests.support.weather import get_temperature
