@@ -32,47 +32,47 @@ class AnthropicParameters(ProviderChatModel):
     """The fields of a chat model that speaks the Messages API."""
 
     model: str = Field(validation_alias="model_name")
-    """The model's name."""
+    """Model name."""
 
     anthropic_api_key: SecretStr | None = Field(default=None, alias="api_key")
-    """The key. Environment: `ANTHROPIC_API_KEY`; without it the SDK looks for its other credentials."""
+    """API key. Environment: `ANTHROPIC_API_KEY`; without it the SDK looks for its other credentials."""
     anthropic_api_url: str | None = Field(default=None, alias="base_url")
-    """Where requests go, without `/v1`. Environment: `ANTHROPIC_API_URL`, then `ANTHROPIC_BASE_URL`. None: Anthropic itself."""
+    """Base URL of the API, without `/v1`. Environment: `ANTHROPIC_API_URL`, then `ANTHROPIC_BASE_URL`. None: Anthropic itself."""
     anthropic_proxy: str | None = Field(default_factory=from_env("ANTHROPIC_PROXY", default=None), repr=False)
-    """The URL of a proxy. Environment: `ANTHROPIC_PROXY`; the usual proxy variables work too."""
+    """Proxy URL. Environment: `ANTHROPIC_PROXY`; the usual proxy variables work too."""
 
     max_tokens: int | None = Field(default=None, validation_alias="max_tokens_to_sample")
-    """How many tokens one reply may have, thinking included. None: what the model's profile allows, else 4096."""
+    """Maximum number of tokens of one reply, thinking included. None: what the model's profile allows, else 4096."""
     temperature: float | None = None
-    """How freely the model chooses, 0 to 1. Not sent to models that are known to take none."""
+    """Sampling temperature, 0 to 1. Not sent to models that are known to take none."""
     top_k: int | None = None
-    """Choose among this many tokens only."""
+    """Top-k sampling: sample from this many most likely tokens."""
     top_p: float | None = None
-    """Choose among the most likely tokens of this probability mass only."""
+    """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
     stop_sequences: list[str] | None = Field(default=None, alias="stop")
-    """Texts before which the reply ends."""
+    """Stop sequences: the reply ends before any of these texts."""
 
     thinking: dict[str, Any] | None = None
-    """Whether and how much the model thinks: `{"type": "enabled", "budget_tokens": 2000}`, `{"type": "adaptive"}`, ..."""
+    """Extended thinking: `{"type": "enabled", "budget_tokens": 2000}`, `{"type": "adaptive"}`, ..."""
     output_config: dict[str, Any] | None = None
-    """`effort`, `format` and `task_budget` of the reply."""
+    """Output configuration: `effort`, `format` and `task_budget` of the reply."""
     reasoning_effort: str | None = Field(default=None, validation_alias="effort")
-    """How much effort a reply may take: `low`, `medium`, `high`, `xhigh`, `max`; models differ."""
+    """Effort of the reply: `low`, `medium`, `high`, `xhigh`, `max`; models differ (`output_config.effort`)."""
     mcp_servers: list[dict[str, Any]] | None = Field(default=None, repr=False)
-    """MCP servers that the vendor calls itself (beta)."""
+    """Remote MCP servers that the vendor calls (beta)."""
     context_management: dict[str, Any] | None = None
-    """What the vendor removes from long contexts itself (beta)."""
+    """Edits that the vendor makes to long contexts (beta)."""
     container: dict[str, Any] | str | None = None
-    """The container that the vendor's code execution runs in."""
+    """Container of the vendor's code execution: its id, or its parameters."""
     reuse_last_container: bool | None = None
     """Whether code goes on in the container of the last reply that names one. None: of the replies since the user's last message, where
     calls may wait for it; True: of all; False: never."""
     inference_geo: str | None = None
-    """Where the model may run."""
+    """Geographic region of the inference."""
     user_profile_id: str | None = None
-    """The user profile that the request is for (beta)."""
+    """Id of the user profile that the request is for (beta)."""
     betas: list[str] | None = None
-    """Betas to take part in (the header `anthropic-beta`). Those that a declared tool or parameter needs are added."""
+    """Beta features (the header `anthropic-beta`). Those that a declared tool or parameter needs are added."""
 
     prompt_caching: Caching = "auto"
     """Whether requests mark what the vendor should cache: the tools, the system prompt, and (by the request's own `cache_control`)
@@ -80,20 +80,20 @@ class AnthropicParameters(ProviderChatModel):
     sends its beginning again at once. True, "5m" and "1h": every request. Marks of your own switch these off."""
 
     extra_body: Mapping[str, Any] | None = None
-    """Further keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
+    """Additional keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
 
     stream_usage: bool = True
-    """Whether streams say how many tokens they took."""
+    """Whether streams carry token counts."""
     default_request_timeout: Any = Field(default=None, alias="timeout")
-    """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
+    """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: the SDK's default (600, to connect 5)."""
 
     default_headers: Mapping[str, str] | None = Field(default=None, repr=False)
-    """Further HTTP headers of every request."""
+    """Additional HTTP headers of every request."""
     http_client: Any = Field(default=None, exclude=True, repr=False)
-    """Your own HTTP client for synchronous requests, of the HTTP library that the SDK uses."""
+    """HTTP client for synchronous requests, of the HTTP library that the SDK uses, in place of the package's own."""
     http_async_client: Any = Field(default=None, exclude=True, repr=False)
-    """Your own HTTP client for asynchronous requests."""
+    """HTTP client for asynchronous requests in place of the package's own."""
 
     _ls_provider: ClassVar[str] = "anthropic"
     _environment: ClassVar[Environment] = Environment(

@@ -35,82 +35,82 @@ class GoogleParameters(ProviderChatModel):
     """The fields of a chat model that speaks to the Gemini API or Vertex AI."""
 
     model: str = Field(validation_alias="model_name")
-    """The model's name, also with the path to it (`models/...`, `publishers/...`, `projects/...`)."""
+    """Model name, also with its path (`models/...`, `publishers/...`, `projects/...`)."""
 
     google_api_key: SecretStr | None = Field(default=None, alias="api_key")
-    """The key. Environment: `GOOGLE_API_KEY`, then `GEMINI_API_KEY`."""
+    """API key. Environment: `GOOGLE_API_KEY`, then `GEMINI_API_KEY`."""
     credentials: Any = Field(default=None, exclude=True, repr=False)
     """Credentials for Vertex AI, a `google.auth.credentials.Credentials`. None: a key, else the machine's own credentials."""
     vertexai: bool | None = None
-    """Whether to ask Vertex AI. None: as `GOOGLE_GENAI_USE_VERTEXAI` says; else where `credentials` or `project` are given."""
+    """Whether to use Vertex AI. None: as `GOOGLE_GENAI_USE_VERTEXAI` says; else where `credentials` or `project` are given."""
     project: str | None = None
-    """The Google Cloud project, for Vertex AI. Environment: `GOOGLE_CLOUD_PROJECT`; else that of the machine's credentials."""
+    """Google Cloud project, for Vertex AI. Environment: `GOOGLE_CLOUD_PROJECT`; else that of the machine's credentials."""
     location: str | None = None
-    """The region, for Vertex AI. Environment: `GOOGLE_CLOUD_LOCATION`; else `global`."""
+    """Google Cloud region, for Vertex AI. Environment: `GOOGLE_CLOUD_LOCATION`; else `global`."""
     base_url: str | None = Field(default=None, validation_alias="client_options")
-    """Where requests go, with or without an API version at its end. Environment: `GOOGLE_GEMINI_BASE_URL`, of Vertex AI
+    """Base URL of the API, with or without a version at its end. Environment: `GOOGLE_GEMINI_BASE_URL`, of Vertex AI
     `GOOGLE_VERTEX_BASE_URL`. None: Google itself."""
     api_version: str | None = None
-    """The API's version. Environment: `GOOGLE_GENAI_API_VERSION`. None: `v1beta`, on Vertex AI `v1beta1`."""
+    """Version of the API. Environment: `GOOGLE_GENAI_API_VERSION`. None: `v1beta`, on Vertex AI `v1beta1`."""
     additional_headers: dict[str, str] | None = Field(default=None, repr=False)
-    """Further HTTP headers of every request."""
+    """Additional HTTP headers of every request."""
     client_args: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
-    """Arguments of the HTTP clients that are made here: `proxy`, `verify`, ..."""
+    """Arguments of the package's own HTTP clients: `proxy`, `verify`, ..."""
     http_client: Any = Field(default=None, exclude=True, repr=False)
-    """Your own HTTP client for synchronous requests, of httpx or httpx2."""
+    """HTTP client for synchronous requests, of httpx or httpx2, in place of the package's own."""
     http_async_client: Any = Field(default=None, exclude=True, repr=False)
-    """Your own HTTP client for asynchronous requests."""
+    """HTTP client for asynchronous requests in place of the package's own."""
 
     temperature: float | None = None
-    """How freely the model chooses, 0 to 2. None: the vendor's default for the model."""
+    """Sampling temperature, 0 to 2. None: the vendor's default for the model."""
     top_p: float | None = None
-    """Choose among the most likely tokens of this probability mass only."""
+    """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
     top_k: int | None = None
-    """Choose among this many tokens only."""
+    """Top-k sampling: sample from this many most likely tokens."""
     max_output_tokens: int | None = Field(default=None, validation_alias="max_tokens")
-    """How many tokens one reply may have, thinking included."""
+    """Maximum number of tokens of one reply, thinking included (`maxOutputTokens`)."""
     stop: list[str] | None = Field(default=None, validation_alias="stop_sequences")
-    """Texts before which the reply ends."""
+    """Stop sequences: the reply ends before any of these texts (`stopSequences`)."""
     frequency_penalty: float | None = None
-    """How much to avoid tokens by how often they have come."""
+    """Frequency penalty: positive values make tokens less likely the more often they have occurred."""
     presence_penalty: float | None = None
-    """How much to avoid tokens that have come."""
+    """Presence penalty: positive values make tokens that have occurred less likely."""
     seed: int | None = None
-    """A seed for choices that repeat themselves as far as possible."""
+    """Sampling seed: the same seed and request give the same reply as far as the server can."""
     n: Literal[1] = Field(default=1, validation_alias="candidate_count")
-    """How many replies to make: one."""
+    """Number of candidates: only 1, since a run has one reply."""
 
     include_thoughts: bool | None = None
-    """Whether replies tell the model's thoughts."""
+    """Whether replies include summaries of the model's thoughts."""
     thinking_budget: int | None = None
-    """How many tokens the model may think; 0: none, -1: as it likes. For models before Gemini 3."""
+    """Thinking budget in tokens; 0: none, -1: dynamic. For models before Gemini 3."""
     reasoning_effort: str | None = Field(default=None, alias="thinking_level")
-    """How much the model thinks: `minimal`, `low`, `medium`, `high`; models differ. From Gemini 3 on."""
+    """Thinking level: `minimal`, `low`, `medium`, `high`; models differ. From Gemini 3 on."""
     thinking_config: Any = None
     """The wire's whole `thinkingConfig`, a dict or google-genai's object; the three fields above go before it."""
 
     response_modalities: list[Any] | None = None
-    """What replies may hold: `TEXT`, `IMAGE`, `AUDIO`."""
+    """Output modalities: `TEXT`, `IMAGE`, `AUDIO`."""
     media_resolution: Any = None
-    """How closely media are looked at: `low`, `medium`, `high`."""
+    """Resolution at which media of the input are read: `low`, `medium`, `high`."""
     image_config: dict[str, Any] | None = None
-    """Shape and size of pictures that the model makes."""
+    """Aspect ratio and size of generated images."""
     response_mime_type: str | None = None
-    """The media type of replies: `text/plain`, `application/json`."""
+    """MIME type of replies: `text/plain`, `application/json`."""
     response_schema: Any = None
-    """The JSON schema of replies, with `response_mime_type="application/json"`."""
+    """JSON schema of replies, with `response_mime_type="application/json"`."""
 
     safety_settings: Mapping[Any, Any] | None = None
-    """What to block, by category: `{"HARM_CATEGORY_...": "BLOCK_..."}`, as words or google-genai's enums."""
+    """Block thresholds by harm category: `{"HARM_CATEGORY_...": "BLOCK_..."}`, as words or google-genai's enums."""
     cached_content: str | None = None
-    """The name of cached content that requests begin with."""
+    """Name of the cached content that requests begin with."""
     labels: dict[str, str] | None = None
-    """Labels of requests, for Vertex AI's bills."""
+    """Labels of requests, for billing on Vertex AI."""
     timeout: Any = Field(default=None, validation_alias="request_timeout")
-    """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
+    """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: 600, to connect 5."""
     max_retries: int | None = Field(default=None, validation_alias="retries")
-    """How often a failed request is made again; None leaves it to `retry` (2 retries unless changed)."""
+    """Maximum number of retries of a failed request. None: as `retry` says (2 unless changed)."""
 
     _ls_provider: ClassVar[str] = "google_genai"
     _variable_prefix: ClassVar[str] = "GOOGLE"

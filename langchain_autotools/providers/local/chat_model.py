@@ -55,30 +55,30 @@ class ChatLocal(ChatOpenAI):
     """
 
     model_name: str = Field(default="", alias="model")
-    """The name the model goes by. Default: that of the weights."""
+    """Model name. Default: that of the weights."""
     model_path: str | Path | None = None
     """A GGUF file to run in place of the default weights. Environment: `LANGCHAIN_AUTOTOOLS_MODEL_PATH`."""
     chat_template: str | Path | None = Field(default=None, repr=False)
     """The Jinja chat template: its text, or its file. Default: this package's own for the default weights, else the file's own."""
     context_size: int = Field(default=8192, ge=256)
-    """How many tokens a conversation may have, the reply included."""
+    """Context length in tokens, the reply included."""
     threads: int | None = Field(default=None, ge=1)
-    """How many threads compute. Default: the processors this process may use, at most 8."""
+    """Number of CPU threads. Default: the processors this process may use, at most 8."""
     gpu_layers: int = Field(default=0, ge=0)
-    """How many layers to put on a graphics card, where the installed server can."""
+    """Number of layers on a GPU, where the installed server can."""
     start_timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
-    """Seconds that the server may take until it answers."""
+    """Timeout in seconds for the start of the server."""
     use_responses_api: bool | None = False
     """Only False: this server has no Responses API."""
     show_progress: bool = True
-    """Whether standard error tells of weights that are being fetched or joined."""
+    """Whether standard error shows the progress of weights that are being fetched or joined."""
 
     temperature: float | None = 0.0
-    """How freely the model chooses. 0: small models call tools less reliably above it."""
+    """Sampling temperature. 0: small models call tools less reliably above it."""
     max_tokens: int | None = Field(default=512, validation_alias="max_completion_tokens")
-    """How many tokens one reply may have."""
+    """Maximum number of tokens of one reply."""
     max_retries: int | None = 0
-    """How often a failed request is made again. 0: this server would only fail in the same way again."""
+    """Maximum number of retries of a failed request. 0: this server would only fail in the same way again."""
 
     _refused: ClassVar[Mapping[str, str]] = {
         **ChatOpenAI._refused,

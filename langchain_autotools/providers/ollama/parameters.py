@@ -43,63 +43,63 @@ class OllamaParameters(ProviderChatModel):
     """The fields of a chat model that speaks /api/chat."""
 
     model: str = Field(validation_alias="model_name")
-    """The model's name."""
+    """Model name."""
     base_url: str | None = Field(default=None, repr=False)  # it may hold a password
-    """Where the server is: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
+    """Address of the server: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
     None: this machine, port 11434."""
     api_key: SecretStr | None = None
-    """The key of a server that wants one, ollama.com among them. Environment: `OLLAMA_API_KEY`."""
+    """API key of a server that wants one, ollama.com among them. Environment: `OLLAMA_API_KEY`."""
 
     reasoning: bool | str | None = Field(default=None, validation_alias="think")
     """Whether the model thinks: True, False, or how much (`low`, `medium`, `high`, `max`; models differ). None leaves it to the server.
     Thinking stands in `additional_kwargs["reasoning_content"]`."""
     validate_model_on_init: bool = False
-    """Whether the constructor asks the server if it has the model."""
+    """Whether the constructor checks that the server has the model."""
 
     mirostat: int | None = None
-    """0: off, 1: Mirostat, 2: Mirostat 2.0."""
+    """Mirostat sampling; 0: off, 1: Mirostat, 2: Mirostat 2.0."""
     mirostat_eta: float | None = None
-    """How fast Mirostat learns."""
+    """Learning rate of Mirostat."""
     mirostat_tau: float | None = None
-    """How coherent (low) or diverse (high) Mirostat is."""
+    """Target entropy of Mirostat: low values give coherent texts, high ones diverse texts."""
     num_ctx: int | None = Field(default=None, gt=0)
-    """Tokens of the context. What is beyond it the server cuts off at the front, silently; runs end before (`context_window`)."""
+    """Context length in tokens. What exceeds it the server cuts off at the front, silently; runs end before (`context_window`)."""
     num_gpu: int | None = None
-    """Layers on the GPU."""
+    """Number of layers on the GPU."""
     num_thread: int | None = None
-    """Threads that compute."""
+    """Number of CPU threads."""
     num_predict: int | None = Field(default=None, validation_alias="max_tokens")
-    """How many tokens one reply may have; -1: any number, -2: to the end of the context."""
+    """Maximum number of tokens of one reply; -1: unlimited, -2: until the context is full."""
     repeat_last_n: int | None = None
-    """How far back repetitions are looked for; 0: off, -1: the whole context."""
+    """Number of last tokens in which repetitions are penalized; 0: off, -1: the whole context."""
     repeat_penalty: float | None = None
-    """How strongly repetitions are avoided."""
+    """Repetition penalty."""
     temperature: float | None = None
-    """How freely the model chooses."""
+    """Sampling temperature."""
     seed: int | None = None
-    """The seed of the choice: the same seed and request give the same text."""
+    """Sampling seed: the same seed and request give the same reply."""
     stop: list[str] | None = None
-    """Texts before which the reply ends."""
+    """Stop sequences: the reply ends before any of these texts."""
     tfs_z: float | None = None
     """Tail free sampling; 1: off. Newer servers have it no more."""
     top_k: int | None = None
-    """Choose among this many tokens only."""
+    """Top-k sampling: sample from this many most likely tokens."""
     top_p: float | None = None
-    """Choose among the most likely tokens of this probability mass only."""
+    """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Options of the server that this class does not name (`min_p`, `num_keep`, ...)."""
+    """Model options of the server that this class does not name (`min_p`, `num_keep`, ...)."""
 
     logprobs: bool | None = None
     """Whether to return the log probabilities of the reply's tokens, in `response_metadata["logprobs"]`."""
     top_logprobs: int | None = Field(default=None, ge=1)
-    """With how many alternatives each; implies `logprobs`."""
+    """Number of most likely tokens to return at each position; implies `logprobs`."""
     format: Literal["", "json"] | dict[str, Any] | None = None
-    """What the text must be: "json", or a JSON schema. With tools see `with_structured_output`."""
+    """Output format: "json", or a JSON schema. With tools see `with_structured_output`."""
     keep_alive: int | float | str | None = None
-    """How long the model stays in memory afterwards: seconds, or a text such as "5m"; -1: for ever."""
+    """How long the model stays loaded after the request: seconds, or a text such as "5m"; -1: for ever."""
     default_request_timeout: Any = Field(default=None, alias="timeout")
-    """Seconds to wait for the connection and between two bytes: a number, (connect, read), or an `httpx.Timeout`. None: 10 to
-    connect, and any time for the reply, since a model may have to be loaded first."""
+    """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or an `httpx.Timeout`. None: 10 to
+    connect, and unlimited for the reply, since a model may have to be loaded first."""
     client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
     """Arguments of the HTTP clients (`headers`, `verify`, `auth`, ...), as httpx takes them."""
     sync_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)

@@ -47,96 +47,96 @@ class OpenAIParameters(ProviderChatModel):
     """The fields of a chat model that speaks chat completions, or the Responses API."""
 
     model_name: str = Field(default="gpt-3.5-turbo", alias="model")
-    """The model's name."""
+    """Model name."""
 
     openai_api_key: ApiKey = Field(default=None, alias="api_key", repr=False)
-    """The key, or a function (synchronous or not) that returns it before each request. Environment: `OPENAI_API_KEY`."""
+    """API key, or a function (synchronous or not) that returns it before each request. Environment: `OPENAI_API_KEY`."""
     openai_api_base: str | None = Field(default=None, alias="base_url")
-    """Where requests go, `/v1` included. Environment: `OPENAI_API_BASE`, then `OPENAI_BASE_URL`. None: OpenAI itself."""
+    """Base URL of the API, `/v1` included. Environment: `OPENAI_API_BASE`, then `OPENAI_BASE_URL`. None: OpenAI itself."""
     openai_organization: str | None = Field(default=None, alias="organization")
-    """The organization to charge. Environment: `OPENAI_ORG_ID`, then `OPENAI_ORGANIZATION`."""
+    """Organization that is billed. Environment: `OPENAI_ORG_ID`, then `OPENAI_ORGANIZATION`."""
     openai_proxy: str | None = Field(default=None, repr=False)
-    """The URL of a proxy. Environment: `OPENAI_PROXY`; the usual proxy variables work too."""
+    """Proxy URL. Environment: `OPENAI_PROXY`; the usual proxy variables work too."""
 
     temperature: float | None = None
-    """How freely the model chooses, 0 to 2. Not sent to models that are known to take none."""
+    """Sampling temperature, 0 to 2. Not sent to models that are known to take none."""
     top_p: float | None = None
-    """Choose among the most likely tokens of this probability mass only."""
+    """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
     max_tokens: int | None = Field(default=None, validation_alias="max_completion_tokens")
-    """How many tokens one reply may have, reasoning included."""
+    """Maximum number of tokens of one reply, reasoning included (`max_completion_tokens`)."""
     n: int | None = None
-    """Only 1: a run has one reply. Use `batch` for alternatives."""
+    """Number of completions: only 1, since a run has one reply. Use `batch` for alternatives."""
     stop: list[str] | str | None = Field(default=None, validation_alias="stop_sequences")
-    """Texts before which the reply ends."""
+    """Stop sequences: the reply ends before any of these texts."""
     seed: int | None = None
-    """Makes replies repeatable as far as the server can."""
+    """Sampling seed: the same seed and request give the same reply as far as the server can."""
     presence_penalty: float | None = None
-    """Makes tokens that have occurred less likely, -2 to 2."""
+    """Presence penalty, -2 to 2: positive values make tokens that have occurred less likely."""
     frequency_penalty: float | None = None
-    """Makes tokens less likely the more often they have occurred, -2 to 2."""
+    """Frequency penalty, -2 to 2: positive values make tokens less likely the more often they have occurred."""
     logit_bias: dict[int, int] | None = None
-    """Makes tokens more or less likely, by token id, -100 to 100."""
+    """Logit bias by token id, -100 to 100."""
     logprobs: bool | None = None
-    """Whether replies say how likely their tokens were (`response_metadata["logprobs"]`)."""
+    """Whether to return the log probabilities of the reply's tokens, in `response_metadata["logprobs"]`."""
     top_logprobs: int | None = None
-    """How many likely tokens to name at each position; needs `logprobs=True`."""
+    """Number of most likely tokens to return at each position; needs `logprobs=True`."""
 
     reasoning_effort: str | None = None
-    """How much a reasoning model thinks: `minimal`, `low`, `medium`, `high`; models differ."""
+    """Reasoning effort: `minimal`, `low`, `medium`, `high`; models differ."""
     verbosity: str | None = None
-    """How long the reply is: `low`, `medium`, `high`."""
+    """Verbosity of the reply: `low`, `medium`, `high`."""
     modalities: list[str] | None = None
-    """What the reply may consist of: `["text"]`, or `["text", "audio"]`."""
+    """Output modalities: `["text"]`, or `["text", "audio"]`."""
     audio: dict[str, Any] | None = None
-    """Voice and format of audio replies, `{"voice": ..., "format": ...}`."""
+    """Parameters of audio output: `{"voice": ..., "format": ...}`."""
     service_tier: str | None = None
-    """The latency tier: `auto`, `default`, `flex`, `priority`."""
+    """Service tier: `auto`, `default`, `flex`, `priority`."""
     store: bool | None = None
-    """Whether the vendor may store the reply."""
+    """Whether the vendor stores the reply."""
     prompt_cache_key: str | None = None
-    """Routes requests with the same key to servers that hold the same prompt prefix."""
+    """Prompt cache key: requests with the same key are routed to servers that hold the same prompt prefix."""
     prompt_cache_options: dict[str, Any] | None = None
-    """How the vendor's prompt cache is used."""
+    """Options of the vendor's prompt cache."""
 
     use_responses_api: bool | None = None
     """Whether requests go to the Responses API. None: those that need it do (an argument or tool that only it has; at OpenAI's own
     address and Azure's also a model that it alone serves); and those that a server refuses and sends there."""
     use_previous_response_id: bool = False
-    """Whether to send only what is new since the last reply, which the server stored, and refer to that by its id."""
+    """Whether to send only the messages since the last stored reply, and refer to that by its id (`previous_response_id`)."""
     reasoning: dict[str, Any] | None = None
-    """How a reasoning model thinks, `{"effort": "low", "summary": "auto"}`. Responses API."""
+    """Reasoning options, `{"effort": "low", "summary": "auto"}`. Responses API."""
     include: list[str] | None = None
-    """What replies are to include besides, `["reasoning.encrypted_content"]`. Responses API."""
+    """Additional output data to include in replies, `["reasoning.encrypted_content"]`. Responses API."""
     truncation: str | None = None
-    """What happens to an input that is too long: `auto` drops from its middle, `disabled` fails. Responses API."""
+    """Truncation of an input that is too long: `auto` drops items from its middle, `disabled` fails. Responses API."""
     context_management: list[dict[str, Any]] | None = None
-    """How the server compacts a long input, `[{"type": "compaction", "compact_threshold": 100000}]`. Responses API."""
+    """Server-side compaction of a long input, `[{"type": "compaction", "compact_threshold": 100000}]`. Responses API."""
 
     extra_body: Mapping[str, Any] | None = None
-    """Further keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
+    """Additional keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
     disabled_params: dict[str, Any] | None = None
     """Parameters not to send where nobody asked for them, `{"parallel_tool_calls": None}`, or only these values of them."""
 
     stream_usage: bool | None = None
-    """Whether to ask for token counts in streams. None: of OpenAI itself yes, of other servers no, since some refuse the question."""
+    """Whether to request token counts in streams. None: of OpenAI itself yes, of other servers no, since some refuse it."""
     request_timeout: Any = Field(default=None, alias="timeout")
-    """Seconds to wait for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
+    """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: the SDK's default (600, to connect 5)."""
 
     default_headers: Mapping[str, str] | None = Field(default=None, repr=False)
-    """Further HTTP headers of every request."""
+    """Additional HTTP headers of every request."""
     default_query: Mapping[str, object] | None = Field(default=None, repr=False)
-    """Further query parameters of every request."""
+    """Additional query parameters of every request."""
     http_client: Any = Field(default=None, exclude=True, repr=False)
-    """Your own HTTP client (`httpx.Client`) for synchronous requests."""
+    """HTTP client for synchronous requests (`httpx.Client`) in place of the package's own."""
     http_async_client: Any = Field(default=None, exclude=True, repr=False)
-    """Your own HTTP client (`httpx.AsyncClient`) for asynchronous requests."""
+    """HTTP client for asynchronous requests (`httpx.AsyncClient`) in place of the package's own."""
 
     null_content: bool = True
     """Whether an assistant message with calls and no text says `null` for its content (else the empty string): servers differ.
     Where one refuses what is set here, the other is tried and kept."""
     part_keys: Sequence[str] = ()
-    """Keys of content blocks that the server takes besides the vendor's own (`cache_control`, say)."""
+    """Keys of content blocks that are sent besides those of the vendor's schema (`cache_control`, say)."""
 
     _environment: ClassVar[Environment] = Environment(
         ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
