@@ -239,6 +239,17 @@ class ProviderChatModel(StructuredChatModel):
         """The headers of every request."""
         return getattr(self, self._headers_field) or {}
 
+    def _client_arguments(self) -> dict[str, Any]:
+        """What every SDK's client is made from."""
+        return {
+            "api_key": getattr(self, self._key_field),
+            "base_url": getattr(self, self._url_field),
+            "headers": tuple(self._headers.items()),
+            "proxy": self._proxy,
+            "http_client": getattr(self, "http_client", None),
+            "http_async_client": getattr(self, "http_async_client", None),
+        }
+
     def _profile_for(self, model: str) -> Mapping[str, Any]:
         """The profile of the model that is requested, which a call may name."""
         return (self.profile or {}) if model == self._wire_model else self._known_profile(model)

@@ -221,10 +221,13 @@ class HttpChatModel(ToolsAndMessagesMixin):
         return await self._asent(other)
 
     def _reader(self, exchange: Exchange, response: Response) -> ReplyReader:
-        decoder, events = exchange.decoder(), exchange.events()
-        return ReplyReader(
-            decoder, response.headers, events=events, idle_timeout=exchange.idle_timeout, keep_headers=self.include_response_headers
-        )
+        decoder, events, annotate = exchange.decoder(), exchange.events(), partial(self._annotate, response=response)
+        return ReplyReader(decoder, response.headers, events=events, annotate=annotate, idle_timeout=exchange.idle_timeout)
+
+    def _annotate(self, last: AIMessageChunk, response: Response) -> None:
+        """Add to the last chunk of a reply what is known besides its events."""
+        if self.include_response_headers:
+            last.response_metadata["headers"] = dict(response.headers)
 
     # ------------------------------------------------------------------------------------------ whole replies
 
@@ -262,8 +265,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
             chunk = exchange.decode_body(value)
         except MISREAD as error:
             raise misshapen("the reply", body, error) from error
-        if self.include_response_headers:
-            chunk.response_metadata["headers"] = dict(response.headers)
+        self._annotate(chunk, response)
         return chunk
 
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from jiter import from_json
@@ -82,9 +82,9 @@ class ReplyReader:
     Args:
         decoder: Reads the reply's events, in the vendor's terms.
         headers: The reply's headers.
+        annotate: Adds to the last chunk what is known besides the events.
         events: Finds the events in the reply's bytes.
         idle_timeout: Seconds that may pass between two events, keep-alive comments apart; None for any time.
-        keep_headers: Whether the last chunk says the headers in its `response_metadata`.
 
     Attributes:
         done: Whether the wire's end marker has come; what follows it is not read.
@@ -96,14 +96,14 @@ class ReplyReader:
         headers: Mapping[str, str],
         *,
         events: EventDecoder,
+        annotate: Callable[[AIMessageChunk], None],
         idle_timeout: float | None = None,
-        keep_headers: bool = False,
     ) -> None:
         self.done = False
         self._decoder = decoder
         self._headers = headers
         self._idle_timeout = idle_timeout
-        self._keep_headers = keep_headers
+        self._annotate = annotate
         self._events = events
         self._head = self._now = b""
         self._begun = False
@@ -146,8 +146,7 @@ class ReplyReader:
             last = self._decoder.finish()
         except MISREAD as error:
             raise misshapen("the reply", b"", error) from error
-        if self._keep_headers:
-            last.response_metadata["headers"] = dict(self._headers)
+        self._annotate(last)
         if not self._decoder.complete:
             raise EndedEarly([last])
         yield last
@@ -158,10 +157,9 @@ class ReplyReader:
         is_stream = head.startswith(_FIELDS) if head else _STREAM_TYPE.search(self._headers.get("content-type") or "")
         if not (self.done or is_stream):
             return StreamError(f"the reply is no stream of events: {_described(self._head, self._headers)}")
-        metadata: dict[str, Any] = {"finish_reason": "incomplete"}
-        if self._keep_headers:
-            metadata["headers"] = dict(self._headers)
-        return EndedEarly([AIMessageChunk(content="", response_metadata=metadata)])
+        last = AIMessageChunk(content="", response_metadata={"finish_reason": "incomplete"})
+        self._annotate(last)
+        return EndedEarly([last])
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
         try:

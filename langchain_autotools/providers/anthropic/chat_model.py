@@ -97,14 +97,7 @@ class ChatAnthropic(AnthropicParameters):
         return self._cache.get((origin, anywhere), lambda: MessagesMapper(origin=origin, model=model, system_anywhere=anywhere))
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(
-            api_key=self.anthropic_api_key,
-            base_url=self.anthropic_api_url,
-            headers=tuple((self.default_headers or {}).items()),
-            proxy=self.anthropic_proxy,
-            http_client=self.http_client,
-            http_async_client=self.http_async_client,
-        )
+        return ClientSettings(**self._client_arguments())
 
     # ------------------------------------------------------------------------------------------ tools and output
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
 from .._base.errors import ErrorMapping, lazy_classes
+from .._base.profiles import by_name
 from .._transport.decoders import parse_json
 from .._transport.http import library
 from .._transport.secrets import hide_secrets
@@ -21,24 +22,21 @@ if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
 
 # `status` of an error object -> the HTTP status it has outside a stream (google.rpc.Code).
-_STATUS_OF_LABEL = {
-    "INVALID_ARGUMENT": 400,
-    "FAILED_PRECONDITION": 400,
-    "OUT_OF_RANGE": 400,
-    "UNAUTHENTICATED": 401,
-    "PERMISSION_DENIED": 403,
-    "NOT_FOUND": 404,
-    "ABORTED": 409,
-    "ALREADY_EXISTS": 409,
-    "RESOURCE_EXHAUSTED": 429,
-    "CANCELLED": 499,
-    "UNKNOWN": 500,
-    "INTERNAL": 500,
-    "DATA_LOSS": 500,
-    "UNIMPLEMENTED": 501,
-    "UNAVAILABLE": 503,
-    "DEADLINE_EXCEEDED": 504,
-}
+_STATUS_OF_LABEL = by_name(
+    {
+        "INVALID_ARGUMENT FAILED_PRECONDITION OUT_OF_RANGE": 400,
+        "UNAUTHENTICATED": 401,
+        "PERMISSION_DENIED": 403,
+        "NOT_FOUND": 404,
+        "ABORTED ALREADY_EXISTS": 409,
+        "RESOURCE_EXHAUSTED": 429,
+        "CANCELLED": 499,
+        "UNKNOWN INTERNAL DATA_LOSS": 500,
+        "UNIMPLEMENTED": 501,
+        "UNAVAILABLE": 503,
+        "DEADLINE_EXCEEDED": 504,
+    }
+)
 _OVERFLOW_TEXTS = ("exceeds the maximum number of tokens", "input token count", "context length")
 _KEY_REFUSED = "API_KEY_INVALID"
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"

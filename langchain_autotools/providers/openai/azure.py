@@ -20,8 +20,7 @@ from pydantic import Field, SecretStr, model_validator
 from ...errors import ConfigurationError
 from .._base.checks import Check, check_address, check_key
 from .._base.parameters import Environment
-from .._transport.exchange import Exchange
-from .._transport.reader import StreamDecoder
+from .._transport.exchange import Exchange, Response
 from .chat_model import ChatOpenAI
 from .client import ApiKey, ClientSettings, in_thread
 from .errors import sdk
@@ -214,7 +213,12 @@ class AzureChatOpenAI(ChatOpenAI):
         exchange = super()._exchange(messages, stop, kwargs, stream=stream)
         if exchange.path == _CHAT_PATH and not (self.deployment_name or "/deployments/" in (self.openai_api_base or "")):
             exchange = replace(exchange, path=f"/deployments/{kwargs.get('model') or self.model_name}{_CHAT_PATH}")
-        return _versioned(exchange, self.model_version) if self.model_version else exchange
+        return exchange
+
+    def _annotate(self, last: AIMessageChunk, response: Response) -> None:
+        super()._annotate(last, response)
+        if name := last.response_metadata.get("model_name"):
+            last.response_metadata["model_name"] = _with_version(name, self.model_version)
 
     def _known_key(self) -> ApiKey:
         if self.openai_api_key is None and not self._has_token:
@@ -274,44 +278,3 @@ class AzureChatOpenAI(ChatOpenAI):
 
 def _with_version(name: str, version: str) -> str:
     return f"{name}-{version.lstrip('-')}" if version and version not in name else name
-
-
-def _versioned(exchange: Exchange, version: str) -> Exchange:
-    """The exchange, whose replies say the model's version too."""
-    decoder, decode_body = exchange.decoder, exchange.decode_body
-    return replace(exchange, decoder=lambda: _Versioned(decoder(), version), decode_body=lambda body: _told(decode_body(body), version))
-
-
-def _told(chunk: AIMessageChunk, version: str) -> AIMessageChunk:
-    name = chunk.response_metadata.get("model_name")
-    if name:
-        chunk.response_metadata["model_name"] = _with_version(name, version)
-    return chunk
-
-
-class _Versioned:
-    """A decoder whose last chunk says the model's version."""
-
-    def __init__(self, decoder: StreamDecoder, version: str) -> None:
-        self._decoder = decoder
-        self._version = version
-        self.feed = decoder.feed
-        self.done = decoder.done
-
-    @property
-    def ended(self) -> bool:
-        """Whether an event was the wire's end marker."""
-        return self._decoder.ended
-
-    @ended.setter
-    def ended(self, ended: bool) -> None:
-        self._decoder.ended = ended
-
-    @property
-    def complete(self) -> bool:
-        """Whether anything has come by which the wire says that the reply is at its end."""
-        return self._decoder.complete
-
-    def finish(self) -> AIMessageChunk:
-        """The last chunk."""
-        return _told(self._decoder.finish(), self._version)

@@ -135,15 +135,7 @@ class ChatOpenAI(OpenAIParameters):
         return SecretStr(key)
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(
-            api_key=self._known_key(),
-            base_url=self.openai_api_base,
-            organization=self.openai_organization,
-            headers=tuple((self.default_headers or {}).items()),
-            proxy=self.openai_proxy,
-            http_client=self.http_client,
-            http_async_client=self.http_async_client,
-        )
+        return ClientSettings(**{**self._client_arguments(), "api_key": self._known_key()}, organization=self.openai_organization)
 
     # ------------------------------------------------------------------------------------------ tools and output
 

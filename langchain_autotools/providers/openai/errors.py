@@ -11,33 +11,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._base.errors import ErrorMapping, labels_of, lazy_classes
+from .._base.profiles import by_name
 from .._transport import clients as _clients
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
 
 # `code` or `type` of an error object -> the status it would have had outside a stream.
-_STATUS_OF_CODE = {
-    "invalid_request_error": 400,
-    "BadRequestError": 400,
-    "content_policy_violation": 400,
-    "image_content_policy_violation": 400,
-    "invalid_prompt": 400,
-    "invalid_api_key": 401,
-    "authentication_error": 401,
-    "permission_error": 403,
-    "model_not_found": 404,
-    "not_found_error": 404,
-    "timeout": 408,
-    "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
-    "requests": 429,
-    "tokens": 429,
-    "insufficient_quota": 429,
-    "server_error": 500,
-    "api_error": 500,
-    "overloaded_error": 503,
-}
+_STATUS_OF_CODE = by_name(
+    {
+        "invalid_request_error BadRequestError content_policy_violation image_content_policy_violation invalid_prompt": 400,
+        "invalid_api_key authentication_error": 401,
+        "permission_error": 403,
+        "model_not_found not_found_error": 404,
+        "timeout": 408,
+        "rate_limit_exceeded rate_limit_error requests tokens insufficient_quota": 429,
+        "server_error api_error": 500,
+        "overloaded_error": 503,
+    }
+)
 
 # OpenAI's code, and the type that llama.cpp uses.
 _OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
