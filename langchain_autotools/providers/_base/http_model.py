@@ -183,7 +183,9 @@ class HttpChatModel(ToolsAndMessagesMixin):
                             break
                     yield from reader.finish()
         except Exception as error:
-            yield _turn_of(exchange, error)
+            if (turn := exchange.error_to_turn(error)) is None:
+                raise
+            yield turn
 
     async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
         try:
@@ -200,7 +202,9 @@ class HttpChatModel(ToolsAndMessagesMixin):
                     for chunk in reader.finish():
                         yield chunk
         except Exception as error:
-            yield _turn_of(exchange, error)
+            if (turn := exchange.error_to_turn(error)) is None:
+                raise
+            yield turn
 
     def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
         try:
@@ -248,7 +252,9 @@ class HttpChatModel(ToolsAndMessagesMixin):
                 with closing(response), holding(response):
                     return self._decoded(answered, response, response.read())
         except Exception as error:
-            return _turn_of(exchange, error)
+            if (turn := exchange.error_to_turn(error)) is None:
+                raise
+            return turn
 
     async def _awhole(self, exchange: Exchange) -> AIMessageChunk:
         try:
@@ -257,7 +263,9 @@ class HttpChatModel(ToolsAndMessagesMixin):
                 async with aclosing(response):
                     return self._decoded(answered, response, await response.aread())
         except Exception as error:
-            return _turn_of(exchange, error)
+            if (turn := exchange.error_to_turn(error)) is None:
+                raise
+            return turn
 
     def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
         value = read_body(body, response.headers)
@@ -267,11 +275,3 @@ class HttpChatModel(ToolsAndMessagesMixin):
             raise misshapen("the reply", body, error) from error
         self._annotate(chunk, response)
         return chunk
-
-
-def _turn_of(exchange: Exchange, error: Exception) -> AIMessageChunk:
-    """The turn that an error stands for; an error that stands for none is raised again."""
-    turn = exchange.error_to_turn(error)
-    if turn is None:
-        raise error
-    return turn
