@@ -20,6 +20,7 @@ from ...errors import StreamError
 from ...messages.metadata import KEY
 from .._encode.json_text import read_object
 from .usage import merged_usage, usage_metadata
+from .wire import ContentBlock, Delta, Message
 
 __all__ = ["PROVIDER", "MessagesDecoder", "decode_body"]
 
@@ -28,7 +29,7 @@ PROVIDER = "anthropic"
 
 _FIRST = "message_start"
 _OF_CALLS = frozenset({"id", "type", "name", "input", "index"})
-_SAID_ONCE = ("container", "context_management", "stop_details")
+_METADATA = ("container", "context_management", "stop_details")
 _STREAMED = frozenset({"text", "thinking", "tool_use"})
 _KIND_OF_DELTA = {
     "text_delta": "text",
@@ -112,7 +113,8 @@ class MessagesDecoder:
         read = self._READERS.get(str(kind))
         self._known = self._known or read is not None or kind == "message"
         if kind == "message":  # a whole body where a stream was asked for
-            chunk = None if self.ended else self._read_message(event)
+            whole: Any = event
+            chunk = None if self.ended else self._read_message(whole)
             self.ended = True
             return chunk
         return None if self.ended or read is None else read(self, event)
@@ -127,9 +129,9 @@ class MessagesDecoder:
         return self.ended or self._said_stop
 
     def _head(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        return self._read_message(event.get("message") or {})
+        return self._read_message(event.get("message") or Message())
 
-    def _read_message(self, message: Mapping[str, Any]) -> AIMessageChunk | None:
+    def _read_message(self, message: Message) -> AIMessageChunk | None:
         """The reply's head, or all of it. A second head of the same reply says nothing new."""
         if self._id is not None and message.get("id") == self._id:
             return None
@@ -142,7 +144,7 @@ class MessagesDecoder:
         return merge_given(*chunks)
 
     def _block_start(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        return self._start(event.get("index"), event.get("content_block") or {})
+        return self._start(event.get("index"), event.get("content_block") or ContentBlock())
 
     def _block_stop(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         return self._stop(self._open.pop(event.get("index"), None))
@@ -151,22 +153,22 @@ class MessagesDecoder:
         self.ended = True
 
     def _message_delta(self, event: Mapping[str, Any]) -> None:
-        delta = event.get("delta") or {}
+        delta: Message = event.get("delta") or Message()
         self._note(delta, event)
         self._said_stop = bool(self._stop_reason)
 
-    def _note(self, said: Mapping[str, Any], around: Mapping[str, Any]) -> None:
-        self._stop_reason = said.get("stop_reason") or self._stop_reason
-        self._stop_sequence = said.get("stop_sequence") or self._stop_sequence
-        self._usage = merged_usage(self._usage, around.get("usage"))
-        for key in _SAID_ONCE:
-            value = said.get(key) or around.get(key)
+    def _note(self, message: Message, event: Mapping[str, Any]) -> None:
+        self._stop_reason = message.get("stop_reason") or self._stop_reason
+        self._stop_sequence = message.get("stop_sequence") or self._stop_sequence
+        self._usage = merged_usage(self._usage, event.get("usage"))
+        for key in _METADATA:
+            value = message.get(key) or event.get(key)
             if value:
                 self._metadata[key] = value
 
     # ------------------------------------------------------------------------------------------ blocks
 
-    def _start(self, index: Any, start: Mapping[str, Any]) -> AIMessageChunk | None:
+    def _start(self, index: Any, start: ContentBlock) -> AIMessageChunk | None:
         before = self._stop(self._open.pop(index, None))  # a gateway that never ends its blocks
         block = self._open[index] = _Block(self._numbers, start)
         self._numbers += 1
@@ -183,7 +185,8 @@ class MessagesDecoder:
         return before
 
     def _delta(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        delta, index = event.get("delta") or {}, event.get("index")
+        delta: Delta = event.get("delta") or Delta()
+        index = event.get("index")
         kind = delta.get("type")
         block = self._open.get(index)
         if kind == "text_delta" and block is not None and block.written and not self._in_blocks:
@@ -221,16 +224,16 @@ class MessagesDecoder:
             return self._content(block, {"thinking": "", **signed}) if signed or not block.written else None
         if block.kind == "text":
             return None
-        return self._whole(block)
+        return self._server_block(block)
 
-    def _whole(self, block: _Block) -> AIMessageChunk:
+    def _server_block(self, block: _Block) -> AIMessageChunk:
         """A block that is sent back as it came; the input of a server's tool is read where it came in pieces."""
-        said = {key: value for key, value in block.start.items() if key not in ("type", "index")}
+        content = {key: value for key, value in block.start.items() if key not in ("type", "index")}
         if block.arguments:
             raw = "".join(block.arguments)
             value = read_object(raw)
-            said |= {"input": value} if value is not None else {"partial_json": raw}
-        return self._content(block, said)
+            content |= {"input": value} if value is not None else {"partial_json": raw}
+        return self._content(block, content)
 
     def _text(self, block: _Block, text: str, citations: list[Any]) -> AIMessageChunk | None:
         if text.__class__ is not str:
@@ -244,23 +247,23 @@ class MessagesDecoder:
             self._contents.append(block.number)
         if not self._in_blocks:
             return new_chunk(text, {}, self._id)
-        said = {"type": "text", "text": text, "index": block.number}
+        part = {"type": "text", "text": text, "index": block.number}
         if not citations:
-            return new_chunk([said], {}, self._id)
-        return self._of_vendor(new_chunk([{**said, "citations": citations}], {}, self._id))
+            return new_chunk([part], {}, self._id)
+        return self._vendor_chunk(new_chunk([{**part, "citations": citations}], {}, self._id))
 
     def _thinking(self, block: _Block, text: str) -> AIMessageChunk | None:
         return self._content(block, {"thinking": str(text)}) if text else None
 
-    def _content(self, block: _Block, said: Mapping[str, Any]) -> AIMessageChunk:
+    def _content(self, block: _Block, content: Mapping[str, Any]) -> AIMessageChunk:
         self._opaque = True
         if not block.written:
             block.written = True
             self._contents.append(block.number)
-        return self._of_vendor(new_chunk([{"type": block.kind, **said, "index": block.number}], {}, self._id))
+        return self._vendor_chunk(new_chunk([{"type": block.kind, **content, "index": block.number}], {}, self._id))
 
     @staticmethod
-    def _of_vendor(chunk: AIMessageChunk) -> AIMessageChunk:
+    def _vendor_chunk(chunk: AIMessageChunk) -> AIMessageChunk:
         """The chunk, which says whose its block is: core reads it by that."""
         chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}
         return chunk
@@ -319,7 +322,7 @@ class MessagesDecoder:
     }
 
 
-def _extra(start: Mapping[str, Any]) -> dict[str, Any]:
+def _extra(start: ContentBlock) -> dict[str, Any]:
     """Keys of a call beside those of a call, which go back with it (`caller`, `toolset_name`)."""
     return {key: value for key, value in start.items() if key not in _OF_CALLS}
 

@@ -21,6 +21,7 @@ from ...messages.metadata import KEY
 from .metadata import CALL_FAILURES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake
 from .partial_args import PartialCall
 from .usage import usage_metadata
+from .wire import Candidate, FunctionCall, ReplyPart
 
 __all__ = ["PROVIDER", "GenerateContentDecoder", "decode_body"]
 
@@ -105,21 +106,21 @@ class GenerateContentDecoder:
         if not candidates:
             self._note(event)
             return None
-        candidate = candidates[0]
+        candidate: Candidate = candidates[0]
         if candidate.keys() - _OF_EVERY_EVENT:
             self._metadata.update(of_candidate(candidate))
-            self._ended(candidate.get("finishReason"))
+            self._note_end(candidate.get("finishReason"))
             self._continuation = candidate.get("continuationToken") or self._continuation
         parts = (candidate.get("content") or {}).get("parts")
         if not parts:
             return None
         return self._part(parts[0]) if len(parts) == 1 else merge_given(*map(self._part, parts))
 
-    def _ended(self, said: Any) -> None:
-        reason = finish_reason(said)
+    def _note_end(self, reason_on_wire: Any) -> None:
+        reason = finish_reason(reason_on_wire)
         self._reason = reason or self._reason
-        if reason and reason != said:
-            self._metadata["native_finish_reason"] = said
+        if reason and reason != reason_on_wire:
+            self._metadata["native_finish_reason"] = reason_on_wire
 
     def done(self) -> None:
         """Note the end marker of other wires, which some gateways add."""
@@ -131,14 +132,14 @@ class GenerateContentDecoder:
         return self._done or self._reason is not None
 
     def _note(self, event: Mapping[str, Any]) -> None:
-        said = of_reply(event)
-        self._metadata.update(said)
-        if (said.get("prompt_feedback") or {}).get("block_reason"):
+        metadata = of_reply(event)
+        self._metadata.update(metadata)
+        if (metadata.get("prompt_feedback") or {}).get("block_reason"):
             self._reason = PROMPT_BLOCKED
 
     # ------------------------------------------------------------------------------------------ parts
 
-    def _part(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
+    def _part(self, part: ReplyPart) -> AIMessageChunk | None:
         if "text" in part:
             if not isinstance(part["text"], str | None):
                 raise TypeError("a part's text is no string")
@@ -148,7 +149,7 @@ class GenerateContentDecoder:
         read = next((read for key, read in self._READERS.items() if key in part), None)
         return self._block((read(part) if read is not None else None) or _verbatim(part), part)
 
-    def _text(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
+    def _text(self, part: ReplyPart) -> AIMessageChunk | None:
         text = part["text"] or ""
         if len(part) > 1 and part.keys() - {"text", "thought"}:
             return self._block({"type": "text", "text": text} if text else _verbatim(part), part)
@@ -164,7 +165,7 @@ class GenerateContentDecoder:
             self._first_text = self._number
         return new_chunk([{"type": "text", "text": text, "index": self._number}], {}, self._id)
 
-    def _thought(self, part: Mapping[str, Any]) -> AIMessageChunk:
+    def _thought(self, part: ReplyPart) -> AIMessageChunk:
         thinking = part["text"] or ""
         if part.keys() - {"text", "thought"}:
             return self._block({"type": "thinking", "thinking": thinking}, part)
@@ -172,9 +173,9 @@ class GenerateContentDecoder:
             self._kind = "thinking"
             self._number += 1
             self._contents += 1
-        return self._said({"type": "thinking", "thinking": thinking, "index": self._number})
+        return self._vendor_chunk({"type": "thinking", "thinking": thinking, "index": self._number})
 
-    def _block(self, block: dict[str, Any], part: Mapping[str, Any]) -> AIMessageChunk:
+    def _block(self, block: dict[str, Any], part: ReplyPart) -> AIMessageChunk:
         """A block of its own: no other joins it."""
         self._kind = None
         self._number += 1
@@ -188,9 +189,9 @@ class GenerateContentDecoder:
             block = {**block, "signature": signature}
         elif signature and block["type"] != "part":
             block = {**block, "extras": {**block.get("extras", {}), "signature": signature}}
-        return self._said({**block, "index": self._number})
+        return self._vendor_chunk({**block, "index": self._number})
 
-    def _said(self, block: dict[str, Any]) -> AIMessageChunk:
+    def _vendor_chunk(self, block: dict[str, Any]) -> AIMessageChunk:
         self._in_blocks = self._opaque = True
         chunk = new_chunk([block], {}, self._id)
         chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}  # tells core how to read the block
@@ -198,8 +199,8 @@ class GenerateContentDecoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _call(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
-        call = part.get("functionCall") or {}
+    def _call(self, part: ReplyPart) -> AIMessageChunk | None:
+        call: FunctionCall = part.get("functionCall") or {}
         before = None
         if self._partial is not None and not call.get("name"):
             self._partial.feed(call.get("partialArgs") or ())
@@ -222,9 +223,9 @@ class GenerateContentDecoder:
         assert call is not None
         return self._fragment(call.number, call.part, call.arguments(ended=ended))
 
-    def _fragment(self, number: int, part: Mapping[str, Any], arguments: Any) -> AIMessageChunk:
+    def _fragment(self, number: int, part: ReplyPart, arguments: Any) -> AIMessageChunk:
         """A whole call; what else came with it goes back with it."""
-        call = part.get("functionCall") or {}
+        call: FunctionCall = part.get("functionCall") or {}
         self._calls.append(self._contents)
         beside = {key: value for key, value in part.items() if key != "functionCall" and value}
         within = {key: value for key, value in call.items() if key not in _CALL_KEYS and value}
@@ -249,20 +250,20 @@ class GenerateContentDecoder:
     # ------------------------------------------------------------------------------------------ other parts
 
     @staticmethod
-    def _executable_code(part: Mapping[str, Any]) -> dict[str, Any]:
+    def _executable_code(part: ReplyPart) -> dict[str, Any]:
         code = part["executableCode"] or {}
         known = {"executable_code": code.get("code", ""), "language": code.get("language", "")}
         return {"type": "executable_code", **known, **({"id": code["id"]} if code.get("id") else {})}
 
     @staticmethod
-    def _code_result(part: Mapping[str, Any]) -> dict[str, Any]:
+    def _code_result(part: ReplyPart) -> dict[str, Any]:
         result = part["codeExecutionResult"] or {}
         outcome = result.get("outcome", 1)
         said = {"code_execution_result": result.get("output", ""), "outcome": _OUTCOMES.get(outcome, outcome)}
         return {"type": "code_execution_result", **said, "tool_call_id": result.get("id") or ""}
 
     @staticmethod
-    def _inline_data(part: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _inline_data(part: ReplyPart) -> dict[str, Any] | None:
         data = part["inlineData"] or {}
         mime_type, value = str(data.get("mimeType") or ""), data.get("data") or ""
         if mime_type.startswith("image/"):
@@ -272,11 +273,11 @@ class GenerateContentDecoder:
         return None
 
     @staticmethod
-    def _file_data(part: Mapping[str, Any]) -> dict[str, Any]:
+    def _file_data(part: ReplyPart) -> dict[str, Any]:
         data = part["fileData"] or {}
         return {"type": "file_data", **{snake(key): value for key, value in data.items()}}
 
-    _READERS: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any] | None]]] = {
+    _READERS: ClassVar[Mapping[str, Callable[[ReplyPart], dict[str, Any] | None]]] = {
         "executableCode": _executable_code,
         "codeExecutionResult": _code_result,
         "inlineData": _inline_data,
@@ -328,7 +329,7 @@ class GenerateContentDecoder:
         return {**metadata, KEY: own} if own else metadata
 
 
-def _verbatim(part: Mapping[str, Any]) -> dict[str, Any]:
+def _verbatim(part: ReplyPart) -> dict[str, Any]:
     """A part that says nothing to a user, or nothing that is known here, kept to be sent back: a signature without text, say."""
     return {"type": "part", "part": dict(part)}
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .wire import ReplyPart
+
 __all__ = ["PartialCall"]
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
@@ -27,7 +29,7 @@ class PartialCall:
         part: The part that began it.
     """
 
-    def __init__(self, number: int, part: Mapping[str, Any]) -> None:
+    def __init__(self, number: int, part: ReplyPart) -> None:
         self.number = number
         self.part = part
         self._values: dict[str, list[Any]] = {}

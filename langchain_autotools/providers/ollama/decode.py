@@ -17,6 +17,7 @@ from ...chunks import new_chunk
 from ...errors import StreamError
 from ...messages.metadata import KEY
 from .usage import usage_metadata
+from .wire import ReplyMessage
 
 __all__ = ["PROVIDER", "OllamaDecoder", "decode_body", "is_model_mistake"]
 
@@ -26,7 +27,7 @@ PROVIDER = "ollama"
 _REASONING = "reasoning_content"
 _MISTAKE = "error parsing tool call"
 _RAW = re.compile(r"raw='(?P<raw>.*)', err=", re.DOTALL)
-_SAID_ONCE = (
+_METADATA = (
     *("created_at", "done", "done_reason", "total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration"),
     *("eval_count", "eval_duration", "remote_model", "remote_host"),
 )
@@ -95,7 +96,7 @@ class OllamaDecoder:
         """Whether the end marker has come, or the server has given up."""
         return self.ended or self.mistaken
 
-    def _read(self, event: Mapping[str, Any], message: Any) -> AIMessageChunk | None:
+    def _read(self, event: Mapping[str, Any], message: ReplyMessage | None) -> AIMessageChunk | None:
         failed = _error_of(event)
         if failed is not None:
             return self._failure(failed)
@@ -104,13 +105,13 @@ class OllamaDecoder:
         if event.get("done"):
             self.ended = True
             self._last = event
-        message = message if isinstance(message, Mapping) else {}
+        reply: ReplyMessage = message if isinstance(message, Mapping) else ReplyMessage()
         extra: dict[str, Any] = {}
-        if message.get("thinking"):
-            extra[_REASONING] = str(message["thinking"])
-        if message.get("tool_calls"):
-            extra["tool_calls"] = self._numbered(message["tool_calls"])
-        text, logprobs = str(message.get("content") or ""), event.get("logprobs")
+        if reply.get("thinking"):
+            extra[_REASONING] = str(reply["thinking"])
+        if reply.get("tool_calls"):
+            extra["tool_calls"] = self._numbered(reply["tool_calls"])
+        text, logprobs = str(reply.get("content") or ""), event.get("logprobs")
         if not text and not extra and not logprobs:
             return None
         chunk = new_chunk(text, extra, None)
@@ -162,7 +163,7 @@ class OllamaDecoder:
         metadata: dict[str, Any] = {"model_provider": PROVIDER}
         if self._model:
             metadata |= {"model": self._model, "model_name": self._model}
-        metadata |= {key: self._last[key] for key in _SAID_ONCE if self._last.get(key) is not None}
+        metadata |= {key: self._last[key] for key in _METADATA if self._last.get(key) is not None}
         if not self.complete:
             metadata["finish_reason"] = "incomplete"
         elif self._last.get("done_reason"):

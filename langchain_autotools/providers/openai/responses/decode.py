@@ -28,6 +28,7 @@ _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter"
 _UNFINISHED = frozenset({"queued", "in_progress"})
 _WHOLE = ("stop", "tool_calls")
 _REASONING = "reasoning_content"
+_PROVIDER = "openai"
 _IMAGE = "image_generation_call"
 
 
@@ -55,7 +56,6 @@ class ResponsesDecoder:
 
     Args:
         origin: The endpoint and model that reply, kept so that items find their way back.
-        provider: The `model_provider` of the reply.
         stored: Whether the server was asked to store the reply.
         blocks: Whether content is a list of v1 content blocks.
         listed: Whether content is a list of the wire's blocks from the start, of a reply that may hold calls for the caller.
@@ -69,7 +69,6 @@ class ResponsesDecoder:
         self,
         *,
         origin: str = "",
-        provider: str = "openai",
         stored: bool = True,
         blocks: bool = False,
         listed: bool = False,
@@ -77,7 +76,6 @@ class ResponsesDecoder:
     ) -> None:
         self.ended = False
         self._origin = origin
-        self._provider = provider
         self._stored = stored
         self._blocks = blocks
         self._listed = listed and not blocks
@@ -105,7 +103,7 @@ class ResponsesDecoder:
             if not text or text.__class__ is not str:
                 return None
             self._slots.of(event, "message").said += len(text)
-            return self._made(text, {})
+            return self._new_chunk(text, {})
         if event.get("error") or kind == "error":
             self._error(event.get("error") or event)
             return None
@@ -175,13 +173,13 @@ class ResponsesDecoder:
         return []
 
     def _completed(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return self._left(self._slots.close(event, dict(event["item"]))) if isinstance(event.get("item"), Mapping) else []
+        return self._rest_of_item(self._slots.close(event, dict(event["item"]))) if isinstance(event.get("item"), Mapping) else []
 
-    def _left(self, slot: Slot) -> list[dict[str, Any]]:
+    def _rest_of_item(self, slot: Slot) -> list[dict[str, Any]]:
         """What a complete item holds that has not left yet."""
         if slot.kind == "message":
             refusal = slot.unrefused()
-            return [*self._said(slot), *([{"type": "refusal", "refusal": refusal}] if refusal else [])]
+            return [*self._rest_of_text(slot), *([{"type": "refusal", "refusal": refusal}] if refusal else [])]
         if slot.kind == "reasoning":
             first = 1 if slot.thought else 0
             return [
@@ -192,7 +190,7 @@ class ResponsesDecoder:
             return []
         return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(standard(slot.item))]
 
-    def _said(self, slot: Slot) -> list[dict[str, Any]]:
+    def _rest_of_text(self, slot: Slot) -> list[dict[str, Any]]:
         text, annotations = slot.unsaid(), annotations_of(slot.item) if self._blocks else []
         if not text and not annotations:
             return []
@@ -217,12 +215,12 @@ class ResponsesDecoder:
         if not blocks:
             return None
         content, extra = self._content(blocks)
-        chunk = self._made(content, extra)
+        chunk = self._new_chunk(content, extra)
         if self._listed and any(block["type"] == _IMAGE for block in blocks):
-            chunk.__dict__["response_metadata"] = {"model_provider": self._provider}  # tells core how to read the block
+            chunk.__dict__["response_metadata"] = {"model_provider": _PROVIDER}  # tells core how to read the block
         return chunk
 
-    def _made(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
+    def _new_chunk(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
         return new_chunk(content, extra, self._id)
 
     def _content(self, blocks: Iterable[dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
@@ -279,7 +277,7 @@ class ResponsesDecoder:
         output = self._response.get("output")
         items = [dict(item) for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
         for slot in self._slots.complete_from(items):
-            self._rest += self._left(slot)
+            self._rest += self._rest_of_item(slot)
         self._finish_reason = self._reason(status, event["type"])
         return []
 
@@ -319,7 +317,7 @@ class ResponsesDecoder:
         if inside:
             told = [{**slot.item, "index": slot.number} for slot in inside]
             content = [*([content] if isinstance(content, str) and content else content), *told]
-        chunk = self._made(content, {**extra, **self._extra(items, [slot.item for slot in inside])})
+        chunk = self._new_chunk(content, {**extra, **self._extra(items, [slot.item for slot in inside])})
         chunk.__dict__["response_metadata"] = self._last_metadata(items, pending)
         usage = self._response.get("usage")
         if isinstance(usage, Mapping):
@@ -339,7 +337,7 @@ class ResponsesDecoder:
 
     def _last_metadata(self, items: list[Item], pending: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         known = {
-            "model_provider": self._provider,
+            "model_provider": _PROVIDER,
             "output_version": "v1" if self._blocks else None,
             "id": self._response.get("id"),
             "model_name": self._response.get("model"),
