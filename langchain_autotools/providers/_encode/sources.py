@@ -4,6 +4,7 @@ Understood are LangChain's v1 and v0 blocks and the blocks of OpenAI, Anthropic 
 """
 
 import base64
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,7 +14,9 @@ from ...errors import UnsupportedFeatureError
 __all__ = [
     "Block",
     "Source",
+    "block_text",
     "convert_block",
+    "convert_content",
     "decoded_text",
     "extra",
     "flat_file",
@@ -21,6 +24,7 @@ __all__ = [
     "image_type",
     "image_url_of",
     "joined",
+    "json_text",
     "search_result_text",
     "source_of",
     "unsupported",
@@ -59,6 +63,22 @@ def convert_block(block: Block, converters: Mapping[str, Callable[[Block], _Part
     if convert is None:
         raise unsupported(kind, why)
     return convert(block)
+
+
+def convert_content(content: str | list[str | dict[Any, Any]], part_of: Callable[[str | Block], _Part | None]) -> list[_Part]:
+    """Convert the content of a message, without the blocks of which nothing is sent."""
+    blocks = [content] if isinstance(content, str) else content
+    return [part for part in map(part_of, blocks) if part is not None]
+
+
+def block_text(block: Block) -> str:
+    """The text of a block that is text, whose ever it is."""
+    return str(block.get("text") or block.get("refusal") or block.get("output") or "")
+
+
+def json_text(block: Block) -> str:
+    """The text of a block that holds JSON."""
+    return json.dumps(block.get("json"), ensure_ascii=False, default=str)
 
 
 def image_type(data: str) -> str | None:

@@ -8,12 +8,12 @@ Wire facts: images and documents from base64, a URL or the id of an uploaded fil
 (docs.claude.com, "Vision", "PDF support", "Citations"); no sound and no video.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._encode.sources import (
     Source,
+    block_text,
     convert_block,
     decoded_text,
     extra,
@@ -22,12 +22,13 @@ from .._encode.sources import (
     image_type,
     image_url_of,
     joined,
+    json_text,
     source_of,
     unsupported,
     unwrapped,
 )
 
-__all__ = ["Part", "content_parts", "part_of", "text_part"]
+__all__ = ["Part", "part_of", "text_part"]
 
 Part = dict[str, Any]
 
@@ -57,21 +58,15 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     return {**part, _CACHE: cache} if cache else part
 
 
-def content_parts(content: str | list[str | dict[Any, Any]]) -> list[Part]:
-    """The content of a message as the wire has it, without texts of which nothing can be seen."""
-    blocks = [content] if isinstance(content, str) else content
-    return [part for part in map(part_of, blocks) if part is not None]
-
-
 # ---------------------------------------------------------------------------------------------- text
 
 
 def _text(block: Mapping[str, Any]) -> Part:
-    return text_part(str(block.get("text") or block.get("refusal") or block.get("output") or ""))
+    return text_part(block_text(block))
 
 
 def _json(block: Mapping[str, Any]) -> Part:
-    return text_part(json.dumps(block.get("json"), ensure_ascii=False, default=str))
+    return text_part(json_text(block))
 
 
 def _own(block: Mapping[str, Any]) -> Part:

@@ -16,9 +16,9 @@ from .._encode.calls import empty_output
 from .._encode.encoder import MessageEncoder
 from .._encode.json_text import encode, to_bytes
 from .._encode.order import in_order
-from .._encode.sources import extra
+from .._encode.sources import convert_content, extra
 from .assistant import assistant_part
-from .blocks import Part, content_parts, text_part
+from .blocks import Part, part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids
 from .decode import PROVIDER
 
@@ -91,7 +91,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
     def _other(self, message: BaseMessage, role: str) -> Encoded:
         if isinstance(message, SystemMessage):
             return Encoded("system", tuple(map(encode, _system_parts(message))))
-        return Encoded("assistant" if role == "assistant" else "user", tuple(map(encode, content_parts(message.content))))
+        return Encoded("assistant" if role == "assistant" else "user", tuple(map(encode, convert_content(message.content, part_of))))
 
 
 def _is_of_server(part: Part | int, ending: str) -> TypeGuard[Part]:
@@ -113,7 +113,7 @@ def _toolset(call: ToolCallRecord) -> str | None:
 
 
 def _system_parts(message: SystemMessage) -> list[Part]:
-    parts = content_parts(message.content)
+    parts = convert_content(message.content, part_of)
     other = next((part["type"] for part in parts if part["type"] not in _OF_SYSTEM), None)
     if other:
         raise UnsupportedFeatureError(
@@ -125,7 +125,7 @@ def _system_parts(message: SystemMessage) -> list[Part]:
 def _tool_result(call: CallId, message: ToolMessage) -> bytes:
     """A result. A mark for the cache stands on it as a whole: the wire refuses one inside."""
     failed, content = message.status == "error", message.content
-    parts: str | list[Part] = content if isinstance(content, str) and content.strip() else content_parts(content)
+    parts: str | list[Part] = content if isinstance(content, str) and content.strip() else convert_content(content, part_of)
     marks = [] if isinstance(parts, str) else [part.pop("cache_control") for part in parts if "cache_control" in part]
     if not parts:
         parts = empty_output(failed=failed)

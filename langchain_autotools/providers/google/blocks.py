@@ -7,13 +7,13 @@ Wire facts: text, `inlineData` (base64 of any media type that the model reads) a
 address); `videoMetadata` and `mediaResolution` stand beside them.
 """
 
-import json
 import mimetypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._encode.sources import (
     Source,
+    block_text,
     convert_block,
     decoded_text,
     extra,
@@ -21,13 +21,14 @@ from .._encode.sources import (
     image_type,
     image_url_of,
     joined,
+    json_text,
     source_of,
     unsupported,
     unwrapped,
 )
 from .endpoint import file_uri
 
-__all__ = ["Part", "content_parts", "part_of", "text_part"]
+__all__ = ["Part", "part_of", "text_part"]
 
 Part = dict[str, Any]
 
@@ -62,21 +63,15 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     return None if part == text_part("") else part
 
 
-def content_parts(content: str | list[str | dict[Any, Any]]) -> list[Part]:
-    """The content of a message as the wire has it, without empty texts."""
-    blocks = [content] if isinstance(content, str) else content
-    return [part for part in map(part_of, blocks) if part is not None]
-
-
 # ------------------------------------------------------------------------------------------ text
 
 
 def _text(block: Mapping[str, Any]) -> Part:
-    return text_part(str(block.get("text") or block.get("refusal") or block.get("output") or ""))
+    return text_part(block_text(block))
 
 
 def _json(block: Mapping[str, Any]) -> Part:
-    return text_part(json.dumps(block.get("json"), ensure_ascii=False, default=str))
+    return text_part(json_text(block))
 
 
 def _results(block: Mapping[str, Any]) -> Part:

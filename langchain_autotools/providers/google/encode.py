@@ -16,8 +16,9 @@ from .._encode.encoder import MessageEncoder
 from .._encode.json_text import encode, to_bytes
 from .._encode.order import in_order
 from .._encode.origin import message_origin
+from .._encode.sources import convert_content
 from .assistant import assistant_part
-from .blocks import Part, content_parts
+from .blocks import Part, part_of
 from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
 from .decode import PROVIDER
 
@@ -97,7 +98,7 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         """A result as its response, and the media that must follow the responses because they cannot stand in one."""
         call = call or CallId(message.tool_call_id, legal_name(message.name or "unknown"))
         content, failed = message.content, message.status == "error"
-        parts = [{"text": content}] if isinstance(content, str) else content_parts(content)
+        parts = [{"text": content}] if isinstance(content, str) else convert_content(content, part_of)
         texts = [part["text"] for part in parts if "text" in part]
         media = [part for part in parts if "text" not in part]
         inside = [part for part in media if self._media_in_responses and _fits_response(part)]
@@ -109,7 +110,7 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded("user", tuple(map(encode, after)), (encode({"functionResponse": response}),))
 
     def _other(self, message: BaseMessage, role: str) -> Encoded:
-        parts = content_parts(message.content)
+        parts = convert_content(message.content, part_of)
         if isinstance(message, SystemMessage):
             return Encoded("system", tuple(map(encode, _only_text(parts))))
         return Encoded("model" if role in ("assistant", "model") else "user", tuple(map(encode, parts)))

@@ -7,7 +7,6 @@ Wire facts: a part is one of text, image_url, input_audio and file; files go as 
 (platform.openai.com/docs/api-reference/chat/create). video_url, audio_url and document_url are parts of compatible servers.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from .._encode.sources import (
     extra,
     holders,
     image_type,
+    json_text,
     search_result_text,
     source_of,
     unsupported,
@@ -69,7 +69,7 @@ def _refusal(block: Mapping[str, Any]) -> Part:
 
 
 def _json(block: Mapping[str, Any]) -> Part:
-    return text_part(json.dumps(block.get("json"), ensure_ascii=False, default=str))
+    return text_part(json_text(block))
 
 
 def _output(block: Mapping[str, Any]) -> Part:
