@@ -69,7 +69,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
     no_progress: int | None = 3
     """How many times in a row the same calls may give the same results."""
     polling_tools: Sequence[str] = ()
-    """Names of tools whose repeated calls are no sign of standing still."""
+    """Names of tools exempt from the no-progress check, such as one that polls a job."""
     on_limit: OnLimit = "answer"
     """What a reached limit leads to: `answer` asks for one last answer without tools, `return` returns the run as it stands,
     `raise` raises `LimitReachedError`."""
@@ -192,7 +192,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
             parts = ChunkSum()
             with concise():
                 for chunk in super().stream(input, config, **kwargs):
-                    yield self._remembered(chunk, parts)
+                    yield self._attach(chunk, parts)
             return
         streams = self._streams(run, kwargs, async_api=False)
         stream, invoke = super().stream, super().invoke
@@ -220,7 +220,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
             with concise():
                 async with aclosing(_generator(super().astream(input, config, **kwargs))) as turn_chunks:
                     async for part in turn_chunks:
-                        yield self._remembered(part, parts)
+                        yield self._attach(part, parts)
             return
         streams = self._streams(run, kwargs, async_api=True)
         stream, invoke = super().astream, super().ainvoke
@@ -308,7 +308,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
                 async with aclosing(run.aparts(turn(action))) as parts:
-                    async for chunk in _outward(run, parts):
+                    async for chunk in _chunks_of(run, parts):
                         yield chunk
                 for chunk in run.turn_done():
                     yield chunk
@@ -320,7 +320,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
         for chunk in run.end():
             yield chunk
 
-    def _remembered(self, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
+    def _attach(self, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
         """A chunk of a model without tools of its own; the last one also knows the whole message."""
         if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
             attach_messages(chunk, [chunk])
@@ -338,7 +338,7 @@ def _generator(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, No
     return cast("AsyncGenerator[AIMessage, None]", chunks)
 
 
-async def _outward(run: Run, parts: AsyncIterator[AIMessage]) -> AsyncIterator[AIMessageChunk]:
+async def _chunks_of(run: Run, parts: AsyncIterator[AIMessage]) -> AsyncIterator[AIMessageChunk]:
     """What leaves at once of each part of a turn."""
     async for part in parts:
         for chunk in run.part(part):

@@ -1,4 +1,4 @@
-"""How often, and after which waits, a request that failed is made again.
+"""Retry policy for failed requests.
 
 `RetryPolicy` is one flat record of numbers. It is the only owner of retries: the vendors' SDKs get `max_retries=0`. It knows no
 vendor: an error says itself whether the same request may succeed (`is_retryable`, as `langchain_core.exceptions` defines it) and how
@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """When to make a failed request again.
+    """Retry policy: how often, and after which waits, a failed request is made again.
 
     Attributes:
         attempts: How often a request is made at most, the first time included.

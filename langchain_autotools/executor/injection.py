@@ -134,7 +134,7 @@ class _Field:
 def _fields(schema: Any) -> dict[str, _Field]:
     """The fields of a pydantic model, dataclass or TypedDict, their annotations whole."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return {name: _Field(_whole(info), info.is_required(), frozenset(_aliases(info))) for name, info in schema.model_fields.items()}
+        return {name: _Field(_type_of(info), info.is_required(), frozenset(_aliases(info))) for name, info in schema.model_fields.items()}
     older = getattr(schema, "__fields__", None)  # pydantic's version 1
     hints = type_hints(schema)
     if older:
@@ -144,7 +144,7 @@ def _fields(schema: Any) -> dict[str, _Field]:
     return {}
 
 
-def _whole(info: FieldInfo) -> Any:
+def _type_of(info: FieldInfo) -> Any:
     """A field's annotation with the metadata that pydantic has taken out of it."""
     annotation: Any = info.annotation
     for mark in info.metadata:

@@ -37,7 +37,7 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
     """What a run message carries; the message itself, without carrier, where that cannot be read."""
     try:
         brought = carried_messages(message)
-        parts = _whole(brought)
+        parts = _without_chunks(brought)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
         parts = None
     if parts is None or any("messages" in own_metadata(part) for part in parts):
@@ -48,7 +48,7 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
     return parts
 
 
-def _whole(parts: list[BaseMessage] | None) -> list[BaseMessage] | None:
+def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None:
     """The messages that a run carries. Chunks, which no run carries but a client may put there, become what they are chunks of."""
     joined = None if parts is None else messages_of(fold_chunks(list(enumerate(parts)))[0])
     return joined and [message_chunk_to_message(part) if isinstance(part, BaseMessageChunk) else part for part in joined]

@@ -24,7 +24,7 @@ def merge_runs(messages: Sequence[BaseMessage], *, separator: str = "\n\n") -> l
     merged: list[BaseMessage] = []
     for message in messages:
         if merged and _joinable(merged[-1], message):
-            merged[-1] = _joined(merged[-1], message, separator)
+            merged[-1] = _merged(merged[-1], message, separator)
         else:
             merged.append(message)
     return merged
@@ -37,7 +37,7 @@ def _joinable(left: BaseMessage, right: BaseMessage) -> bool:
     return not isinstance(left, AIMessage) or not (left.tool_calls or left.invalid_tool_calls)
 
 
-def _joined(left: BaseMessage, right: BaseMessage, separator: str) -> BaseMessage:
+def _merged(left: BaseMessage, right: BaseMessage, separator: str) -> BaseMessage:
     update: dict[str, Any] = {
         "id": left.id,
         "content": _joined_content(left.content, right.content, separator),

@@ -41,13 +41,13 @@ def fold_chunks(items: list[Item]) -> Finding:
         if len(group) == 1 or not isinstance(first, AIMessageChunk):
             folded += group
             continue
-        joined = _joined([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
+        joined = _summed([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
         folded += [(source, message) for message in joined]
         problems.append(Problem(source, "loose_chunks", f"{len(group)} chunks of one message; they are joined"))
     return folded, problems
 
 
-def _joined(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
+def _summed(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
     """The message that the chunks make together; where core cannot add them up, each as a message."""
     try:
         return [message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))]

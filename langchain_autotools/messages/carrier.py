@@ -50,24 +50,24 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
 
 def serialize_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     """Messages as plain data for the carrier. An artifact that is not plain data is marked, not carried."""
-    return messages_to_dict([_plain(message) for message in messages])
+    return messages_to_dict([_without_artifact(message) for message in messages])
 
 
-def _plain(message: BaseMessage) -> BaseMessage:
-    if not isinstance(message, ToolMessage) or message.artifact is None or _is_plain(message.artifact):
+def _without_artifact(message: BaseMessage) -> BaseMessage:
+    if not isinstance(message, ToolMessage) or message.artifact is None or _is_plain_data(message.artifact):
         return message
     return message.model_copy(update={"artifact": {KEY: _UNCARRIED, "type": type(message.artifact).__qualname__}})
 
 
-def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
+def _is_plain_data(value: Any, depth: int = _DEEPEST) -> bool:
     """Whether a value is plain data, not nested deeper than `depth` (or in itself)."""
     if value is None or isinstance(value, bool | int | float | str):
         return True
     if not depth:
         return False
     if type(value) is dict:
-        return all(type(key) is str and _is_plain(item, depth - 1) for key, item in value.items())
-    return type(value) is list and all(_is_plain(item, depth - 1) for item in value)
+        return all(type(key) is str and _is_plain_data(item, depth - 1) for key, item in value.items())
+    return type(value) is list and all(_is_plain_data(item, depth - 1) for item in value)
 
 
 def without_carrier(message: _M) -> _M:
@@ -108,10 +108,10 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
     if not isinstance(source, AIMessageChunk):
         return [source]
     says = source.content or source.tool_call_chunks or source.tool_calls or source.invalid_tool_calls or source.additional_kwargs
-    return [_settled(message_chunk_to_message(source))] if says and source.chunk_position == "last" else []
+    return [_with_decided_calls(message_chunk_to_message(source))] if says and source.chunk_position == "last" else []
 
 
-def _settled(message: BaseMessage) -> BaseMessage:
+def _with_decided_calls(message: BaseMessage) -> BaseMessage:
     """The message of a sum of chunks, its calls as the turn's end had them: the chunks say more of them than messages do."""
     records = records_of(message)
     if not isinstance(message, AIMessage) or not (records or message.invalid_tool_calls):
@@ -163,7 +163,7 @@ def final_message(run: BaseMessage) -> AIMessage:
     for message in reversed(carried_messages(run) or attached_messages(run) or ()):
         if isinstance(message, AIMessage):
             return message
-    plain = _settled(message_chunk_to_message(run)) if isinstance(run, AIMessageChunk) else run
+    plain = _with_decided_calls(message_chunk_to_message(run)) if isinstance(run, AIMessageChunk) else run
     return without_carrier(cast("AIMessage", plain))
 
 

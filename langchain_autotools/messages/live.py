@@ -13,7 +13,7 @@ __all__ = ["attach_messages", "attached_messages"]
 _LIVE: Final = "_autotools_messages"  # attribute of an error
 
 
-class _Remembering(dict[str, Any]):
+class _MetadataWithMessages(dict[str, Any]):
     """A message's metadata, which also knows messages: whatever makes another message or data of this one makes a plain dict of it."""
 
     live: list[BaseMessage]
@@ -38,18 +38,23 @@ def _brief(value: Any) -> Any:
 
 
 def attach_messages(holder: Any, messages: Iterable[BaseMessage]) -> None:
-    """Let `holder` (a chunk, a message or an error) answer `new_messages` with these."""
+    """Attach messages to a chunk, a message or an exception, for `new_messages` to find.
+
+    Args:
+        holder: What they are attached to.
+        messages: The messages.
+    """
     if not isinstance(holder, BaseMessage):
         holder.__dict__[_LIVE] = [*messages]
         return
-    metadata = _Remembering(holder.response_metadata)
+    metadata = _MetadataWithMessages(holder.response_metadata)
     metadata.live = [*messages]
     holder.__dict__["response_metadata"] = metadata
 
 
 def attached_messages(holder: Any) -> list[BaseMessage] | None:
-    """What `holder` was given to remember; None where that is nothing."""
+    """The messages attached to `holder`; None where none were."""
     values = getattr(holder, "__dict__", {})
     metadata = values.get("response_metadata")
-    messages = metadata.live if isinstance(metadata, _Remembering) else values.get(_LIVE)
+    messages = metadata.live if isinstance(metadata, _MetadataWithMessages) else values.get(_LIVE)
     return None if messages is None else list(messages)

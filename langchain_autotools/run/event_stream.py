@@ -76,7 +76,7 @@ def _collected(chunk: AIMessageChunk, brought: list[BaseMessage]) -> ChatGenerat
 
 @contextmanager
 def _undelivered(brought: list[BaseMessage]) -> Iterator[None]:
-    """Let an error bring all that the run had completed: no event before the last one delivers a message."""
+    """Attach all messages completed so far to the exception: no event before the last one delivers a message."""
     try:
         yield
     except GeneratorExit:

@@ -62,7 +62,7 @@ class Limits:
         deadline: How many seconds the run may take. It ends then, whatever it waits for; there is no last answer.
         no_progress: How many times in a row the same calls may give the same results, and turns that a server only interrupts may
             bring the same or nothing.
-        polling_tools: Names of tools whose repeated calls are no sign of standing still.
+        polling_tools: Names of tools exempt from the no-progress check.
         on_limit: What a reached limit leads to.
     """
 

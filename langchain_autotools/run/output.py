@@ -1,6 +1,6 @@
 """What a run hands to its caller: the chunks of every turn made into parts of one message.
 
-`RunOutput` holds the state of one run's outward stream. It does no I/O and returns the chunks to hand on; `invoke` sums the
+`RunOutput` holds the state of one run's stream to its caller. It does no I/O and returns the chunks to hand on; `invoke` sums the
 very same chunks, so both always say the same (design: "The run message and its carrier").
 """
 
@@ -26,7 +26,7 @@ _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call
 
 
 class RunOutput:
-    """The outward side of one run.
+    """The message chunks that one run hands to its caller.
 
     Args:
         position: How many messages the run's history has before the run's first new message.
@@ -54,7 +54,7 @@ class RunOutput:
     # ------------------------------------------------------------------------------------------ turns
 
     def chunk(self, chunk: AIMessageChunk) -> list[AIMessageChunk]:
-        """The outward form of a turn's chunk: its text and reasoning, without ids, calls and metadata."""
+        """A turn's chunk as the caller gets it: its text and reasoning, without ids, calls and metadata."""
         fields = chunk.__dict__
         content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
         if not (extra or fields["chunk_position"]):
@@ -66,7 +66,7 @@ class RunOutput:
         return self._general(content, extra, metadata)
 
     def from_message(self, message: AIMessage) -> list[AIMessageChunk]:
-        """The outward form of a turn that came as one message."""
+        """The chunks of a turn that came as one message."""
         return self._general(message.content, message.additional_kwargs, message.response_metadata)
 
     def _general(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> list[AIMessageChunk]:
@@ -99,9 +99,9 @@ class RunOutput:
         due = self._separator_due and self._separator and self._last_character and not self._last_character.isspace()
         self._separator_due = False
         self._last_character = text[-1]
-        return [self._text(self._separator), chunk] if due else [chunk]
+        return [self._text_chunk(self._separator), chunk] if due else [chunk]
 
-    def _text(self, text: str) -> AIMessageChunk:
+    def _text_chunk(self, text: str) -> AIMessageChunk:
         """Text of the run's own, as a block where the run's content is blocks."""
         if not self._blocks and not self._listed:
             return AIMessageChunk(content=text)
@@ -165,7 +165,7 @@ class RunOutput:
             self._separator_due = True
             text = text_of(result)
             if text:
-                yield from self._separated(self._text(text), text)
+                yield from self._separated(self._text_chunk(text), text)
         yield self._last(outcome)
 
     def _last(self, outcome: RunOutcome) -> AIMessageChunk:

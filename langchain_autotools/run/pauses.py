@@ -19,12 +19,12 @@ def is_paused(message: BaseMessage) -> bool:
 def pause_content(message: AIMessage) -> str:
     """What an interrupted turn brought, whatever its ids. The interruption itself, a block of its name, brings nothing."""
     blocks = message.content if isinstance(message.content, list) else [message.content]
-    said = [_said(block) for block in blocks if block]
+    said = [_without_ids(block) for block in blocks if block]
     kept = [block for block in said if not (isinstance(block, dict) and block.get("type") == _finish_reason(message))]
     return json.dumps(kept, sort_keys=True, default=str)
 
 
-def _said(block: Any) -> Any:
+def _without_ids(block: Any) -> Any:
     if not isinstance(block, dict):
         return block
     inner = block.get("value") if block.get("type") == "non_standard" else block

@@ -163,7 +163,7 @@ class Run:
         _logger.warning("the deadline of a run has ended a turn before its reply was whole%s", because)
         parts, self._parts = self._parts, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
-        said = _said(parts.message()) if parts else None
+        said = _cut_message(parts.message()) if parts else None
         if said is None:
             self._sent = TurnCut(None)
             return withheld
@@ -221,7 +221,7 @@ class Run:
     # ------------------------------------------------------------------------------------------ failure
 
     def failed(self, error: BaseException, *, streamed: bool) -> None:
-        """Let the error bring what had completed and the caller does not have, every call of it answered."""
+        """Attach the completed messages that the caller does not have to the exception, every call of them answered."""
         if streamed:
             self._output.delivered()
         if self._tools is not None and self._batch is not None:
@@ -232,7 +232,7 @@ class Run:
 
 @contextmanager
 def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
-    """Let an error that ends the run bring what the run had completed; of a streamed run, what no chunk has delivered."""
+    """Attach the messages completed so far to an exception that ends the run; of a streamed run, those that no chunk has delivered."""
     try:
         yield
     except GeneratorExit:
@@ -242,7 +242,7 @@ def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
         raise
 
 
-def _said(message: AIMessage) -> AIMessage | None:
+def _cut_message(message: AIMessage) -> AIMessage | None:
     """The text of a reply that was cut, as a message; None where it had none. Reasoning and calls mean nothing without their end."""
     content = message.content
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Whether pieces of text that make one JSON object together could also be several objects, one begun inside another."""
+"""Pieces of text that make one JSON object together, and could also be several objects, one begun inside another."""
 
 from collections.abc import Sequence
 

@@ -83,7 +83,7 @@ class TurnAccumulator:
             What of it may leave at once, the chunk itself where that is all of it; None if nothing is left.
         """
         if not isinstance(chunk, AIMessageChunk):
-            return self._whole(chunk)
+            return self._feed_message(chunk)
         fields = chunk.__dict__
         if (
             fields["additional_kwargs"]
@@ -112,7 +112,7 @@ class TurnAccumulator:
             metadata |= {name: chunk.response_metadata[name] for name in _OF_BLOCKS if name in chunk.response_metadata}
         return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
 
-    def _whole(self, message: AIMessage) -> AIMessageChunk | None:
+    def _feed_message(self, message: AIMessage) -> AIMessageChunk | None:
         """Take a whole message: each of its calls is one, whatever they would look like in a stream.
 
         After other fragments it may say again what they said, and is one chunk more.

@@ -40,7 +40,7 @@ class BlockWriter:
         if isinstance(chunk.content, str):
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
-            blocks += [block for block in map(_block, _standard(chunk)) if block["type"] not in STANDARD_CALLS]
+            blocks += [block for block in map(_as_block, _standard(chunk)) if block["type"] not in STANDARD_CALLS]
         return blocks + _call_blocks(chunk)
 
     def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
     return blocks
 
 
-def _block(part: Any) -> dict[str, Any]:
+def _as_block(part: Any) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     return part if "type" in part else {"type": "non_standard", "value": part}
@@ -116,10 +116,10 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     if own != "v1" or not isinstance(message.content, list):
         return message
     text = _unblocked(message)
-    return text if _said(text) == _said(message) else message
+    return text if _meaning(text) == _meaning(message) else message
 
 
-def _said(message: AIMessage) -> list[Any]:
+def _meaning(message: AIMessage) -> list[Any]:
     """What a message's standard blocks say: which there are, and what only blocks can hold (signatures, citations).
 
     Reasoning without a signature needs no block: it stands under `reasoning_content`.
