@@ -20,7 +20,7 @@ the log says at DEBUG. Which mutants are tried is drawn with a fixed seed.
 
 ## Survivors
 
-Each with what stands in the way of a test. A survivor without a reason is one that a test should kill.
+Each with what stands in the way of a test. One that is called open is one that a test should kill.
 
 """
 
@@ -45,7 +45,7 @@ def write(trials: Trials, result: str) -> None:
     lines = []
     for mutant, fate in sorted(trials.fates.items(), key=lambda entry: (entry[0].path, entry[0].line)):
         if not fate.startswith("killed"):
-            why = REASONS.get(mutant.key) or ("no test of these enters it" if fate == "not reached" else "no reason yet")
+            why = REASONS.get(mutant.key) or ("no test of these enters it" if fate == "not reached" else "open: no test tells yet")
             lines.append(f"- `{mutant.path}:{mutant.line}` `{_code(mutant.was)}` became `{_code(mutant.becomes)}`: {why}\n")
     head = _START.format(rooms=", ".join(f"`{room}`" for room in ROOMS), result=result, table="\n".join(rows))
     (REPOSITORY / "docs" / "mutation.md").write_text(head + "".join(lines))

@@ -241,18 +241,21 @@ def _functions() -> list[FunctionType]:
 
 
 def _take_over(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
-    """Give the functions of the changed module their new code; False where none has any."""
+    """Give the functions of the changed module their new code; False where none has any, or one cannot take it."""
     file = str(PACKAGE / mutant.path)
     codes: dict[tuple[str, int], CodeType] = {}
     _gather(compile(mutated(mutant), file, "exec"), codes)
-    changed = False
+    changed = []
     for function in functions:
         code = function.__code__
         new = codes.get((code.co_qualname, code.co_firstlineno)) if code.co_filename == file else None
         if new is not None and new != code:
-            function.__code__ = new
-            changed = True
-    return changed
+            changed.append((function, new))
+    if any(function.__code__.co_freevars != new.co_freevars for function, new in changed):
+        return False  # it uses other variables from around it than before
+    for function, new in changed:
+        function.__code__ = new
+    return bool(changed)
 
 
 def _gather(code: CodeType, into: dict[tuple[str, int], CodeType]) -> None:

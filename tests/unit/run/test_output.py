@@ -153,7 +153,9 @@ def test_messages_say_where_they_stand() -> None:
     assert new_messages(chunk) == [result]
     assert output().message(asking("a"))[0].response_metadata["generation_id"] == generation
     assert run.message(asking("a"))[0].response_metadata["generation_id"] != generation
+    third = run.message(asking("b"))[0].response_metadata["generation_id"]
     assert output(position=4).message(asking("a"))[0].response_metadata["generation_id"] != generation
+    assert output(position=6).message(asking("b"))[0].response_metadata["generation_id"] == third
 
 
 def test_results_of_a_message_without_generation_have_none() -> None:
