@@ -22,13 +22,28 @@ from functools import partial
 
 from langchain_core.messages import BaseMessage
 
+from . import passes
 from .blocks import read_blocks
 from .expansion import expand_runs
+from .merging import merge_runs
 from .normalize import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
 from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair
-from .passes import answer_dangling, drop_orphans, order_results
+from .sent import as_sent
+from .single import answer_dangling, drop_orphans, expand, order_results
 
-__all__ = ["Problem", "ProblemKind", "explain", "repair", "validate"]
+__all__ = [
+    "Problem",
+    "ProblemKind",
+    "answer_dangling",
+    "as_sent",
+    "drop_orphans",
+    "expand",
+    "explain",
+    "merge_runs",
+    "order_results",
+    "repair",
+    "validate",
+]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -94,9 +109,9 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         read_blocks,
         drop_empty,
         name_calls,
-        partial(drop_orphans, open_start=open_start),
-        order_results,
-        partial(answer_dangling, open_end=open_end),
+        partial(passes.drop_orphans, open_start=open_start),
+        passes.order_results,
+        partial(passes.answer_dangling, open_end=open_end),
     )
     items: list[Item] = list(enumerate(messages))
     problems: list[Problem] = []

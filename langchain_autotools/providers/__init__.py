@@ -16,7 +16,7 @@ class _Preset(ModuleType):
     """A preset under `providers.<vendor>`: the module of `providers.presets`, loaded when a name of it is first asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
         return getattr(import_module(f"{__name__}.presets.{self.__name__.rpartition('.')[2]}"), name)
 

@@ -19,12 +19,11 @@ from langchain_core.messages import (
     ToolMessageChunk,
 )
 
-from langchain_autotools.history import explain, repair, validate
+from langchain_autotools.history import answer_dangling, drop_orphans, expand, explain, order_results, repair, validate
 from langchain_autotools.history.merging import merge_runs
 from langchain_autotools.messages.calls import call_ids, calls_of
 from langchain_autotools.messages.carrier import serialize_messages
 from langchain_autotools.messages.metadata import KEY
-from tests.support.passes import answer_dangling, drop_orphans, expand, order_results
 
 # Few different ids, so that they collide; few texts, so that edits and separators meet.
 CALL_IDS = st.sampled_from(["a", "b", "c", "", None])

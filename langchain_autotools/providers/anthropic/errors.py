@@ -10,7 +10,9 @@ or None).
 from typing import TYPE_CHECKING, Any
 
 from .._base.errors import ErrorMapping, lazy_classes
+from .._base.refusal import ModelRefusalError as ModelRefusalError
 from .._transport.clients import http_library
+from .._transport.secrets import is_secret_header as is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
@@ -52,4 +54,5 @@ ERRORS = ErrorMapping(
     envelope="error",
 )
 
+error_table = ERRORS.table
 error_from_body = ERRORS.from_body

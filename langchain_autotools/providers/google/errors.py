@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ...errors import StreamError
 from .._base.errors import ErrorMapping, lazy_classes
 from .._base.profiles import by_name
+from .._base.refusal import ModelRefusalError as ModelRefusalError
 from .._transport.decoders import parse_json
 from .._transport.http import library
 from .._transport.secrets import hide_secrets
+from .._transport.secrets import is_secret_header as is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
@@ -53,6 +55,8 @@ ERRORS = ErrorMapping(
     overflow_texts=_OVERFLOW_TEXTS,
     envelope="error",
 )
+
+error_table = ERRORS.table
 
 
 def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exception:

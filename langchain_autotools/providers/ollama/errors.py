@@ -46,6 +46,8 @@ ERRORS = ErrorMapping(
     advice=". Is Ollama running there?",
 )
 
+error_table = ERRORS.table
+
 
 def message_of(response: Any) -> str:
     """The words of a reply with an error status: its `error`, or whatever else it says."""

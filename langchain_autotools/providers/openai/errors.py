@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._base.errors import ErrorMapping, labels_of, lazy_classes
 from .._base.profiles import by_name
+from .._base.refusal import ModelRefusalError as ModelRefusalError
 from .._transport import clients as _clients
+from .._transport.secrets import is_secret_header as is_secret_header
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
@@ -74,6 +76,7 @@ ERRORS = ErrorMapping(
     always_retried=_ALWAYS_RETRIED,
 )
 
+error_table = ERRORS.table
 error_from_body = ERRORS.from_body
 
 

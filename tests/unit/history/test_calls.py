@@ -15,12 +15,11 @@ from langchain_core.messages import (
     ToolMessageChunk,
 )
 
-from langchain_autotools.history import explain, repair, validate
+from langchain_autotools.history import answer_dangling, drop_orphans, explain, order_results, repair, validate
 from langchain_autotools.history.merging import merge_runs
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
 from tests.support.histories import HI, ai, kinds, same, tool
-from tests.support.passes import answer_dangling, drop_orphans, order_results
 
 VALID = {
     "empty": [],

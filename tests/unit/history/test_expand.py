@@ -17,11 +17,10 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 
-from langchain_autotools.history import explain, repair, validate
+from langchain_autotools.history import expand, explain, repair, validate
 from langchain_autotools.messages.carrier import new_messages, serialize_messages
 from langchain_autotools.messages.metadata import KEY, text_of
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.passes import expand
 
 HI = HumanMessage("How warm is it?")
 CALL = {"type": "tool_call", "name": "look_up", "args": {"city": "Rome"}, "id": "a"}

@@ -8,10 +8,9 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools.history import repair, validate
+from langchain_autotools.history import expand, repair, validate
 from langchain_autotools.messages.carrier import new_messages
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.passes import expand
 
 
 @tool
