@@ -14,7 +14,6 @@ __all__ = ["BlockWriter", "with_output_version"]
 
 _MEDIA = frozenset({"audio", "video"})
 _REASONING = "reasoning_content"
-_NOTHING = AIMessageChunk(content=[])
 
 
 class BlockWriter:
@@ -30,8 +29,7 @@ class BlockWriter:
         extra = dict(chunk.additional_kwargs)
         blocks = [self._numbered(block) for block in self._blocks(chunk, extra)]
         metadata = {**chunk.response_metadata, "output_version": "v1"}
-        said = chunk.model_copy(update={"content": blocks, "additional_kwargs": extra, "response_metadata": metadata})
-        return said if chunk.chunk_position is None else said + _NOTHING  # core makes whole calls of the last chunk's fragments
+        return chunk.model_copy(update={"content": blocks, "additional_kwargs": extra, "response_metadata": metadata})
 
     def _blocks(self, chunk: AIMessageChunk, extra: dict[str, Any]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []

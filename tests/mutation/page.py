@@ -30,9 +30,12 @@ def summary(trials: Trials, possible: int, seconds: float) -> str:
     fates = trials.fates
     killed = sum(fate.startswith("killed") for fate in fates.values())
     timed = sum(fate == "killed by time" for fate in fates.values())
+    stopped = (
+        "" if len(fates) == len(trials.mutants) else f" The run was stopped after the first {len(fates)} of {len(trials.mutants)} drawn."
+    )
     return (
         f"{killed} of {len(fates)} mutants ({killed / max(1, len(fates)):.1%}) are killed, {timed} of them because a test never ended. "
-        f"{possible} are possible; {trials.tests} tests were asked, in {seconds / 60:.0f} minutes."
+        f"{possible} are possible; {trials.tests} tests were asked, in {seconds / 60:.0f} minutes.{stopped}"
     )
 
 

@@ -61,13 +61,15 @@ class Trials:
     Attributes:
         mutants: The mutants.
         jobs: How many are tried at once.
-        fates: What became of each; of those that are in it already nothing is asked.
+        fates: What became of each; of those that are in it already nothing is asked. Where time ran out, of the first ones alone.
+        ends: After which time no further one is begun.
         tests: How many tests there are to try them with.
     """
 
     mutants: Sequence[Mutant]
     jobs: int
     fates: dict[Mutant, Fate] = field(default_factory=dict)
+    ends: float = float("inf")
     tests: int = 0
 
     @pytest.hookimpl(tryfirst=True)
@@ -78,12 +80,15 @@ class Trials:
         self._known = _look(session.items, self.jobs)
         self.tests = len(self._known)
         waiting, running = [mutant for mutant in self.mutants if mutant not in self.fates], list[Running]()
-        while waiting or running:
+        while running or (waiting and time.monotonic() < self.ends):
             running = [one for one in running if not self._has_ended(one)]
-            if waiting and len(running) < self.jobs:
+            if waiting and len(running) < self.jobs and time.monotonic() < self.ends:
                 running += self._begin(waiting.pop(0))
             else:
                 time.sleep(0.02)
+        if waiting:  # those killed before that come later in the draw would make the result look better
+            for mutant in self.mutants[self.mutants.index(waiting[0]) :]:
+                self.fates.pop(mutant, None)
         return True
 
     def _begin(self, mutant: Mutant) -> list[Running]:

@@ -244,6 +244,13 @@ def test_no_vendors_keyword_is_mistaken() -> None:
         model.bind(**{name: None})
 
 
+@pytest.mark.parametrize("name", ["mx_trns", "max_turnsss", "maxturn", "mox_tirns"])
+def test_a_keyword_two_letters_off_is_refused(name: str) -> None:
+    """Left out, put in or changed: it is told what was meant."""
+    with pytest.raises(ConfigurationError, match=f"no keyword '{name}': did you mean 'max_turns'"):
+        ScriptedChatModel(replies=["done"]).invoke("?", **{name: 3})
+
+
 def test_a_models_own_keywords_are_known() -> None:
     """What a model's own methods or constructor name is no misspelling."""
 

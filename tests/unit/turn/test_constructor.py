@@ -1,8 +1,10 @@
 """What a constructor calls its arguments."""
 
+from typing import Any
+
 from pydantic import AliasChoices, BaseModel, Field
 
-from langchain_autotools.turn.constructor import argument_names, names_of, unknown_argument
+from langchain_autotools.turn.constructor import argument_names, given_arguments, names_of, unknown_argument
 
 
 class Model(BaseModel):
@@ -30,3 +32,17 @@ def test_an_unknown_name_is_told_the_nearest() -> None:
     assert unknown_argument(Model, "plane", known) == "Model has no argument 'plane': did you mean 'plain'?"
     assert unknown_argument(Model, "xyzzy", known) == "Model has no argument 'xyzzy'"
     assert unknown_argument(Model, "xyzzy", known, "others go there") == "Model has no argument 'xyzzy': others go there"
+
+
+def test_only_a_models_metadata_loses_what_langchain_notes_in_it() -> None:
+    """A key of that name in another argument is the caller's; metadata may be missing."""
+
+    class Tagged(BaseModel):
+        metadata: dict[str, Any] | None = None
+        headers: dict[str, Any] = Field(default_factory=dict)
+
+    noted = {"lc_versions": "1", "team": "blue"}
+    given = Tagged(metadata=noted, headers=noted)
+    assert list(given_arguments(given, given.__repr_args__())) == [("metadata", {"team": "blue"}), ("headers", noted)]
+    given = Tagged(metadata=None, headers=noted)
+    assert list(given_arguments(given, given.__repr_args__())) == [("headers", noted)]

@@ -1,0 +1,23 @@
+"""Fragments that several calls could own: which calls are in doubt, where the text goes, and which calls run all the same."""
+
+from tests.unit.tool_calls.test_tool_calls import REFUSED, assemble, fragment, meant
+
+
+def test_text_that_two_calls_could_own_is_kept_with_the_latest() -> None:
+    """Neither runs; the history says the text once, where a reader expects it."""
+    calls = assemble(fragment(None, "a", "f"), fragment(None, "b", "g"), fragment(arguments='{"q":1}'))
+    assert meant(calls) == [("f", REFUSED), ("g", REFUSED)]
+    assert [call.arguments for call in calls] == ["", '{"q":1}']
+
+
+def test_an_object_after_whole_calls_puts_the_last_in_doubt() -> None:
+    """The others had been gone on from."""
+    calls = assemble(fragment(None, "a", "f", '{"q":1}'), fragment(None, "b", "g", '{"q":2}'), fragment(arguments='{"q":9}'))
+    assert meant(calls) == [("f", {"q": 1}), ("g", REFUSED)]
+    assert [call.arguments for call in calls] == ['{"q":1}', '{"q":2}{"q":9}']
+
+
+def test_a_call_that_all_readings_have_runs() -> None:
+    """Where ids may drift, a call that is whole by its id and by its text is in no doubt, whatever becomes of the others."""
+    calls = assemble(fragment(None, "a", "f", '{"q":1}'), fragment(None, "b", "g", '{"q":'), fragment(None, "c", "g", "x"))
+    assert meant(calls) == [("f", {"q": 1}), ("g", REFUSED), ("g", REFUSED)]
