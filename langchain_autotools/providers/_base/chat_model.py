@@ -277,11 +277,15 @@ class ProviderChatModel(StructuredChatModel):
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = self._request_params(stop, kwargs, stream=False)
-        model = str(params["model"])
+        model = self._traced_name(str(params["model"]))
         if self._sampling_object:
             params = params.get(self._sampling_object) or {}
         limit = next((params[name] for name in self._limit_params if params.get(name)), None)
         return langsmith_params(self._ls_provider, model, params.get("temperature"), limit, params.get(self._stop_param))
+
+    def _traced_name(self, model: str) -> str:
+        """How traces name a model."""
+        return model
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         return cast("ModelProfile", self._known_profile(self._wire_model)) or None

@@ -80,6 +80,9 @@ class ChatGoogleGenerativeAI(GoogleParameters):
             idle_timeout=self._idle_timeout(kwargs),
         )
 
+    def _traced_name(self, model: str) -> str:
+        return plain_name(model)
+
     def _mapper(self, model: str) -> GenerateContentMapper:
         """The mapper for a model, kept: it remembers the messages that it has encoded."""
         older = is_older(model)
