@@ -190,6 +190,8 @@ class RunOutput:
         """The calls left to the caller, where the content of messages holds calls too."""
         if self._blocks:
             return [{"type": "tool_call_chunk", **call} for call in calls]
+        if not calls or isinstance(message.content, str):
+            return ""
         wanted = {call["id"] for call in calls}
         blocks = [block for block in message.content if is_call_block(block) and _id_of(block) in wanted]
         return [{**block, "index": self._new_index()} for block in blocks] or ""

@@ -77,7 +77,7 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
                 yield self._remembered(message, waiting)
                 waiting = without_call(message.tool_call_id, waiting)
                 continue
-            encoded = self._remembered(message)
+            encoded = self._memo.get(message, ()) or self._remembered(message)
             waiting = encoded.calls
             yield encoded
 

@@ -33,13 +33,14 @@ class ChatCompletionsMapper(ChatCompletionsEncoder):
         media: list[bytes] = []
         answered = False
         for message, encoded in zip(messages, self.encode_each(messages), strict=True):
-            if (answered or media) and not isinstance(message, ToolMessage):
+            result = isinstance(message, ToolMessage)
+            if (answered or media) and not result:
                 bodies += self._between(answered, media, message)
                 media = []
             bodies.append(encoded.body)
             if encoded.media:
                 media.append(encoded.media)
-            answered = isinstance(message, ToolMessage)
+            answered = result
         return [*bodies, *self._between(answered, media, None)]
 
     def _between(self, answered: bool, media: Sequence[bytes], following: BaseMessage | None) -> list[bytes]:
