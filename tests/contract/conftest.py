@@ -10,8 +10,22 @@ import pytest
 
 from tests.contract.supports import facts
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
-from tests.contract.wires import ROWS, Wire
+from tests.contract.wires import PRESETS, ROWS, Wire
 from tests.support.scripted_server import Script, ScriptedServer
+
+PRESET_WAYS = ("stream", "ainvoke")
+"""The ways in which a preset runs by default: a stream and a whole body, in a thread and on an event loop."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A preset is data for the code of another wire, which all ways run over: its other two ways are `exhaustive`."""
+    presets = {row.name for row in PRESETS}
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        row = params.get("wire")
+        if isinstance(row, Wire) and row.name in presets and params.get("way") not in (None, *PRESET_WAYS):
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture(params=ROWS, ids=[row.name for row in ROWS])

@@ -17,6 +17,15 @@ _MEDIA = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A preset is data for the code of another wire: its suites without a tool that is called are `exhaustive`."""
+    for item in items:
+        suite = getattr(item, "cls", None)
+        if getattr(suite, "vendor", None) is not None and suite.__name__.endswith(("Plain", "ToolNeverCalled")):
+            item.add_marker(pytest.mark.exhaustive)
+
+
 @pytest.fixture(autouse=True)
 def media_without_internet(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suites download pictures and documents; here they get tiny ones."""
