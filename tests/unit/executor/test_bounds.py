@@ -38,6 +38,13 @@ def test_what_stands_after_a_special_token_may_be_of_any_length() -> None:
     assert tool is not None and tool.name == "x"
 
 
+def test_a_call_without_a_name_is_no_tools() -> None:
+    """Also where a tool's name is nothing but signs that spellings differ in."""
+    executor = ToolExecutor({"_": x})
+    assert executor.find("") is executor.find(" ") is None
+    assert executor.find("-") is executor.find("_") is not None
+
+
 # ---------------------------------------------------------------------------------------------- threads
 
 
@@ -128,6 +135,10 @@ def test_tools_that_lose_their_context_in_threads_of_their_own_go_on_too(way: Wa
         return "".join(found)
 
     assert way(ToolExecutor([outer]), [call("outer")] * 4) == ["ranran"] * 4
+    until = time.monotonic() + 10
+    while any(depth.running for depth in threads._depths.values()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert [depth.running for depth in threads._depths.values() if depth.running] == []  # the threads that came later count once
 
 
 @both_ways

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from typing import Any
 
 import pytest
 from langchain_core.messages import (
@@ -268,3 +269,14 @@ def test_merge_runs_joins_blocks() -> None:
     merged = merge_runs([HumanMessage("look", name="ann"), HumanMessage([image], name="bob"), HumanMessage("")])
     assert merged == [HumanMessage([{"type": "text", "text": "look"}, image])]
     assert len(merge_runs([ai("x"), AIMessage("a"), ChatMessage("b", role="critic"), ChatMessage("c", role="critic")])) == 4
+
+
+@pytest.mark.parametrize("content", [["a", {"type": "text", "text": "b"}], [{"type": "text", "text": "a"}, "b"]])
+def test_a_result_in_a_block_keeps_its_cache_mark_on_its_last_part(content: list[Any]) -> None:
+    """What stands before it is cached with it."""
+    mark = {"type": "ephemeral"}
+    asking = AIMessage([{"type": "tool_use", "id": "a", "name": "f", "input": {}}])
+    block = {"type": "tool_result", "tool_use_id": "a", "content": content, "cache_control": mark}
+    result = repair([HI, asking, HumanMessage([block])])[-1]
+    assert isinstance(result, ToolMessage)
+    assert result.content == [content[0], {"type": "text", "text": "b", "cache_control": mark}]

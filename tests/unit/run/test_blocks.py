@@ -188,3 +188,9 @@ def test_pending_calls_keep_their_blocks() -> None:
     [last] = out.end(RunOutcome("calls_pending", 1, None, pending))
     assert [(block["type"], block["id"]) for block in last.content] == [("tool_use", "c1")]
     assert [call["id"] for call in last.tool_calls] == ["c1"]
+
+
+def test_blocks_that_nobody_asked_to_be_text_stay_a_list() -> None:
+    """Content is rewritten only where it was written as v1 blocks: a vendor's list goes back as it came."""
+    message = AIMessage([{"type": "text", "text": "Hi"}])
+    assert with_output_version(message, None) is message

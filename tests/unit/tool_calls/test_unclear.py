@@ -21,3 +21,9 @@ def test_a_call_that_all_readings_have_runs() -> None:
     """Where ids may drift, a call that is whole by its id and by its text is in no doubt, whatever becomes of the others."""
     calls = assemble(fragment(None, "a", "f", '{"q":1}'), fragment(None, "b", "g", '{"q":'), fragment(None, "c", "g", "x"))
     assert meant(calls) == [("f", {"q": 1}), ("g", REFUSED), ("g", REFUSED)]
+
+
+def test_two_tools_under_one_id_are_two_calls() -> None:
+    """Also where the first has no arguments yet, and nothing but its name to tell them apart."""
+    calls = assemble(fragment(None, "a", "f"), fragment(None, "a", "g", '{"q":'), fragment(arguments="1}"))
+    assert [call.name for call in calls] == ["f", "g"]

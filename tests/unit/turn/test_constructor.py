@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
 from pydantic import AliasChoices, BaseModel, Field
 
-from langchain_autotools.turn.constructor import argument_names, given_arguments, names_of, unknown_argument
+from langchain_autotools import ConfigurationError
+from langchain_autotools.testing import ScriptedChatModel
+from langchain_autotools.turn.constructor import argument_names, given_arguments, names_of, tool_labels, unknown_argument
 
 
 class Model(BaseModel):
@@ -46,3 +49,28 @@ def test_only_a_models_metadata_loses_what_langchain_notes_in_it() -> None:
     assert list(given_arguments(given, given.__repr_args__())) == [("metadata", {"team": "blue"}), ("headers", noted)]
     given = Tagged(metadata=None, headers=noted)
     assert list(given_arguments(given, given.__repr_args__())) == [("headers", noted)]
+
+
+def test_a_tool_is_called_by_its_own_name() -> None:
+    """That of a function is the function's."""
+
+    class Named:
+        name = "named"
+
+    def plain() -> None:
+        """Do nothing."""
+
+    assert tool_labels([Named(), plain]) == ["named", "plain"]
+
+
+def test_the_first_of_several_unknown_names_is_told() -> None:
+    """In the order of the alphabet, so that the error is the same each time."""
+    with pytest.raises(ConfigurationError, match="no argument 'aaaaaa'"):
+        ScriptedChatModel(zzzzzz=1, aaaaaa=2)  # type: ignore[call-arg]
+
+
+def test_two_tools_of_one_name_cannot_be_bound() -> None:
+    """Nor can a model tell which of them is meant."""
+    tools = [{"name": "f", "description": text, "input_schema": {"type": "object"}} for text in ("one", "two")]
+    with pytest.raises(ConfigurationError, match="f"):
+        ScriptedChatModel(replies=["done"]).bind(tools=tools)
