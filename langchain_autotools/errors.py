@@ -46,7 +46,7 @@ class LimitReachedError(AutoToolsError):
     """A run reached one of its limits and was told to raise.
 
     Attributes:
-        stop_reason: which limit it was, one of `limits.StopReason`.
+        stop_reason: which limit it was, one of `StopReason`.
     """
 
     def __init__(self, message: str, stop_reason: str) -> None:

@@ -20,6 +20,8 @@ from .._transport.secrets import header_secrets, hide_illegal_values, hide_secre
 
 __all__ = ["ErrorMapping", "ErrorTable", "ProviderError", "labels_of", "lazy_classes"]
 
+_PROVIDERS = __package__.removesuffix("_base")
+
 ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]
 
 _BY_STATUS = {
@@ -49,9 +51,7 @@ class ProviderError(ModelError):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         setattr(cls, "__reduce__", _reduced)  # noqa: B010 - an SDK's own would go before one that is inherited
-        if cls.__module__.startswith(
-            __package__.removesuffix("_base")
-        ):  # `error_types` defines the classes, and users import them from `errors`
+        if cls.__module__.startswith(_PROVIDERS):  # `error_types` defines the classes, and users import them from `errors`
             cls.__module__ = cls.__module__.replace("error_types", "errors")
 
 
