@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..messages.calls import ToolCallRecord
-from .batch import GRACE_SECONDS, Batch, given_up, outcome_of, result_of
+from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
+from .plan import Answer
 from .results import ToolCallResult, failed, overdue_result
 from .threads import NoThreadError, deeper, run_in_thread
 
@@ -30,8 +31,8 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
         calls: The calls, in order.
     """
 
-    def __init__(self, *args: Any) -> None:
-        self._batch = _TaskBatch(*args)
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
+        self._batch = _TaskBatch(answers, options)
         self._delivery = self._batch.deliver()
         self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
 
@@ -59,8 +60,8 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
 class _TaskBatch(Batch):
     """Holds no reference to its `AsyncToolCallBatch`, so that letting go of that one ends the iteration."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
+        super().__init__(answers, options)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def deliver(self) -> AsyncGenerator[ToolCallResult, None]:

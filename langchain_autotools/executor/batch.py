@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -11,7 +12,7 @@ from .call import ToolRun
 from .plan import Answer, PlannedCall
 from .results import ToolCallResult, cancelled_result
 
-__all__ = ["GRACE_SECONDS", "Batch", "given_up", "outcome_of", "result_of"]
+__all__ = ["GRACE_SECONDS", "Batch", "BatchOptions", "given_up", "outcome_of", "result_of"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -19,37 +20,44 @@ GRACE_SECONDS = 1.0
 """How long a cancelled asynchronous tool may take to notice."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions:
+    """How some calls run together.
+
+    Attributes:
+        threads: How many threads tools may have in this process.
+        limit: How many calls may run at the same time; None for all of them.
+        on_executing: Called with each call just before its tool runs.
+        on_executed: Called with each result as soon as there is one.
+        deadline: How many seconds all of it may take, from now on; None for no limit.
+    """
+
+    threads: int
+    limit: int | None = None
+    on_executing: Sequence[Callable[..., Any]] = ()
+    on_executed: Sequence[Callable[..., Any]] = ()
+    deadline: float | None = None
+
+
 class Batch:
     """The state of some calls that run together.
 
     Args:
         answers: What answers each call, in call order.
-        limit: How many may run at the same time; None for all of them.
-        on_executing: Called with each call just before its tool runs.
-        on_executed: Called with each result as soon as there is one.
-        deadline: How many seconds all of it may take, from now on; None for no limit.
-        threads: How many threads tools may have in this process.
+        options: How they run.
     """
 
-    def __init__(
-        self,
-        answers: Sequence[Answer],
-        limit: int | None,
-        on_executing: Sequence[Callable[..., Any]],
-        on_executed: Sequence[Callable[..., Any]],
-        deadline: float | None,
-        threads: int,
-    ) -> None:
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._answers = answers
         self._planned: list[PlannedCall] = [planned for answer in answers for planned in answer.planned]
         ends = accumulate(len(answer.planned) for answer in answers)
         self._places = [range(end - len(answer.planned), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's own
-        self._limit = min(limit or len(answers), len(answers))
-        self._on_executing = on_executing
-        self._on_executed = on_executed
-        self._threads = threads
-        self._end = None if deadline is None else time.monotonic() + deadline
+        self._limit = min(options.limit or len(answers), len(answers))
+        self._on_executing = options.on_executing
+        self._on_executed = options.on_executed
+        self._threads = options.threads
+        self._end = None if options.deadline is None else time.monotonic() + options.deadline
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told

@@ -14,6 +14,7 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
+from .batch import BatchOptions
 from .call import PreparedTool, ToolRun
 from .names import find_name
 from .plan import Answer, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
@@ -179,7 +180,8 @@ class ToolExecutor:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
             errors of `on_executing`, `on_executed` and of callback handlers that are to raise.
         """
-        return self._batch(ToolCallBatch, calls, config, messages, allowed, on_executing, on_executed, deadline)
+        listeners: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed}
+        return self._batch(ToolCallBatch, calls, config, messages=messages, allowed=allowed, deadline=deadline, **listeners)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -198,6 +200,7 @@ class ToolExecutor:
         kind: Callable[..., _B],
         calls: Calls,
         config: RunnableConfig | None,
+        *,
         messages: Sequence[BaseMessage] | None = None,
         allowed: Collection[str] | None = None,
         on_executing: OnExecuting | None = None,
@@ -213,10 +216,14 @@ class ToolExecutor:
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limit = 1 if self.parallel is False else self.max_concurrency
         limits = [limit for limit in (limit, own.get("max_concurrency"), in_order) if limit]
-        executing = (self._on_executing, checked_listener("on_executing", on_executing))
-        executed = (self._on_executed, checked_listener("on_executed", on_executed))
-        listeners = ([one for one in both if one is not None] for both in (executing, executed))
-        return kind(answers, min(limits, default=None), *listeners, deadline, self.max_threads)
+        options = BatchOptions(
+            threads=self.max_threads,
+            limit=min(limits, default=None),
+            on_executing=_both(self._on_executing, checked_listener("on_executing", on_executing)),
+            on_executed=_both(self._on_executed, checked_listener("on_executed", on_executed)),
+            deadline=deadline,
+        )
+        return kind(answers, options)
 
     def _answer(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Answer:
         inner = () if call.args is None else call.inner
@@ -235,6 +242,11 @@ class ToolExecutor:
         if prepared is None or prepared.tool is not tool:
             prepared = self._prepared[key] = PreparedTool(tool)
         return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
+
+
+def _both(own: Any, call: Any) -> Sequence[Any]:
+    """The listeners that there are: the executor's own first."""
+    return [listener for listener in (own, call) if listener is not None]
 
 
 def checked_concurrency(name: str, value: Any) -> int | None:

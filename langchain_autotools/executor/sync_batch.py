@@ -14,8 +14,9 @@ from typing import Any, Self
 
 from ..messages.calls import ToolCallRecord
 from .background import BackgroundTask, context_of_caller, running_loop
-from .batch import GRACE_SECONDS, Batch, given_up, outcome_of, result_of
+from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
+from .plan import Answer
 from .results import ToolCallResult, failed, overdue_result
 from .threads import Job, NoThreadError, deeper, run_in_thread
 
@@ -42,8 +43,8 @@ class ToolCallBatch(Iterator[ToolCallResult]):
         calls: The calls, in order.
     """
 
-    def __init__(self, *args: Any) -> None:
-        self._batch = _ThreadBatch(*args)
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
+        self._batch = _ThreadBatch(answers, options)
         self._delivery = self._batch.deliver()
         self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
 
@@ -71,8 +72,8 @@ class ToolCallBatch(Iterator[ToolCallResult]):
 class _ThreadBatch(Batch):
     """Holds no reference to its `ToolCallBatch`, so that letting go of that one ends the iteration at once."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
+        super().__init__(answers, options)
         self._changed = threading.Condition()
         self._telling = threading.Lock()
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
