@@ -270,7 +270,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
     def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
         value = read_body(body, response.headers)
         try:
-            chunk = exchange.decode_body(value)
+            chunk = exchange.decoder().decode_body(value)
         except MISREAD as error:
             raise misshapen("the reply", body, error) from error
         self._annotate(chunk, response)

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessageChunk
 
 from .clients import PerLoopCache
 from .decoders import SSEDecoder
-from .reader import EventDecoder, StreamDecoder
+from .reader import EventDecoder, ReplyDecoder
 
 __all__ = ["ClientSettings", "Exchange", "Response"]
 
@@ -32,8 +32,7 @@ class Exchange:
 
     Attributes:
         body: The request's JSON.
-        decoder: Makes a decoder for one streamed reply.
-        decode_body: Reads a whole reply.
+        decoder: Makes a decoder for one reply.
         events: Makes what finds the events in a streamed reply's bytes.
         options: What the client needs besides: headers, query, timeout.
         path: Where it goes, below the base URL; "" for a vendor with one path.
@@ -44,8 +43,7 @@ class Exchange:
     """
 
     body: bytes = field(repr=False)
-    decoder: Callable[[], StreamDecoder]
-    decode_body: Callable[[Mapping[str, Any]], AIMessageChunk]
+    decoder: Callable[[], ReplyDecoder]
     events: Callable[[], EventDecoder] = SSEDecoder
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     path: str = ""

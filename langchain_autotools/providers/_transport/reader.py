@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessageChunk
 from ...errors import StreamError
 from .decoders import Event, parse_json
 
-__all__ = ["MISREAD", "EndedEarly", "EventDecoder", "ReplyReader", "StreamDecoder", "leaves_at_once", "misshapen", "read_body"]
+__all__ = ["MISREAD", "EndedEarly", "EventDecoder", "ReplyDecoder", "ReplyReader", "leaves_at_once", "misshapen", "read_body"]
 
 _DONE = b"[DONE]"
 _SHOWN = 200
@@ -49,8 +49,8 @@ class EventDecoder(Protocol):
     def flush(self) -> list[Event]: ...
 
 
-class StreamDecoder(Protocol):
-    """Reads the events of one streamed reply.
+class ReplyDecoder(Protocol):
+    """Reads one reply: the events of a stream, or a whole body.
 
     Attributes:
         ended: Whether the wire's own end marker has come, where that is one of its events; that event brings no chunk, unless it is a
@@ -75,6 +75,15 @@ class StreamDecoder(Protocol):
         """What is said once, at the end. A stream without its end says so: `finish_reason` is "incomplete"."""
         ...
 
+    def decode_body(self, body: Any) -> AIMessageChunk:
+        """Read a reply that is not streamed, in place of events.
+
+        Raises:
+            StreamError: The body is no whole reply of this wire.
+            Exception: The body holds an error; it is raised as the vendor's own.
+        """
+        ...
+
 
 class ReplyReader:
     """Reads one reply.
@@ -92,7 +101,7 @@ class ReplyReader:
 
     def __init__(
         self,
-        decoder: StreamDecoder,
+        decoder: ReplyDecoder,
         headers: Mapping[str, str],
         *,
         events: EventDecoder,

@@ -12,6 +12,7 @@ from .._base.errors import ErrorMapping
 from .._encode.origin import origin_of
 from .._transport.exchange import Exchange
 from .client import ClientSettings
+from .decode import MessagesDecoder
 from .errors import ERRORS
 from .mapper import MessagesMapper
 from .parameters import AnthropicParameters
@@ -80,11 +81,10 @@ class ChatAnthropic(AnthropicParameters):
         if mark and _MARK not in body:
             body = mapper.encode_request(messages, with_cache_marks(said, mark), cache=mark)
         blocks = may_hold_blocks(params, body)
-        usage = bool(kwargs.get("stream_usage", self.stream_usage))
+        usage = not stream or bool(kwargs.get("stream_usage", self.stream_usage))
         return Exchange(
             body=body,
-            decoder=partial(mapper.stream_decoder, blocks=blocks, usage=usage),
-            decode_body=partial(mapper.decode_body, blocks=blocks),
+            decoder=partial(MessagesDecoder, origin=mapper.origin, blocks=blocks, usage=usage),
             options=request_options(self, params, kwargs, body, stream=stream),
             path="/v1/messages",
             idle_timeout=self._idle_timeout(kwargs),

@@ -22,7 +22,7 @@ from .._encode.json_text import read_object
 from .usage import merged_usage, usage_metadata
 from .wire import ContentBlock, Delta, Message
 
-__all__ = ["PROVIDER", "MessagesDecoder", "decode_body"]
+__all__ = ["PROVIDER", "MessagesDecoder"]
 
 PROVIDER = "anthropic"
 """The `model_provider` of replies."""
@@ -54,19 +54,8 @@ class _Block:
         self.written = False
 
 
-def decode_body(body: Mapping[str, Any], *, origin: str, blocks: bool) -> AIMessageChunk:
-    """A whole reply as one raw chunk, see `MessagesMapper.decode_body`."""
-    if not isinstance(body, Mapping) or ("content" not in body and body.get("type") != "error"):
-        raise StreamError(f"the reply is no message but {str(body)[:200]!r}")
-    decoder = MessagesDecoder(origin=origin, blocks=blocks)
-    chunks = [decoder.feed({"type": _FIRST, "message": body})]
-    decoder.done()
-    chunks.append(decoder.finish())
-    return merge_chunks([chunk for chunk in chunks if chunk is not None])
-
-
 class MessagesDecoder:
-    """Reads the events of one streamed reply.
+    """Reads the events of one streamed reply, or one whole reply.
 
     Args:
         origin: The endpoint and model that reply, kept with what is only theirs to read.
@@ -95,6 +84,20 @@ class MessagesDecoder:
         self._opaque = False
         self._contents: list[int] = []
         self._calls: list[int] = []
+
+    def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
+        """A whole reply as one raw chunk.
+
+        Raises:
+            StreamError: The reply is no message.
+            Exception: The reply holds an error; it is raised as the vendor's own.
+        """
+        if not isinstance(body, Mapping) or ("content" not in body and body.get("type") != "error"):
+            raise StreamError(f"the reply is no message but {str(body)[:200]!r}")
+        chunks = [self.feed({"type": _FIRST, "message": body})]
+        self.done()
+        chunks.append(self.finish())
+        return merge_chunks([chunk for chunk in chunks if chunk is not None])
 
     # ------------------------------------------------------------------------------------------ events
 

@@ -1,11 +1,11 @@
-"""The mapper of the Messages API: LangChain's messages and tools on one side, the wire's JSON on the other."""
+"""The requests of the Messages API: LangChain's messages in, the wire's JSON out."""
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
 from .._encode.calls import without_call
@@ -13,7 +13,6 @@ from .._encode.json_text import dumps, encode, request_body, to_bytes
 from .._encode.system import as_user_text, count_leading_system
 from .blocks import text_part
 from .calls import CallId
-from .decode import MessagesDecoder, decode_body
 from .encode import Encoded, MessagesEncoder
 
 __all__ = ["MessagesMapper"]
@@ -22,7 +21,7 @@ _OPENING = encode(text_part("(The conversation begins with the assistant.)"))
 
 
 class MessagesMapper(MessagesEncoder):
-    """Encodes requests and decodes replies. Any number of threads and streams may use one mapper at once.
+    """Encodes requests. Any number of threads may use one mapper at once.
 
     Args:
         origin: Digest of the endpoint and the model. Opaque blocks (thinking, server tools) go back only to the origin they
@@ -116,25 +115,6 @@ class MessagesMapper(MessagesEncoder):
         if taken and isinstance(message, AIMessage) and any(call.sent in taken for call in encoded.calls):
             return self._assistant(message, taken, place)  # an id of another server's that came before
         return encoded
-
-    # ------------------------------------------------------------------------------------------ replies
-
-    def decode_body(self, body: Mapping[str, Any], *, blocks: bool = False) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
-
-        Args:
-            body: The reply's JSON.
-            blocks: Whether content is a list of blocks even where it is nothing but text.
-
-        Raises:
-            StreamError: The reply is no message.
-            Exception: The reply holds an error; it is raised as the vendor's own.
-        """
-        return decode_body(body, origin=self.origin, blocks=blocks)
-
-    def stream_decoder(self, *, blocks: bool = False, usage: bool = True) -> MessagesDecoder:
-        """A decoder for one stream; `blocks` as in `decode_body`, `usage`: whether to say token counts."""
-        return MessagesDecoder(origin=self.origin, blocks=blocks, usage=usage)
 
 
 def _place_system_messages(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:

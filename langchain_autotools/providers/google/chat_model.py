@@ -16,6 +16,7 @@ from .._encode.origin import origin_of
 from .._transport.exchange import Exchange
 from .client import ClientSettings
 from .credentials import AccessTokens
+from .decode import GenerateContentDecoder
 from .encode import Origin
 from .endpoint import Endpoint
 from .errors import ERRORS
@@ -73,8 +74,9 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_policy().attempts - 1))
         return Exchange(
             body=mapper.encode_request(messages, params),
-            decoder=lambda: mapper.stream_decoder(blocks=blocks, may_be_empty=next(refused, True)),
-            decode_body=lambda body: mapper.decode_body(body, blocks=blocks, may_be_empty=next(refused, True)),
+            decoder=lambda: GenerateContentDecoder(
+                origin=mapper.origin, blocks=blocks, may_be_empty=next(refused, True), signs=not is_older(name)
+            ),
             options=request_options(self, kwargs, stream=stream),
             path=f"{name if self.vertexai or '/' in name else plain_name(name)}:{'streamGenerateContent' if stream else 'generateContent'}",
             idle_timeout=self._idle_timeout(kwargs),

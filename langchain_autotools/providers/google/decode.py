@@ -23,7 +23,7 @@ from .partial_args import PartialCall
 from .usage import usage_metadata
 from .wire import Candidate, FunctionCall, ReplyPart
 
-__all__ = ["PROVIDER", "GenerateContentDecoder", "decode_body"]
+__all__ = ["PROVIDER", "GenerateContentDecoder"]
 
 PROVIDER = "google_genai"
 """The `model_provider` of replies, of both APIs: LangChain's core reads their blocks by it."""
@@ -39,18 +39,8 @@ _NAMES_IN_MESSAGE = (
 _NO_NAME = "malformed_function_call"
 
 
-def decode_body(body: Any, *, origin: str, blocks: bool, may_be_empty: bool = True, signs: bool = True) -> AIMessageChunk:
-    """A whole reply as one raw chunk, see `GenerateContentMapper.decode_body`."""
-    events = body if isinstance(body, list) else [body]
-    decoder = GenerateContentDecoder(origin=origin, blocks=blocks, may_be_empty=may_be_empty, signs=signs)
-    if not all(isinstance(event, Mapping) for event in events):
-        raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
-    chunks = [decoder.feed(event) for event in events]
-    return merge_chunks([*(chunk for chunk in chunks if chunk is not None), decoder.finish()])
-
-
 class GenerateContentDecoder:
-    """Reads the events of one streamed reply.
+    """Reads the events of one streamed reply, or one whole reply.
 
     Args:
         origin: The endpoint and model that reply, kept with what is only theirs to read.
@@ -84,6 +74,19 @@ class GenerateContentDecoder:
         self._partial: PartialCall | None = None
         self._done = False
         self._continuation: str | None = None
+
+    def decode_body(self, body: Any) -> AIMessageChunk:
+        """A whole reply as one raw chunk.
+
+        Raises:
+            StreamError: The reply is none of this wire, or empty.
+            Exception: The reply holds an error; it is raised as the vendor's own.
+        """
+        events = body if isinstance(body, list) else [body]
+        if not all(isinstance(event, Mapping) for event in events):
+            raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
+        chunks = [self.feed(event) for event in events]
+        return merge_chunks([*(chunk for chunk in chunks if chunk is not None), self.finish()])
 
     # ------------------------------------------------------------------------------------------ events
 

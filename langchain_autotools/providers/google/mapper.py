@@ -1,16 +1,15 @@
-"""The mapper of generateContent: LangChain's messages and tools on one side, the wire's JSON on the other."""
+"""The requests of generateContent: LangChain's messages in, the wire's JSON out."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ...messages.metadata import own_metadata
 from .._encode.json_text import encode, request_body
 from .._encode.system import as_user_text, count_leading_system
 from .blocks import text_part
-from .decode import GenerateContentDecoder, decode_body
 from .encode import ContentEncoder, Encoded, Origin
 
 __all__ = ["GenerateContentMapper"]
@@ -19,7 +18,7 @@ _OPENING = encode(text_part("(The conversation begins with the model.)"))
 
 
 class GenerateContentMapper(ContentEncoder):
-    """Encodes requests and decodes replies. Any number of threads and streams may use one mapper at once.
+    """Encodes requests. Any number of threads may use one mapper at once.
 
     Args:
         target: The endpoint and model that are asked.
@@ -67,26 +66,6 @@ class GenerateContentMapper(ContentEncoder):
         if groups and groups[0][0] == "model":
             groups.insert(0, ("user", False, [_OPENING]))
         return [_content(role, parts) for role, _, parts in groups]
-
-    # ------------------------------------------------------------------------------------------ replies
-
-    def decode_body(self, body: Any, *, blocks: bool = False, may_be_empty: bool = True) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
-
-        Args:
-            body: The reply's JSON.
-            blocks: Whether content is a list of blocks even where it is nothing but text.
-            may_be_empty: Whether a reply that ends normally may say nothing.
-
-        Raises:
-            StreamError: The reply is none of this wire, or empty.
-            Exception: The reply holds an error; it is raised as the vendor's own.
-        """
-        return decode_body(body, origin=self.origin, blocks=blocks, may_be_empty=may_be_empty, signs=self._signs)
-
-    def stream_decoder(self, *, blocks: bool = False, may_be_empty: bool = True) -> GenerateContentDecoder:
-        """A decoder for one stream; the arguments as in `decode_body`."""
-        return GenerateContentDecoder(origin=self.origin, blocks=blocks, may_be_empty=may_be_empty, signs=self._signs)
 
 
 def _continued(messages: Sequence[BaseMessage], origin: str) -> tuple[Sequence[BaseMessage], str | None]:

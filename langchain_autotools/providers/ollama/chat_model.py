@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
@@ -18,6 +19,7 @@ from .._transport.decoders import NDJSONDecoder
 from .._transport.exchange import Exchange
 from .._transport.secrets import has_password, portable, public_headers, secret_values
 from .client import ClientSettings
+from .decode import OllamaDecoder
 from .endpoint import address_of
 from .errors import ERRORS
 from .format_last import formatted, is_settled, with_usage_of
@@ -79,8 +81,7 @@ class ChatOllama(OllamaParameters):
         mapper = self._mapper(str(params["model"]))
         return Exchange(
             body=mapper.encode_request(messages, params),
-            decoder=mapper.stream_decoder,
-            decode_body=mapper.decode_body,
+            decoder=partial(OllamaDecoder, origin=mapper.origin),
             events=NDJSONDecoder,
             options=request_options(self, kwargs),
             path="/api/chat",

@@ -19,7 +19,7 @@ from ...messages.metadata import KEY
 from .usage import usage_metadata
 from .wire import ReplyMessage
 
-__all__ = ["PROVIDER", "OllamaDecoder", "decode_body", "is_model_mistake"]
+__all__ = ["PROVIDER", "OllamaDecoder", "is_model_mistake"]
 
 PROVIDER = "ollama"
 """The `model_provider` of replies."""
@@ -38,24 +38,8 @@ def is_model_mistake(error: str) -> bool:
     return error.startswith(_MISTAKE)
 
 
-def decode_body(body: Mapping[str, Any], *, origin: str) -> AIMessageChunk:
-    """A whole reply as one raw chunk, see `OllamaMapper.decode_body`."""
-    if not isinstance(body, Mapping):
-        raise StreamError(f"the reply is no JSON object but {str(body)[:200]!r}")
-    decoder = OllamaDecoder(origin=origin)
-    first = decoder.feed(body)
-    if not decoder.ended and not decoder.mistaken:
-        raise StreamError(f"the reply is no whole answer of /api/chat: it has only {sorted(map(str, body))}")
-    last = decoder.finish()
-    if first is not None:
-        last.content = first.content
-        last.additional_kwargs = first.additional_kwargs
-        last.response_metadata |= first.response_metadata
-    return last
-
-
 class OllamaDecoder:
-    """Reads the events of one streamed reply (or one whole reply as its only event).
+    """Reads the events of one streamed reply, or one whole reply as its only event.
 
     Args:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
@@ -95,6 +79,25 @@ class OllamaDecoder:
     def complete(self) -> bool:
         """Whether the end marker has come, or the server has given up."""
         return self.ended or self.mistaken
+
+    def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
+        """A whole reply as one raw chunk.
+
+        Raises:
+            StreamError: The reply is not one of /api/chat.
+            Exception: The reply holds an error; it is raised as the vendor's own.
+        """
+        if not isinstance(body, Mapping):
+            raise StreamError(f"the reply is no JSON object but {str(body)[:200]!r}")
+        first = self.feed(body)
+        if not self.complete:
+            raise StreamError(f"the reply is no whole answer of /api/chat: it has only {sorted(map(str, body))}")
+        last = self.finish()
+        if first is not None:
+            last.content = first.content
+            last.additional_kwargs = first.additional_kwargs
+            last.response_metadata |= first.response_metadata
+        return last
 
     def _read(self, event: Mapping[str, Any], message: ReplyMessage | None) -> AIMessageChunk | None:
         failed = _error_of(event)

@@ -16,6 +16,7 @@ from .._transport.exchange import Exchange
 from .._transport.secrets import secret_values
 from .client import ApiKey, ClientSettings
 from .compatibility import CompatibilityKey, LearnedCompatibility
+from .decode import ChatCompletionsDecoder
 from .dialect import OPENAI, Dialect
 from .errors import ERRORS
 from .parameters import CHAT_ONLY, OpenAIParameters
@@ -101,7 +102,7 @@ class ChatOpenAI(OpenAIParameters):
         key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect)
         used = self._learned_compatibility.get(key)
         body = used.mapper.encode_request(messages, params)
-        how: dict[str, Any] = {"choices": params.get("n") or 1, "taken": {message.id for message in messages if message.id}}
+        taken = {message.id for message in messages if message.id}
 
         def alternative_for(error: Exception) -> Exchange | None:
             other = self._learned_compatibility.other(key, used, error)
@@ -112,8 +113,7 @@ class ChatOpenAI(OpenAIParameters):
 
         return Exchange(
             body=body,
-            decoder=partial(used.mapper.stream_decoder, **how),
-            decode_body=partial(used.mapper.decode_body, **how),
+            decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1, taken=taken),
             options=request_options(self, kwargs, stream=stream),
             path="/chat/completions",
             idle_timeout=self._idle_timeout(kwargs),

@@ -20,7 +20,7 @@ from .encode import REASONING_KEYS, THINKING_PART
 from .streamed_parts import AudioParts, LogProbabilities, ReasoningDetails
 from .usage import usage_metadata
 
-__all__ = ["ChatCompletionsDecoder", "decode_body"]
+__all__ = ["ChatCompletionsDecoder"]
 
 _METADATA = ("system_fingerprint", "service_tier", "citations", "search_results", "prompt_filter_results", "provider")
 _LISTS = ("annotations", "executed_tools", "images")
@@ -41,28 +41,14 @@ def _plain_text(event: Mapping[str, Any]) -> str | None:
     return text if text and text.__class__ is str else None
 
 
-def decode_body(body: Mapping[str, Any], decoder: "ChatCompletionsDecoder") -> AIMessageChunk:
-    """A whole reply as one raw chunk, see `ChatCompletionsMapper.decode_body`."""
-    if not isinstance(body, Mapping):
-        raise StreamError(f"the reply is not a JSON object of chat completions but {str(body)[:200]!r}")
-    first = decoder.feed(body)
-    if not body.get("choices"):
-        raise StreamError(f"the reply has no choices, only {sorted(map(str, body))}")
-    decoder.done()
-    last = decoder.finish()
-    if first is not None:
-        last.content = first.content
-        last.additional_kwargs = {**first.additional_kwargs, **last.additional_kwargs}
-    return last
-
-
 class ChatCompletionsDecoder:
-    """Reads the events of one streamed reply (or one whole reply as its only event).
+    """Reads the events of one streamed reply, or one whole reply as its only event.
 
     Args:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
         dialect: The vendor's way to speak this wire.
-        choices: How many alternatives were asked for.
+        choices: How many alternatives were asked for (`n`). Of several the first is read; where one was asked for, a reply that is spread
+            over several choices is put together.
         taken: Ids that messages of the history have. Some servers count or draw theirs from a few numbers, and whoever keeps messages by
             their ids would lose one: a message without an id gets LangChain's.
 
@@ -116,6 +102,25 @@ class ChatCompletionsDecoder:
     def complete(self) -> bool:
         """Whether a finish reason or the end marker has come."""
         return self._done or self._finish_reason is not None
+
+    def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
+        """A whole reply as one raw chunk.
+
+        Raises:
+            StreamError: The reply is not one of chat completions.
+            Exception: The reply holds an error; it is raised as the vendor's own.
+        """
+        if not isinstance(body, Mapping):
+            raise StreamError(f"the reply is not a JSON object of chat completions but {str(body)[:200]!r}")
+        first = self.feed(body)
+        if not body.get("choices"):
+            raise StreamError(f"the reply has no choices, only {sorted(map(str, body))}")
+        self.done()
+        last = self.finish()
+        if first is not None:
+            last.content = first.content
+            last.additional_kwargs = {**first.additional_kwargs, **last.additional_kwargs}
+        return last
 
     # ------------------------------------------------------------------------------------------ events
 

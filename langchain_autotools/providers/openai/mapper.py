@@ -1,19 +1,18 @@
-"""The mapper of chat completions: LangChain's messages and tools on one side, the wire's JSON on the other."""
+"""The requests of chat completions: LangChain's messages in, the wire's JSON out."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .._encode.json_text import encode, request_body
-from .decode import ChatCompletionsDecoder, decode_body
 from .encode import ChatCompletionsEncoder, user_message
 
 __all__ = ["ChatCompletionsMapper"]
 
 
 class ChatCompletionsMapper(ChatCompletionsEncoder):
-    """Encodes requests and decodes replies. Any number of threads and streams may use one mapper at once."""
+    """Encodes requests. Any number of threads may use one mapper at once."""
 
     def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
         """Encode a request.
@@ -49,24 +48,3 @@ class ChatCompletionsMapper(ChatCompletionsEncoder):
         speaks = bool(media) or not (following is None or isinstance(following, AIMessage))
         bridge = self._dialect.bridge
         return [encode({"role": "assistant", "content": bridge}), *user] if bridge and answered and speaks else user
-
-    # ------------------------------------------------------------------------------------------ replies
-
-    def decode_body(self, body: Mapping[str, Any], *, choices: int = 1, taken: Collection[str | None] = frozenset()) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
-
-        Args:
-            body: The reply's JSON.
-            choices: How many alternatives were asked for (`n`). Of several the first is read; where one was asked for, a
-                reply that is spread over several choices is put together.
-            taken: Ids that messages of the history have: the reply gets none of them.
-
-        Raises:
-            StreamError: The reply is not one of chat completions.
-            Exception: The reply holds an error; it is raised as the vendor's own.
-        """
-        return decode_body(body, self.stream_decoder(choices=choices, taken=taken))
-
-    def stream_decoder(self, *, choices: int = 1, taken: Collection[str | None] = frozenset()) -> ChatCompletionsDecoder:
-        """A decoder for one stream; arguments as of `decode_body`."""
-        return ChatCompletionsDecoder(origin=self.origin, dialect=self._dialect, choices=choices, taken=taken)

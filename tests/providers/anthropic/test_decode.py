@@ -12,12 +12,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_autotools import StreamError
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.messages.calls import calls_of
-from langchain_autotools.providers.anthropic.mapper import MessagesMapper
+from langchain_autotools.providers.anthropic.decode import MessagesDecoder
 from langchain_autotools.providers.anthropic.usage import usage_metadata
 from langchain_autotools.turn.accumulator import canonical_message
 from langchain_autotools.turn.turn import Turn
 
-MAPPER = MessagesMapper(origin="home")
 HEAD = {"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": [], "usage": {"input_tokens": 5, "output_tokens": 1}}}
 END = {"type": "message_stop"}
 
@@ -58,7 +57,7 @@ MADE = count()
 def read(*events: dict[str, Any], blocks: bool = True) -> AIMessage:
     """The turn that the events make."""
     turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, blocks=False, new_id=lambda: f"call_made_{next(MADE)}")
-    decoder = MAPPER.stream_decoder(blocks=blocks)
+    decoder = MessagesDecoder(origin="home", blocks=blocks)
     raw = [chunk for chunk in map(decoder.feed, events) if chunk is not None]
     left = [out for out in map(turn.feed, [*raw, decoder.finish()]) if out is not None]
     return canonical_message(sum_chunks([*left, turn.finish()]))
@@ -211,7 +210,7 @@ def test_counts_of_the_end_replace_those_of_the_head() -> None:
 )
 def test_errors_inside_a_stream_are_typed(kind: str, expected: type[Exception], again: bool) -> None:
     """C-08: an error event raises what its status outside a stream would have raised, with the vendor's words."""
-    decoder = MAPPER.stream_decoder()
+    decoder = MessagesDecoder()
     decoder.feed(HEAD)
     with pytest.raises(expected, match="Too much") as raised:
         decoder.feed({"type": "error", "error": {"type": kind, "message": "Too much"}, "request_id": "r"})
@@ -221,6 +220,6 @@ def test_errors_inside_a_stream_are_typed(kind: str, expected: type[Exception], 
 def test_what_is_no_message_is_a_stream_error() -> None:
     """A stream without an event of this wire, and a body that is no message, are told as such."""
     with pytest.raises(StreamError):
-        MAPPER.stream_decoder().finish()
+        MessagesDecoder().finish()
     with pytest.raises(StreamError):
-        MAPPER.decode_body({"choices": []})
+        MessagesDecoder().decode_body({"choices": []})

@@ -11,6 +11,7 @@ from langchain_core.exceptions import ModelError, ModelRateLimitError
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy, StreamError, calls_of, new_messages
+from langchain_autotools.providers.google.decode import GenerateContentDecoder
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from langchain_autotools.providers.google.partial_args import PartialCall
 from tests.contract.talk import WAYS, run_in, summed
@@ -340,10 +341,9 @@ def test_chunks_sum_to_the_whole() -> None:
         {"text": "d"},
         {"fileData": {"fileUri": "gs://x"}},
     ]
-    mapper = GenerateContentMapper()
-    decoder = mapper.stream_decoder()
+    decoder = GenerateContentDecoder()
     chunks = [chunk for part in parts if (chunk := decoder.feed(event(part))) is not None]
-    whole = mapper.decode_body(event(*parts, reason="STOP"))
+    whole = GenerateContentDecoder().decode_body(event(*parts, reason="STOP"))
     decoder.feed(event(reason="STOP"))
     assert summed([*chunks, decoder.finish()]).content == whole.content
 
@@ -351,4 +351,4 @@ def test_chunks_sum_to_the_whole() -> None:
 def test_errors_are_models_errors() -> None:
     """An unknown error object is the server's failure."""
     with pytest.raises(ModelError, match="odd"):
-        GenerateContentMapper().stream_decoder().feed({"error": "odd"})
+        GenerateContentDecoder().feed({"error": "odd"})

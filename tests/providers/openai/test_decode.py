@@ -10,11 +10,15 @@ from langchain_core.messages.ai import add_ai_message_chunks
 
 from langchain_autotools.errors import StreamError
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
+from langchain_autotools.providers.openai.decode import ChatCompletionsDecoder
 from langchain_autotools.providers.openai.usage import usage_metadata
 
-MAPPER = ChatCompletionsMapper(origin="home")
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def decoder_of(**how: Any) -> ChatCompletionsDecoder:
+    """A decoder for one reply."""
+    return ChatCompletionsDecoder(origin="home", **how)
 
 
 def event(delta: Any = None, **choice: Any) -> dict[str, Any]:
@@ -24,7 +28,7 @@ def event(delta: Any = None, **choice: Any) -> dict[str, Any]:
 
 def chunks(events: Iterable[Mapping[str, Any]], *, done: bool = True, choices: int = 1) -> list[AIMessageChunk]:
     """What a stream of events becomes, the last chunk included."""
-    decoder = MAPPER.stream_decoder(choices=choices)
+    decoder = decoder_of(choices=choices)
     left = [chunk for chunk in map(decoder.feed, events) if chunk is not None]
     if done:
         decoder.done()
@@ -71,7 +75,7 @@ def test_chunks_share_nothing_that_anybody_writes_to() -> None:
 
 def test_two_streams_at_once_keep_apart() -> None:
     """One mapper serves interleaved streams; each keeps its own state."""
-    one, two = MAPPER.stream_decoder(), MAPPER.stream_decoder()
+    one, two = decoder_of(), decoder_of()
     one.feed(event({"content": "a"}, finish_reason="length"))
     two.feed({**event({"tool_calls": [CALL]}), "id": "r2"})
     two.done()
@@ -175,16 +179,16 @@ def test_an_input_of_a_custom_tool_becomes_one_argument() -> None:
     assert "".join(piece["function"]["arguments"] for piece in pieces) == '{"__arg1":"4 \\"\\n+"}'
     assert {piece["index"] for piece in pieces} == {1}
     whole = {"id": "c", "type": "custom", "custom": {"name": "calc", "input": "4 + 4"}}
-    (call,) = MAPPER.decode_body(body({"content": None, "tool_calls": [whole]})).additional_kwargs["tool_calls"]
+    (call,) = decoder_of().decode_body(body({"content": None, "tool_calls": [whole]})).additional_kwargs["tool_calls"]
     assert call == {"index": 0, "id": "c", "function": {"name": "calc", "arguments": '{"__arg1":"4 + 4"}'}, "custom": True}
     phantom = {**CALL, "custom": {"name": "", "input": ""}}
-    assert MAPPER.decode_body(body({"tool_calls": [phantom]})).additional_kwargs["tool_calls"] == [phantom]
+    assert decoder_of().decode_body(body({"tool_calls": [phantom]})).additional_kwargs["tool_calls"] == [phantom]
 
 
 def test_calls_of_a_whole_message_are_told_apart_by_their_place() -> None:
     """Whatever ids and indices say, each entry of a whole message is a call of its own."""
     calls = [{"id": "same", "index": 0, "function": {"name": "f", "arguments": raw}} for raw in ("{}", '{"q":1}', "")]
-    fragments = MAPPER.decode_body(body({"tool_calls": calls})).additional_kwargs["tool_calls"]
+    fragments = decoder_of().decode_body(body({"tool_calls": calls})).additional_kwargs["tool_calls"]
     assert [fragment["index"] for fragment in fragments] == [0, 1, 2]
 
 
@@ -193,7 +197,9 @@ def test_a_reply_spread_over_choices_is_one_reply() -> None:
 
     Wire quirk A-32.
     """
-    message = MAPPER.decode_body({"choices": [{"index": 0, "message": {"content": "a"}}, {"index": 1, "message": {"tool_calls": [CALL]}}]})
+    message = decoder_of().decode_body(
+        {"choices": [{"index": 0, "message": {"content": "a"}}, {"index": 1, "message": {"tool_calls": [CALL]}}]}
+    )
     assert (message.content, [call["id"] for call in message.additional_kwargs["tool_calls"]]) == ("a", ["c"])
     two = {"choices": [{"index": n, "delta": {"tool_calls": [CALL]}} for n in (0, 1)]}
     first, second = read(two).additional_kwargs["tool_calls"]
@@ -207,7 +213,7 @@ def test_of_alternatives_the_first_is_read() -> None:
     events = [event({"content": "a"}), {"choices": [{"index": 1, "delta": {"content": "x"}}]}, event({"content": "b"})]
     assert read(*events, choices=2).content == "ab"
     several = {"choices": [{"index": 0, "message": {"content": "a"}}, {"index": 1, "message": {"content": "x"}}]}
-    assert MAPPER.decode_body(several, choices=2).content == "a"
+    assert decoder_of(choices=2).decode_body(several).content == "a"
 
 
 def test_a_whole_message_in_a_stream_is_read_once() -> None:
@@ -309,19 +315,19 @@ def test_usage_of_priced_tiers_and_of_other_servers() -> None:
 )
 def test_an_error_inside_a_reply_is_raised(failing: Mapping[str, Any]) -> None:
     """An error in an event, in a choice or in a whole body is raised as the vendor's own, with its message (wire quirk E-08)."""
-    decoder = MAPPER.stream_decoder()
+    decoder = decoder_of()
     decoder.feed(event({"content": "a"}))
     decoder.feed(event({"content": "b"}))
     with pytest.raises(ModelError, match="overloaded"):
         decoder.feed(failing)
     with pytest.raises(ModelError, match="overloaded"):
-        MAPPER.decode_body(failing)
+        decoder_of().decode_body(failing)
 
 
 def test_a_finish_reason_that_is_an_error_is_raised() -> None:
     """A reply that ends in "error" without saying why is an error."""
     with pytest.raises(ModelError, match="finish reason"):
-        MAPPER.decode_body(body({"content": "a"}, choice={"finish_reason": "error"}))
+        decoder_of().decode_body(body({"content": "a"}, choice={"finish_reason": "error"}))
 
 
 def test_a_reply_that_is_none_is_an_error() -> None:
@@ -329,15 +335,15 @@ def test_a_reply_that_is_none_is_an_error() -> None:
     with pytest.raises(StreamError, match="no events"):
         chunks([])
     with pytest.raises(StreamError, match="no choices"):
-        MAPPER.decode_body({"detail": "?", "choices": None})
+        decoder_of().decode_body({"detail": "?", "choices": None})
     with pytest.raises(StreamError, match="<html>"):
-        MAPPER.decode_body("<html>")  # type: ignore[arg-type]
+        decoder_of().decode_body("<html>")  # type: ignore[arg-type]
 
 
 def test_a_whole_reply_is_one_raw_chunk() -> None:
     """A whole body gives text, reasoning, calls, usage and metadata in one chunk, like the sum of its stream."""
     message = {"role": "assistant", "content": "a", "reasoning_content": "hm", "tool_calls": [CALL], "refusal": None}
-    chunk = MAPPER.decode_body(body(message, usage={"prompt_tokens": 1}, choice={"finish_reason": "tool_calls"}))
+    chunk = decoder_of().decode_body(body(message, usage={"prompt_tokens": 1}, choice={"finish_reason": "tool_calls"}))
     assert (chunk.content, chunk.additional_kwargs) == ("a", {"reasoning_content": "hm", "tool_calls": [CALL]})
     assert (chunk.response_metadata["finish_reason"], chunk.response_metadata[KEY]) == ("tool_calls", {"origin": "home"})
     assert chunk.usage_metadata is not None and chunk.usage_metadata["input_tokens"] == 1

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langchain_core.messages.ai import add_ai_message_chunks
 
 from langchain_autotools.messages.calls import calls_of
+from langchain_autotools.providers.openai.decode import ChatCompletionsDecoder
 from langchain_autotools.providers.openai.encode import REASONING_KEYS, THINKING_PART
 from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 from langchain_autotools.turn.accumulator import TurnAccumulator, canonical_message
@@ -32,10 +33,10 @@ def records(wire_folder: Path) -> tuple[Recording, ...]:
 def raw_chunks(record: Recording) -> Iterator[AIMessageChunk]:
     """The reply as raw chunks."""
     choices = record.request.get("n") or 1
+    decoder = ChatCompletionsDecoder(origin="home", choices=choices)
     if not record.streamed:
-        yield MAPPER.decode_body(json.loads(record.body), choices=choices)
+        yield decoder.decode_body(json.loads(record.body))
         return
-    decoder = MAPPER.stream_decoder(choices=choices)
     for line in record.body.decode().splitlines():
         if not line.startswith("data:"):
             continue

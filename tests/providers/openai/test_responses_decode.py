@@ -7,18 +7,14 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 
 from langchain_autotools import StreamError
-from langchain_autotools.providers.openai.responses.decode import responses_usage
-from langchain_autotools.providers.openai.responses.mapper import ResponsesMapper
-
-MAPPER = ResponsesMapper(origin="home")
-
+from langchain_autotools.providers.openai.responses.decode import ResponsesDecoder, responses_usage
 
 # ---------------------------------------------------------------------------------------------- replies
 
 
 def read(events: list[dict[str, Any]], **how: Any) -> tuple[list[AIMessageChunk], AIMessageChunk]:
     """The chunks of a stream, and its last one."""
-    decoder = MAPPER.stream_decoder(**how)
+    decoder = ResponsesDecoder(origin="home", **how)
     return [chunk for chunk in map(decoder.feed, events) if chunk is not None], decoder.finish()
 
 
@@ -106,11 +102,11 @@ def test_a_stream_without_its_end_is_incomplete() -> None:
 def test_what_is_no_reply_is_an_error() -> None:
     """Bodies of another API, and replies that are not finished, are named."""
     with pytest.raises(StreamError, match="no output"):
-        MAPPER.decode_body({"id": "x", "choices": []})
+        ResponsesDecoder().decode_body({"id": "x", "choices": []})
     with pytest.raises(StreamError, match="'queued'"):
-        MAPPER.decode_body({"id": "x", "status": "queued", "output": []})
+        ResponsesDecoder().decode_body({"id": "x", "status": "queued", "output": []})
     with pytest.raises(StreamError, match="no events"):
-        MAPPER.stream_decoder().finish()
+        ResponsesDecoder().finish()
 
 
 def test_a_plain_reply_costs_nothing_more() -> None:

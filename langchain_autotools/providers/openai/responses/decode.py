@@ -20,7 +20,7 @@ from .item_parts import annotations_of, fragment, log_probabilities, standard
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
 from .open_items import Slot, Slots
 
-__all__ = ["ResponsesDecoder", "decode_body", "responses_usage"]
+__all__ = ["ResponsesDecoder", "responses_usage"]
 
 _TEXT_DELTA = "response.output_text.delta"
 _METADATA = ("status", "service_tier", "created_at", "incomplete_details", "metadata")
@@ -39,24 +39,12 @@ def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -
     return usage_metadata({**usage, **renamed}, service_tier)
 
 
-def decode_body(body: Mapping[str, Any], decoder: "ResponsesDecoder") -> AIMessageChunk:
-    """A whole reply as one raw chunk, see `ResponsesMapper.decode_body`."""
-    if not isinstance(body, Mapping):
-        raise StreamError(f"the reply is not a JSON object of the Responses API but {str(body)[:200]!r}")
-    if body.get("error"):
-        _raise(body["error"])
-    decoder.feed({"type": "response.completed", "response": body})
-    if not isinstance(body.get("output"), list):
-        raise StreamError(f"the reply has no output, only {sorted(map(str, body))}")
-    return decoder.finish()
-
-
 class ResponsesDecoder:
-    """Reads the events of one streamed reply.
+    """Reads the events of one streamed reply, or one whole reply.
 
     Args:
         origin: The endpoint and model that reply, kept so that items find their way back.
-        stored: Whether the server was asked to store the reply.
+        stored: Whether the server was asked to store the reply (one that says otherwise is believed).
         blocks: Whether content is a list of v1 content blocks.
         listed: Whether content is a list of the wire's blocks from the start, of a reply that may hold calls for the caller.
         taken: Ids that messages of the history have: the reply gets none of them.
@@ -125,6 +113,22 @@ class ResponsesDecoder:
     def complete(self) -> bool:
         """Whether an event has come that says how the reply ended, or a gateway's end marker."""
         return self.ended or self._done
+
+    def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
+        """A whole reply as one raw chunk.
+
+        Raises:
+            StreamError: The reply is not one of the Responses API, or is not finished.
+            Exception: The reply holds an error; it is raised as the vendor's own.
+        """
+        if not isinstance(body, Mapping):
+            raise StreamError(f"the reply is not a JSON object of the Responses API but {str(body)[:200]!r}")
+        if body.get("error"):
+            _raise(body["error"])
+        self.feed({"type": "response.completed", "response": body})
+        if not isinstance(body.get("output"), list):
+            raise StreamError(f"the reply has no output, only {sorted(map(str, body))}")
+        return self.finish()
 
     # ------------------------------------------------------------------------------------------ what leaves at once
 

@@ -12,6 +12,7 @@ from ..._transport.exchange import Exchange
 from ..parameters import OpenAIParameters
 from ..request import request_options
 from .client_calls import answers_in_blocks
+from .decode import ResponsesDecoder
 from .mapper import ResponsesMapper
 from .parameters import responses_params
 
@@ -55,15 +56,19 @@ def responses_exchange(
     else:
         known = 0
 
-    taken = {message.id for message in messages if message.id}
+    decoder = partial(
+        ResponsesDecoder,
+        origin=origin,
+        stored=params.get("store") is not False,
+        blocks=model.output_version == "v1",
+        listed=answers_in_blocks(params.get("tools") or ()),
+        taken={message.id for message in messages if message.id},
+    )
 
     def exchange(body: bytes, alternative_for: Callable[[Exception], Exchange | None]) -> Exchange:
-        how: dict[str, Any] = {"stored": params.get("store") is not False, "blocks": model.output_version == "v1", "taken": taken}
-        how["listed"] = answers_in_blocks(params.get("tools") or ())
         return Exchange(
             body=body,
-            decoder=partial(mapper.stream_decoder, **how),
-            decode_body=partial(mapper.decode_body, **how),
+            decoder=decoder,
             options=request_options(model, kwargs, stream=stream),
             path=_PATH,
             idle_timeout=model._idle_timeout(kwargs),

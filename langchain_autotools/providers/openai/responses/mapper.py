@@ -1,16 +1,15 @@
-"""The mapper of the Responses API: LangChain's messages and tools on one side, the wire's items on the other."""
+"""The requests of the Responses API: LangChain's messages in, the wire's items out."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..._encode.calls import without_call
 from ..._encode.json_text import request_body
 from ..calls import CallId
 from ..encode import user_message
-from .decode import ResponsesDecoder, decode_body
 from .encode import Encoded, ItemEncoder, without_answers
 
 __all__ = ["ResponsesMapper"]
@@ -19,7 +18,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 
 class ResponsesMapper(ItemEncoder):
-    """Encodes requests and decodes replies. Any number of threads and streams may use one mapper at once."""
+    """Encodes requests. Any number of threads may use one mapper at once."""
 
     def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any], *, after: int = 0) -> bytes:
         """Encode a request.
@@ -85,38 +84,6 @@ class ResponsesMapper(ItemEncoder):
         """The calls of the vendor's tools that messages from `start` on answer."""
         others = (message for message in messages[start:] if not isinstance(message, AIMessage | ToolMessage))
         return frozenset(name for message in others for name in self.encode(message).answers)
-
-    # ------------------------------------------------------------------------------------------ replies
-
-    def decode_body(
-        self,
-        body: Mapping[str, Any],
-        *,
-        stored: bool = True,
-        blocks: bool = False,
-        listed: bool = False,
-        taken: Collection[str | None] = frozenset(),
-    ) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
-
-        Args:
-            body: The reply's JSON.
-            stored: Whether the server was asked to store it (a reply that says otherwise is believed).
-            blocks: Whether content is a list of v1 content blocks.
-            listed: Whether content is a list, of texts and of what waits for the caller; else that is so only where anything waits.
-            taken: Ids that messages of the history have: the reply gets none of them.
-
-        Raises:
-            StreamError: The reply is not one of the Responses API, or is not finished.
-            Exception: The reply holds an error; it is raised as the vendor's own.
-        """
-        return decode_body(body, self.stream_decoder(stored=stored, blocks=blocks, listed=listed, taken=taken))
-
-    def stream_decoder(
-        self, *, stored: bool = True, blocks: bool = False, listed: bool = False, taken: Collection[str | None] = frozenset()
-    ) -> ResponsesDecoder:
-        """A decoder for one stream; arguments as of `decode_body`."""
-        return ResponsesDecoder(origin=self.origin, stored=stored, blocks=blocks, listed=listed, taken=taken)
 
 
 def _listed(awaits: Sequence[frozenset[str]]) -> str:
