@@ -49,7 +49,6 @@ PURE = (
     "run.loop",
     "run.limits",
     "run.pauses",
-    "run.places",
     "turn.tool_choice",
     "turn.finish_reasons",
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, ClassVar, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -12,13 +13,14 @@ from langchain_core.tools import BaseTool
 from ..compat import is_resumed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
+from ..messages.places import places_of_results
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
 from .batch import BatchOptions
 from .call import PreparedTool, ToolRun
 from .names import find_name
-from .plan import Answer, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
-from .resolution import Meaning
+from .plan import Answer, Call, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
+from .resolution import Meaning, Only, checked_only
 from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
 from .tools import collected, dump_tools, restore_tools, tools_by_name
@@ -124,19 +126,38 @@ class ToolExecutor:
         return None if key is None else self.tools[key]
 
     def meant(
-        self, calls: Iterable[ToolCallRecord], *, caller_tools: Collection[str] = (), allowed: Collection[str] | None = None
+        self, calls: Iterable[ToolCallRecord], *, caller_tools: Collection[str] = (), only: Only | None = None
     ) -> list[ToolCallRecord]:
         """The calls as they are meant: each under its tool's own name, with the calls that it bundles.
 
         Args:
             calls: The calls as the model wrote them.
             caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
-            allowed: As of `stream`. A call of another tool has no `args`, and says why.
+            only: As of `stream`. A call that may not be executed has no `args`, and says why.
         """
-        meaning = Meaning(self.tools, caller_tools, _names("allowed", allowed))
+        meaning = Meaning(self.tools, caller_tools, checked_only(only))
         return [call if call.args is None else meaning.of(call) for call in calls]
 
     # ------------------------------------------------------------------------------------------ executing
+
+    def execute(self, call: Call, config: RunnableConfig | None = None, **options: Any) -> ToolCallResult:
+        """Execute one call.
+
+        Args:
+            call: The call: a `ToolCallRecord`, or an entry of an AI message's `tool_calls`.
+            config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach the tool.
+            **options: What `stream` takes.
+
+        Raises:
+            BaseException: As of `stream`.
+        """
+        with self.stream([call], config, **options) as results:
+            return next(results)
+
+    async def aexecute(self, call: Call, config: RunnableConfig | None = None, **options: Any) -> ToolCallResult:
+        """Like `execute`, asynchronously."""
+        async with self.astream([call], config, **options) as results:
+            return await anext(results)
 
     def execute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
         """Execute the calls of an AI message, or a list of calls, and return their results in call order.
@@ -158,7 +179,7 @@ class ToolExecutor:
         config: RunnableConfig | None = None,
         *,
         messages: Sequence[BaseMessage] | None = None,
-        allowed: Collection[str] | None = None,
+        only: Only | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
         deadline: float | None = None,
@@ -169,8 +190,9 @@ class ToolExecutor:
             calls: An AI message, or its calls.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
             messages: The conversation so far, for tools that ask for it; by default the AI message alone.
-            allowed: Names of the tools that may be called; None for all. A call of another tool, however the model writes its name
-                and inside a bundle too, does not run: it is answered with an error that names the tools that may be called.
+            only: Which calls may be executed: the names of their tools, or a function that says True or False of a `ToolCallRecord`;
+                None for all. Any other call, however the model writes its name and inside a bundle too, does not run: it is
+                answered with an error that says so.
             on_executing: Called after the executor's own.
             on_executed: Called after the executor's own.
             deadline: How many seconds all calls together may take, from now on; None for no limit. What has not ended by then is
@@ -181,7 +203,7 @@ class ToolExecutor:
             errors of `on_executing`, `on_executed` and of callback handlers that are to raise.
         """
         listeners: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed}
-        return self._batch(ToolCallBatch, calls, config, messages=messages, allowed=allowed, deadline=deadline, **listeners)
+        return self._batch(ToolCallBatch, calls, config, messages=messages, only=only, deadline=deadline, **listeners)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -202,7 +224,7 @@ class ToolExecutor:
         config: RunnableConfig | None,
         *,
         messages: Sequence[BaseMessage] | None = None,
-        allowed: Collection[str] | None = None,
+        only: Only | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
         deadline: float | None = None,
@@ -212,7 +234,9 @@ class ToolExecutor:
         own = ensure_config(config)
         own.pop("run_id", None)  # these two name one run, not each of many
         own.pop("run_name", None)
-        answers = [self._answer(call, own, messages) for call in self.meant(read_calls(calls), allowed=allowed)]
+        places = places_of_results(calls) if isinstance(calls, AIMessage) else repeat(None)
+        meant = self.meant(read_calls(calls), only=only)
+        answers = [self._answer(call, own, messages, place) for call, place in zip(meant, places, strict=False)]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limit = 1 if self.parallel is False else self.max_concurrency
         limits = [limit for limit in (limit, own.get("max_concurrency"), in_order) if limit]
@@ -225,9 +249,11 @@ class ToolExecutor:
         )
         return kind(answers, options)
 
-    def _answer(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> Answer:
+    def _answer(
+        self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage], place: Mapping[str, Any] | None
+    ) -> Answer:
         inner = () if call.args is None else call.inner
-        return Answer(call, [self._plan(one, config, messages) for one in inner or (call,)])
+        return Answer(call, [self._plan(one, config, messages) for one in inner or (call,)], place)
 
     def _plan(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> PlannedCall:
         if call.args is None:
@@ -271,12 +297,6 @@ def checked_seconds(name: str, value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
     return float(value)
-
-
-def _names(option: str, names: Any) -> Collection[str] | None:
-    if names is not None and (isinstance(names, str) or not isinstance(names, Collection)):
-        raise ConfigurationError(f"{option} must be a list of tools' names, or None for all, not {names!r}")
-    return names
 
 
 def checked_listener(name: str, listener: Any) -> Any:

@@ -11,9 +11,12 @@ from ..messages.calls import ToolCallRecord, calls_of
 from .call import ToolRun
 from .results import ToolCallResult, cancelled_result, failed
 
-__all__ = ["Answer", "Calls", "PlannedCall", "invalid_arguments", "read_calls", "unknown_tool"]
+__all__ = ["Answer", "Call", "Calls", "PlannedCall", "invalid_arguments", "read_calls", "unknown_tool"]
 
-Calls = AIMessage | Iterable[ToolCallRecord | ToolCall | Mapping[str, Any]]
+Call = ToolCallRecord | ToolCall | Mapping[str, Any]
+"""A call: a record of it, or an entry of an AI message's `tool_calls`."""
+
+Calls = AIMessage | Iterable[Call]
 """What an executor executes: an AI message, or calls."""
 
 _INTERRUPTED = "interrupted: the run ended before this call gave a result"
@@ -48,16 +51,25 @@ class Answer:
     Attributes:
         call: The call.
         planned: What answers it.
+        place: Where its result stands in the turn, as metadata of the message; None where no turn is known.
     """
 
     call: ToolCallRecord
     planned: Sequence[PlannedCall]
+    place: Mapping[str, Any] | None = None
 
     def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
         """The call's result, from those of its planned calls; `ended`: whether one of them came to its end by itself."""
         if self.planned[0].call is self.call:
-            return results[0]
-        return _combined(self.call, results) if ended else _stopped(self.call, results)
+            result = results[0]
+        else:
+            result = _combined(self.call, results) if ended else _stopped(self.call, results)
+        return result if self.place is None else _placed(result, self.place)
+
+
+def _placed(result: ToolCallResult, place: Mapping[str, Any]) -> ToolCallResult:
+    metadata = {**result.message.response_metadata, **place}
+    return replace(result, message=result.message.model_copy(update={"response_metadata": metadata}))
 
 
 def read_calls(calls: Calls) -> list[ToolCallRecord]:

@@ -5,19 +5,23 @@ spelling and no bundle passes it.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .names import find_name
 
-__all__ = ["Meaning", "bundled_calls"]
+__all__ = ["Meaning", "Only", "bundled_calls", "checked_only"]
+
+Only = Collection[str] | Callable[[ToolCallRecord], bool]
+"""Which calls may be executed: those of tools of these names, or those of which the function says so."""
 
 # A model's way to make several calls in one (wire quirk N-05).
 _BUNDLES = frozenset({"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"})
 _LEFT_TO_THE_CALLER = "Not run: a call of {name!r} is answered by the user. Call it by itself, not inside another call."
-_FORBIDDEN = "{name!r} may not be called now, and was not run. {offer}"
+_FORBIDDEN = "{name!r} is not allowed here, and was not run. {offer}"
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,12 @@ class Meaning:
     Attributes:
         tools: The tools that run, by name.
         caller_tools: Names of tools whose calls are left to the caller. They go before `tools`.
-        allowed: Names of the tools that may be called; None for all.
+        only: Which calls may be executed; None for all.
     """
 
     tools: Mapping[str, Any]
     caller_tools: Collection[str] = ()
-    allowed: Collection[str] | None = None
+    only: Only | None = None
 
     def of(self, call: ToolCallRecord) -> ToolCallRecord:
         """The call under its tool's own name and with the calls that it bundles; what must not run says why."""
@@ -56,11 +60,36 @@ class Meaning:
         return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.caller_tools else named
 
     def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
-        if call.args is None or self.allowed is None or call.name in self.allowed:
+        if call.args is None or self.only is None or self._allows(call, self.only):
             return call
-        names = ", ".join(sorted(self.allowed))
-        offer = f"The tools that may be called are: {names}." if names else "No tool may be called: answer with what is known."
-        return replace(call, args=None, why=_FORBIDDEN.format(name=call.name[:100], offer=offer))
+        return replace(call, args=None, why=_FORBIDDEN.format(name=call.name[:100], offer=_offer(self.only)))
+
+    def _allows(self, call: ToolCallRecord, only: Only) -> bool:
+        if not callable(only):
+            return call.name in only
+        allowed = only(call)
+        if not isinstance(allowed, bool):
+            raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")
+        return allowed
+
+
+def _offer(only: Only) -> str:
+    """What a model is told that it may do instead of a call that is not allowed."""
+    if callable(only):
+        return "Go on without it."
+    return f"The tools that may be called are: {', '.join(sorted(only))}." if only else "No tool may be called: answer with what is known."
+
+
+def checked_only(only: Any) -> Only | None:
+    """Which calls may be executed, or None.
+
+    Raises:
+        ConfigurationError: It is neither a list of names nor a function.
+    """
+    if only is not None and not callable(only) and (isinstance(only, str) or not isinstance(only, Collection)):
+        raise ConfigurationError(f"only must be a list of tools' names, a function of the call, or None for all, not {only!r}")
+    checked: Only | None = only
+    return checked
 
 
 def bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:

@@ -17,8 +17,8 @@ from ..messages.calls import ToolCallRecord
 from ..messages.carrier import serialize_messages
 from ..messages.live import attach_messages
 from ..messages.metadata import KEY, text_of
+from ..messages.places import generation_id, number_messages
 from .loop import RunOutcome
-from .places import generation_id, number_messages
 
 __all__ = ["RunOutput"]
 

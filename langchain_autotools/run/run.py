@@ -21,6 +21,7 @@ from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolEx
 from ..history import repair
 from ..messages.live import attach_messages
 from ..messages.metadata import text_of
+from ..messages.places import result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
 from ..turn.output_version import with_output_version
@@ -30,7 +31,6 @@ from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
 from .pauses import is_paused
-from .places import result_id
 
 __all__ = ["Run", "RunSettings", "failing", "stored_message"]
 
@@ -185,7 +185,7 @@ class Run:
         settings = self.settings
         listeners = {"on_executing": settings.call.on_executing, "on_executed": settings.call.on_executed}
         remaining = None if self._deadline is None else self._deadline.remaining()
-        return {"messages": list(action.messages), "allowed": settings.tool_choice.allowed, "deadline": remaining, **listeners}
+        return {"messages": list(action.messages), "only": settings.tool_choice.allowed, "deadline": remaining, **listeners}
 
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""

@@ -81,7 +81,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
     until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
     ends = caller_tools if until_called else ()
-    meant = partial(toolbox.executor.meant, allowed=choice.allowed)
+    meant = partial(toolbox.executor.meant, only=choice.allowed)
     return RunSettings(
         plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, call.decisions),
         call=call,

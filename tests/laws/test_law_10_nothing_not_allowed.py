@@ -267,7 +267,7 @@ def test_law_10_an_executor_alone_holds_to_what_it_is_told() -> None:
     executor = ToolExecutor(guarded.tools())
     calls = [Wanted(("danger", "look"), (1, 2), "prefix", True), Wanted(("danger",), (3,), "camel", False)]
     message = AIMessage("", tool_calls=[{"name": one.call().name, "args": one.call().args, "id": str(one.numbers)} for one in calls])
-    results = list(executor.stream(message, allowed=["look"]))
+    results = list(executor.stream(message, only=["look"]))
     assert guarded.ran == [("look", 2)]
     assert [[part.executed for part in result.inner] for result in results] == [[False, True], []]
     assert "The tools that may be called are: look." in results[1].message.text

@@ -98,7 +98,7 @@ def test_names_that_may_be_called_hold_for_every_turn(wire: str, choice: dict[st
     refused = next(message for message in reversed(new) if isinstance(message, ToolMessage))
     assert refused.status == "error"
     assert json.loads(refused.text)["error"] == (
-        "'delete_all' may not be called now, and was not run. The tools that may be called are: get_temperature."
+        "'delete_all' is not allowed here, and was not run. The tools that may be called are: get_temperature."
     )
 
 
@@ -135,7 +135,7 @@ def test_calls_of_bound_tools_outside_the_restriction_are_answered() -> None:
         result = bound.invoke(QUESTION)
     assert [call["name"] for call in result.tool_calls] == ["get_wind"]
     assert tools.ran == ["get_temperature Rome"]
-    assert "may not be called" in new_messages(result)[1].text
+    assert "is not allowed here" in new_messages(result)[1].text
 
 
 def test_calls_inside_a_bundle_are_held_to_the_restriction() -> None:

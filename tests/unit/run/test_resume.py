@@ -197,7 +197,7 @@ def test_limits_and_choices_hold_for_resumed_calls() -> None:
     assert model.requests[0].tool_choice == "none"
     new = new_messages(scripted(post).resume(asked(mail("ben")), True, tool_choice="none"))
     assert post.sent == ["anna"]
-    assert "may not be called" in json.loads(new[0].text)["error"]
+    assert "is not allowed here" in json.loads(new[0].text)["error"]
 
 
 def test_a_direct_result_ends_a_resumed_run() -> None:

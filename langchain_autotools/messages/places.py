@@ -1,19 +1,38 @@
 """Where the messages of a run stand: their turn, their number in it, and ids that follow from that."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ..messages.calls import call_ids
-from ..messages.metadata import text_of
+from .calls import call_ids
+from .metadata import text_of
 
-__all__ = ["generation_id", "number_messages", "result_id"]
+__all__ = ["generation_id", "number_messages", "place", "places_of_results", "result_id"]
 
 _NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
 
 _M = TypeVar("_M", bound=BaseMessage)
+
+
+def place(generation: str | None, number: int) -> dict[str, Any]:
+    """Where a message stands, as metadata of it.
+
+    Args:
+        generation: The turn's `generation_id`; None where it is not known.
+        number: The message's number within the turn: 0 for the AI message, then its results in call order.
+    """
+    turn = {} if generation is None else {"generation_id": generation}
+    call = {"tool_call_idx": number - 1} if number else {}
+    return {**turn, "message_order_idx": number, **call}
+
+
+def places_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
+    """Where the results of an AI message's calls stand, in call order."""
+    generation = message.response_metadata.get("generation_id")
+    return (place(generation, number) for number in count(1))
 
 
 def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> list[_M]:
@@ -28,10 +47,7 @@ def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> 
 
 
 def _numbered(message: _M, generation: str, number: int) -> _M:
-    marks: dict[str, Any] = {"generation_id": generation, "message_order_idx": number}
-    if number:
-        marks["tool_call_idx"] = number - 1
-    return message.model_copy(update={"response_metadata": {**message.response_metadata, **marks}})
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, **place(generation, number)}})
 
 
 def generation_id(message: AIMessage, position: int) -> str:
