@@ -22,9 +22,7 @@ __all__ = [
     "flat_file",
     "holders",
     "image_type",
-    "image_url_of",
     "joined",
-    "json_text",
     "search_result_text",
     "source_of",
     "unsupported",
@@ -35,6 +33,8 @@ Block = Mapping[str, Any]
 """A content block of any vendor."""
 
 _Part = TypeVar("_Part")
+_TEXTS = ("text", "input_text", "output_text", "refusal", "custom_tool_call_output")
+_SOUNDS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
 
 
@@ -50,15 +50,22 @@ def unwrapped(block: Block) -> Block:
     return block
 
 
-def convert_block(block: Block, converters: Mapping[str, Callable[[Block], _Part]], why: str) -> _Part:
+def convert_block(block: Block, text_part: Callable[[str], _Part], converters: Mapping[str, Callable[[Block], _Part]], why: str) -> _Part:
     """Convert a block by its type.
 
+    Args:
+        block: The block.
+        text_part: Converts the text of a block that is nothing but text.
+        converters: By type, what converts the other blocks.
+        why: What the error says.
+
     Raises:
-        UnsupportedFeatureError: No converter is for this type; `why` says so.
+        UnsupportedFeatureError: No converter is for this type.
     """
+    text = block_text(block)
+    if text is not None:
+        return text_part(text)
     kind = block.get("type")
-    if kind is None and isinstance(block.get("text"), str):
-        kind = "text"
     convert = converters.get(kind) if isinstance(kind, str) else None
     if convert is None:
         raise unsupported(kind, why)
@@ -71,14 +78,14 @@ def convert_content(content: str | list[str | dict[Any, Any]], part_of: Callable
     return [part for part in map(part_of, blocks) if part is not None]
 
 
-def block_text(block: Block) -> str:
-    """The text of a block that is text, whose ever it is."""
-    return str(block.get("text") or block.get("refusal") or block.get("output") or "")
-
-
-def json_text(block: Block) -> str:
-    """The text of a block that holds JSON."""
-    return json.dumps(block.get("json"), ensure_ascii=False, default=str)
+def block_text(block: Block) -> str | None:
+    """The text of a block that is nothing but text, or JSON, whose ever it is; None of any other."""
+    kind = block.get("type")
+    if kind is None and isinstance(block.get("text"), str):
+        kind = "text"
+    if kind == "json":
+        return json.dumps(block.get("json"), ensure_ascii=False, default=str)
+    return str(block.get("text") or block.get("refusal") or block.get("output") or "") if kind in _TEXTS else None
 
 
 def image_type(data: str) -> str | None:
@@ -89,12 +96,6 @@ def image_type(data: str) -> str | None:
 def decoded_text(data: str) -> str:
     """The text that base64 data holds."""
     return base64.b64decode(data).decode("utf-8", "replace")
-
-
-def image_url_of(block: Block) -> str | None:
-    """The URL in an image part of chat completions, or in the flat form of Responses."""
-    image = block.get("image_url")
-    return (image.get("url") if isinstance(image, Mapping) else image) or None
 
 
 def flat_file(block: Block) -> Block:
@@ -137,6 +138,7 @@ def source_of(block: Block) -> Source:
             text=data if kind == "text" else joined(nested.get("content")) if kind == "content" else None,
             mime_type=nested.get("media_type"),
         )
+    block = _flat(block)
     v0 = block.get("source_type")
     url = block.get("url") or block.get("file_uri")
     data = block.get("base64") if block.get("base64") is not None else block.get("data")
@@ -148,6 +150,23 @@ def source_of(block: Block) -> Source:
         mime_type=block.get("mime_type"),
     )
     return _from_data_url(source) if source.url else source
+
+
+def _flat(block: Block) -> Block:
+    """A picture, a sound or a file of OpenAI's with its data where LangChain's own blocks have theirs; any other block as it is."""
+    match block.get("type"):
+        case "image_url" | "input_image":
+            image = block.get("image_url")
+            return {**block, "url": image.get("url") if isinstance(image, Mapping) else image}
+        case "image_generation_call":
+            return {"base64": block.get("result"), "mime_type": block.get("mime_type") or "image/png"}
+        case "input_audio":
+            sound = block.get("input_audio") or {}
+            name = str(sound.get("format") or "wav")
+            return {"base64": sound.get("data"), "mime_type": _SOUNDS.get(name, f"audio/{name}")}
+        case "file" | "input_file":
+            return flat_file(block)
+    return block
 
 
 def _base64(data: Any) -> str | None:

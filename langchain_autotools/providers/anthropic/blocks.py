@@ -13,16 +13,13 @@ from typing import Any
 
 from .._encode.sources import (
     Source,
-    block_text,
     convert_block,
     decoded_text,
     extra,
     flat_file,
     holders,
     image_type,
-    image_url_of,
     joined,
-    json_text,
     source_of,
     unsupported,
     unwrapped,
@@ -51,22 +48,11 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     if isinstance(block, str):
         return text_part(block) if block.strip() else None
     block = unwrapped(block)
-    part = convert_block(block, _CONVERTERS, _NO_SUCH)
+    part = convert_block(block, text_part, _CONVERTERS, _NO_SUCH)
     if part["type"] == "text" and not part["text"].strip():
         return None
     cache = next((holder[_CACHE] for holder in holders(block) if holder.get(_CACHE)), None)
     return {**part, _CACHE: cache} if cache else part
-
-
-# ---------------------------------------------------------------------------------------------- text
-
-
-def _text(block: Mapping[str, Any]) -> Part:
-    return text_part(block_text(block))
-
-
-def _json(block: Mapping[str, Any]) -> Part:
-    return text_part(json_text(block))
 
 
 def _own(block: Mapping[str, Any]) -> Part:
@@ -94,21 +80,8 @@ def _image_source(source: Source, kind: Any) -> Part:
     return {"type": "base64", "media_type": media_type, "data": source.data}
 
 
-def _image_url(block: Mapping[str, Any]) -> Part:
-    """The image part of chat completions, and the flat form of Responses."""
-    return _image({"type": block.get("type"), "url": image_url_of(block), "file_id": block.get("file_id")})
-
-
-def _generated_image(block: Mapping[str, Any]) -> Part:
-    return _image({"type": block.get("type"), "base64": block.get("result"), "mime_type": block.get("mime_type") or "image/png"})
-
-
-def _file(block: Mapping[str, Any]) -> Part:
-    """The file part of chat completions and of Responses, or a document."""
-    return _document(flat_file(block))
-
-
 def _document(block: Mapping[str, Any]) -> Part:
+    block = flat_file(block)
     source = source_of(block)
     mime_type = (source.mime_type or "").partition(";")[0]
     if mime_type.startswith("image/"):
@@ -153,25 +126,9 @@ def _joined_results(block: Mapping[str, Any]) -> Part:
 
 
 _CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
-    "text": _text,
-    "input_text": _text,
-    "output_text": _text,
-    "refusal": _text,
-    "custom_tool_call_output": _text,
-    "json": _json,
+    **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call"), _image),
+    **dict.fromkeys(("file", "input_file", "document", "media"), _document),
     "text-plain": _plain_text,
-    "image": _image,
-    "image_url": _image_url,
-    "input_image": _image_url,
-    "image_generation_call": _generated_image,
-    "file": _file,
-    "input_file": _file,
-    "document": _document,
-    "media": _document,
     "search_result": _joined_results,
-    "container_upload": _own,
-    "tool_reference": _own,
-    "browser_state": _own,
-    "tool_addition": _own,
-    "tool_removal": _own,
+    **dict.fromkeys(("container_upload", "tool_reference", "browser_state", "tool_addition", "tool_removal"), _own),
 }

@@ -13,15 +13,11 @@ from typing import Any
 
 from .._encode.sources import (
     Source,
-    block_text,
     convert_block,
     decoded_text,
     extra,
-    flat_file,
     image_type,
-    image_url_of,
     joined,
-    json_text,
     source_of,
     unsupported,
     unwrapped,
@@ -38,7 +34,6 @@ _BESIDE = {
 }
 _OWN = ("inlineData", "inline_data", "fileData", "file_data")
 _USUAL = {"image": "image/jpeg", "image_url": "image/jpeg", "input_image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}
-_FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _TEXTS = ("text/", "application/json", "application/xml")
 
 
@@ -59,19 +54,8 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     own = next((key for key in _OWN if isinstance(block.get(key), Mapping)), None)
     if own is not None:
         return {key: value for key, value in block.items() if key not in ("type", "index")}
-    part = convert_block(block, _CONVERTERS, "the wire has no such content")
+    part = convert_block(block, text_part, _CONVERTERS, "the wire has no such content")
     return None if part == text_part("") else part
-
-
-# ------------------------------------------------------------------------------------------ text
-
-
-def _text(block: Mapping[str, Any]) -> Part:
-    return text_part(block_text(block))
-
-
-def _json(block: Mapping[str, Any]) -> Part:
-    return text_part(json_text(block))
 
 
 def _results(block: Mapping[str, Any]) -> Part:
@@ -109,26 +93,6 @@ def _of_source(source: Source, kind: Any) -> Part:
     return {"inlineData": {"mimeType": mime_type, "data": source.data}}
 
 
-def _image_url(block: Mapping[str, Any]) -> Part:
-    """The image part of chat completions, and the flat form of Responses."""
-    return _media({**block, "url": image_url_of(block)})
-
-
-def _generated_image(block: Mapping[str, Any]) -> Part:
-    return _media({"type": "image", "base64": block.get("result"), "mime_type": block.get("mime_type") or "image/png"})
-
-
-def _input_audio(block: Mapping[str, Any]) -> Part:
-    audio = block.get("input_audio") or {}
-    kind = str(audio.get("format") or "wav")
-    return _media({"type": "audio", "base64": audio.get("data"), "mime_type": _FORMATS.get(kind, f"audio/{kind}")})
-
-
-def _file(block: Mapping[str, Any]) -> Part:
-    """The file part of chat completions and of Responses, or a document."""
-    return _media(flat_file(block))
-
-
 def _document(block: Mapping[str, Any]) -> Part:
     source = source_of(block)
     if source.data is not None and source.mime_type is None:
@@ -137,26 +101,10 @@ def _document(block: Mapping[str, Any]) -> Part:
 
 
 _CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
-    "text": _text,
-    "input_text": _text,
-    "output_text": _text,
-    "refusal": _text,
-    "custom_tool_call_output": _text,
-    "json": _json,
-    "search_result": _results,
-    "text-plain": _media,
-    "image": _media,
-    "audio": _media,
-    "video": _media,
-    "media": _media,
-    "file_data": _media,
-    "image_url": _image_url,
-    "input_image": _image_url,
-    "image_generation_call": _generated_image,
-    "input_audio": _input_audio,
-    "file": _file,
-    "input_file": _file,
+    **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call", "audio", "input_audio", "video"), _media),
+    **dict.fromkeys(("text-plain", "media", "file", "input_file", "file_data"), _media),
     "document": _document,
+    "search_result": _results,
 }
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._encode.json_text import dumps
-from .._encode.sources import Source, decoded_text, image_url_of, search_result_text, source_of, unsupported, unwrapped
+from .._encode.sources import block_text, decoded_text, search_result_text, source_of, unsupported, unwrapped
 
 __all__ = ["Content", "content_of"]
 
 _BY_URL = "Ollama takes pictures as base64 data only, and nothing here fetches a URL: fetch it and give its data"
-_TEXT_KEYS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal", "custom_tool_call_output": "output"}
+_PICTURES = ("image", "image_url", "input_image", "image_generation_call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,11 @@ def content_of(content: Any) -> Content:
 def _text(block: Mapping[str, Any]) -> str | None:
     """The text of a block; None of one that is none."""
     kind = block.get("type")
-    if kind is None and isinstance(block.get("text"), str):
-        kind = "text"
-    if kind in _TEXT_KEYS:
-        return str(block.get(_TEXT_KEYS[kind]) or "")
     if kind == "json":
         return dumps(block.get("json"))
     if kind == "search_result":
         return search_result_text(block)
-    return _document(block) if kind in ("text-plain", "document") else None
+    return _document(block) if kind in ("text-plain", "document") else block_text(block)
 
 
 def _document(block: Mapping[str, Any]) -> str | None:
@@ -74,14 +70,9 @@ def _image(block: Mapping[str, Any]) -> str:
     kind = str(block.get("type"))
     if kind == "media" and str(block.get("mime_type") or "").startswith("image/"):
         kind = "image"
-    if kind in ("image_url", "input_image"):
-        source = source_of({"url": image_url_of(block)})
-    elif kind == "image_generation_call":
-        source = Source(data=block.get("result"))
-    elif kind == "image":
-        source = source_of(block)
-    else:
+    if kind not in _PICTURES:
         raise unsupported(kind, "Ollama takes text and pictures only")
+    source = source_of(block)
     if source.data:
         return source.data
     raise unsupported(kind, _BY_URL if source.url else "it has no base64 data")

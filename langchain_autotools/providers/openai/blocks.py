@@ -17,7 +17,6 @@ from .._encode.sources import (
     extra,
     holders,
     image_type,
-    json_text,
     search_result_text,
     source_of,
     unsupported,
@@ -54,26 +53,10 @@ def part_of(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
         return text_part(block)
     block = unwrapped(block)
     kept = {key: holder[key] for holder in holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
-    return {**convert_block(block, _CONVERTERS, _NO_SUCH), **kept}
+    return {**convert_block(block, text_part, _CONVERTERS, _NO_SUCH), **kept}
 
 
 # ---------------------------------------------------------------------------------------------- text
-
-
-def _text(block: Mapping[str, Any]) -> Part:
-    return text_part(str(block.get("text") or ""))
-
-
-def _refusal(block: Mapping[str, Any]) -> Part:
-    return text_part(str(block.get("refusal") or ""))
-
-
-def _json(block: Mapping[str, Any]) -> Part:
-    return text_part(json_text(block))
-
-
-def _output(block: Mapping[str, Any]) -> Part:
-    return text_part(str(block.get("output") or ""))
 
 
 def _search_result(block: Mapping[str, Any]) -> Part:
@@ -187,13 +170,7 @@ def _media(block: Mapping[str, Any]) -> Part:
 
 
 _CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
-    "text": _text,
-    "input_text": _text,
-    "output_text": _text,
     "text-plain": _plain_text,
-    "refusal": _refusal,
-    "json": _json,
-    "custom_tool_call_output": _output,
     "search_result": _search_result,
     "image": _image,
     "image_url": _image_url,
