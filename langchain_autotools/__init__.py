@@ -11,9 +11,9 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
-    from .executor import ToolCallResult, ToolExecutor
+    from .executor import ToolCallResult, ToolContext, ToolExecutor
     from .history import explain, repair, validate
-    from .messages.calls import calls_of
+    from .messages.calls import ToolCallRecord, calls_of
     from .messages.carrier import final_message, new_messages, run_usage
     from .messages.markdown import markdown_of
     from .messages.metadata import text_of
@@ -67,7 +67,9 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "repair",
     "validate",
     # Tools
+    "ToolCallRecord",
     "ToolCallResult",
+    "ToolContext",
     "ToolExecutor",
     # Policies and limits
     "RetryPolicy",
@@ -86,9 +88,9 @@ __all__ = [  # noqa: RUF022 - grouped for readers
 
 _HOMES = {
     "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
-    "executor": ("ToolCallResult", "ToolExecutor"),
+    "executor": ("ToolCallResult", "ToolContext", "ToolExecutor"),
     "history": ("explain", "repair", "validate"),
-    "messages.calls": ("calls_of",),
+    "messages.calls": ("ToolCallRecord", "calls_of"),
     "messages.carrier": ("final_message", "new_messages", "run_usage"),
     "messages.markdown": ("markdown_of",),
     "messages.metadata": ("text_of",),

@@ -5,7 +5,7 @@ the hooks of LangChain's core that a class must override in its own body, and wh
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from json import JSONDecodeError
 from traceback import walk_tb
 from typing import Any, Final, TypeVar
@@ -13,12 +13,15 @@ from typing import Any, Final, TypeVar
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, InjectedToolArg
+from langchain_core.tools.base import _DirectlyInjectedToolArg
 from pydantic import BaseModel
 
 __all__ = [
     "CACHE_KEY",
     "UNPARSABLE",
+    "InjectedByType",
+    "as_injected",
     "asks_for_a_graph",
     "graph_class",
     "graph_runtime",
@@ -89,12 +92,21 @@ def is_core(method: Any) -> bool:
     return str(getattr(method, "__module__", "")).startswith("langchain_core.")
 
 
+class InjectedByType(InjectedToolArg, _DirectlyInjectedToolArg):
+    """A class whose instances are injected: a parameter of its type is one of the arguments that core hides from models and traces."""
+
+
 def injected_names(tool: BaseTool) -> frozenset[str]:
     """The arguments of a tool that core itself takes for injected."""
     return frozenset(getattr(tool, "_injected_args_keys", ()))
 
 
-def with_methods(tool: _T, methods: Mapping[str, Callable[..., Any]]) -> _T:
+def as_injected(tool: BaseTool, names: Collection[str]) -> dict[str, Any]:
+    """For `with_methods`: what makes core take these arguments, too, for injected. It leaves them out of traces and of its validation."""
+    return {"_injected_args_keys": injected_names(tool) | frozenset(names)}
+
+
+def with_methods(tool: _T, methods: Mapping[str, Any]) -> _T:
     """A copy of a tool on which core finds other methods (`_run`, `_arun`) than those of its class."""
     changed = tool.__copy__()
     changed.__dict__.update(methods)

@@ -89,6 +89,8 @@ class ToolsAndMessagesMixin(BindableChatModel):
     """Called with each call just before it runs."""
     on_executed: Any = Field(default=None, exclude=True, repr=False)
     """Called with each result as soon as its call has run."""
+    on_progress: Any = Field(default=None, exclude=True, repr=False)
+    """Called with a call and each value that its tool reports while it runs (`ToolContext.report`)."""
 
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 

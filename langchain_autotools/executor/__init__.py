@@ -1,7 +1,8 @@
 """Executing tool calls: one call, a batch, order, timeouts, callbacks."""
 
 from .async_batch import AsyncToolCallBatch
-from .executor import OnExecuted, OnExecuting, ToolExecutor, checked_concurrency, checked_listener, checked_seconds
+from .context import ToolContext
+from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor, checked_concurrency, checked_listener, checked_seconds
 from .results import ToolCallResult
 from .signatures import check_signature
 from .sync_batch import ToolCallBatch
@@ -12,8 +13,10 @@ __all__ = [
     "AsyncToolCallBatch",
     "OnExecuted",
     "OnExecuting",
+    "OnProgress",
     "ToolCallBatch",
     "ToolCallResult",
+    "ToolContext",
     "ToolExecutor",
     "check_signature",
     "checked_concurrency",

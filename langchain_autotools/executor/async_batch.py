@@ -12,6 +12,7 @@ from typing import Any, Self
 from ..messages.calls import ToolCallRecord
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
+from .context import AsyncProgress, ProgressReport
 from .plan import Answer
 from .results import ToolCallResult, failed, overdue_result
 from .threads import NoThreadError, deeper, run_in_thread
@@ -63,6 +64,7 @@ class _TaskBatch(Batch):
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
         self._tasks: list[asyncio.Task[None]] = []
+        self._progress: AsyncProgress | None = None
 
     async def deliver(self) -> AsyncGenerator[ToolCallResult, None]:
         """Run the calls and yield their results."""
@@ -91,10 +93,13 @@ class _TaskBatch(Batch):
         """Answer one call. Whatever happens is noted, nothing but the batch's own cancellation is raised."""
         try:
             result = await self._result(index)
+            if self._progress is not None:
+                await self._progress.end(index)
             if result is None or not self._keep(index, result):
                 return
             await self._tell(self._on_executed, result)
-            self._ready.add(index)
+            if index not in self._failures:
+                self._ready.add(index)
         except asyncio.CancelledError as error:
             if self._closed:
                 raise
@@ -113,9 +118,18 @@ class _TaskBatch(Batch):
         await self._tell(self._on_executing, planned.call)
         return await self._run(planned.run)
 
-    async def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
+    def _reports(self) -> AsyncProgress:
+        if self._progress is None:
+            self._progress = AsyncProgress(self._failures.__setitem__, self._tell_progress)
+        return self._progress
+
+    async def _tell_progress(self, report: ProgressReport) -> None:
+        await self._tell(self._on_progress, report.call, report.value)
+        await report.adispatch()
+
+    async def _tell(self, listeners: Iterable[Callable[..., Any]], *values: Any) -> None:
         for listener in listeners:
-            answer = listener(value)
+            answer = listener(*values)
             if inspect.isawaitable(answer):
                 await answer
 
@@ -161,6 +175,8 @@ class _TaskBatch(Batch):
     async def _stop(self) -> None:
         results = [] if self._closed else self._give_up()
         unfinished = [task for task in self._tasks if not task.done()]
+        if self._progress is not None:
+            unfinished += self._progress.close()
         for task in unfinished:
             task.cancel()
         if unfinished:

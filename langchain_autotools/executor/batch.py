@@ -9,6 +9,7 @@ from typing import Any
 
 from ..messages.calls import ToolCallRecord
 from .call import ToolRun
+from .context import AsyncProgress, Progress, Reporting
 from .plan import Answer, PlannedCall
 from .results import ToolCallResult, cancelled_result
 
@@ -29,14 +30,18 @@ class BatchOptions:
         limit: How many calls may run at the same time; None for all of them.
         on_executing: Called with each call just before its tool runs.
         on_executed: Called with each result as soon as there is one.
+        on_progress: Called with the call and each value that its tool reports.
         deadline: How many seconds all of it may take, from now on; None for no limit.
+        turn: The number of the model's turn that made the calls; None where there is no run.
     """
 
     threads: int
     limit: int | None = None
     on_executing: Sequence[Callable[..., Any]] = ()
     on_executed: Sequence[Callable[..., Any]] = ()
+    on_progress: Sequence[Callable[..., Any]] = ()
     deadline: float | None = None
+    turn: int | None = None
 
 
 class Batch:
@@ -56,6 +61,8 @@ class Batch:
         self._limit = min(options.limit or len(answers), len(answers))
         self._on_executing = options.on_executing
         self._on_executed = options.on_executed
+        self._on_progress = options.on_progress
+        self._turn = options.turn
         self._threads = options.threads
         self._end = None if options.deadline is None else time.monotonic() + options.deadline
         self._begun: set[int] = set()
@@ -82,7 +89,14 @@ class Batch:
         if self._closed or self._failures:
             return False
         self._begun.add(index)
+        run = self._planned[index].run
+        if run is not None and run.prepared.reports:
+            run.reporting = Reporting(self._reports(), index, self._turn)
         return True
+
+    def _reports(self) -> Progress | AsyncProgress:
+        """What takes the progress that tools of this batch report, made when the first one begins that may."""
+        raise NotImplementedError
 
     def _is_over(self) -> bool:
         """Whether there is no time for another call."""

@@ -15,15 +15,17 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
-from ..compat import is_core, is_graph_signal, raised_by_handler, with_methods
+from ..compat import as_injected, is_core, is_graph_signal, raised_by_handler, with_methods
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .background import Home
 from .content import answered, does_more, output_content
+from .context import Reporting, ToolContext
 from .injection import InjectedArguments, InjectionContext, type_hints
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
 from .wrapped import WrappedTool
@@ -44,6 +46,7 @@ class PreparedTool:
         asynchronous: Whether it has an asynchronous implementation of its own.
         only_asynchronous: Whether it has no other.
         observed: Its `_run` and `_arun`, so wrapped that a `ToolRun` sees what they return before LangChain makes it text.
+        reports: Whether it may report progress.
     """
 
     def __init__(self, tool: BaseTool) -> None:
@@ -52,6 +55,10 @@ class PreparedTool:
         self.injected = InjectedArguments(inside)
         self.asynchronous, self.only_asynchronous = _implementations(inside)
         self.observed = _observed(tool)
+        contexts = self.injected.contexts
+        self.reports = bool(contexts)
+        if contexts and self.observed:
+            self.observed = {**self.observed, **as_injected(inside, contexts)}
 
 
 def _implementations(tool: BaseTool) -> tuple[bool, bool]:
@@ -71,7 +78,7 @@ def _only_raises(function: Any) -> bool:
     return not operations & {"RETURN_VALUE", "RETURN_CONST"}
 
 
-def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
+def _observed(tool: BaseTool) -> dict[str, Any]:
     """The tool's own `_run` and `_arun`, wrapped. None where the tool replaces the public methods that would call them."""
     kind: Any = type(tool)
     if not all(map(is_core, (kind.invoke, kind.ainvoke, kind.run, kind.arun))):
@@ -80,7 +87,10 @@ def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
 
     @functools.wraps(run)
     def observed_run(*args: Any, **kwargs: Any) -> Any:
-        _current.get().executed = True
+        current = _current.get()
+        current.executed = True
+        if current.context is not None:
+            current.context.config = ensure_config()  # that of the tool's own run
         return _presented(tool, run(*args, **kwargs))
 
     _resolve(observed_run, run)
@@ -91,6 +101,8 @@ def _observed(tool: BaseTool) -> dict[str, Callable[..., Any]]:
     async def observed_arun(*args: Any, **kwargs: Any) -> Any:
         current = _current.get()
         current.executed = True
+        if current.context is not None:
+            current.context.config = ensure_config()
         try:
             return _presented(tool, await arun(*args, **kwargs))
         except asyncio.CancelledError as error:
@@ -139,6 +151,8 @@ class ToolRun:
         ended: Whether it has ended.
         stopped_by: Why it is being stopped, if so.
         started: When it began to run, by `time.perf_counter`.
+        context: What its tool knows of the conversation, where it asks for that.
+        reporting: Where what its tool reports goes, and the number of the turn; None where it reports nothing.
     """
 
     def __init__(
@@ -159,6 +173,8 @@ class ToolRun:
         self.ended = False
         self.stopped_by: Exception | None = None
         self.started = time.perf_counter()
+        self.context: ToolContext | None = None
+        self.reporting: Reporting | None = None
         self._context = InjectionContext(call, config, messages, tuple(tools.values()))
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
 
@@ -209,11 +225,20 @@ class ToolRun:
         _logger.debug("tool %s starts, call %s", self.prepared.tool.name, self.call.id)
         _current.set(self)
         args = self.prepared.injected.apply(self.call.args or {}, self._context)
+        if self.prepared.reports:
+            self.context = self._open_context()
+            args.update(dict.fromkeys(self.prepared.injected.contexts, self.context))
         tool = self.prepared.tool
         if self.prepared.observed:
             tool = with_methods(tool, self.prepared.observed)
         call = {"name": tool.name, "args": args, "id": self.call.id, "type": "tool_call"}
         return tool, call, self._context.config
+
+    def _open_context(self) -> ToolContext:
+        reporting, known = self.reporting, self._context
+        if reporting is None:
+            raise RuntimeError("a tool with a context is run by a batch")
+        return reporting.context(self.call, known.messages, known.config)
 
     def duration(self) -> float:
         """How long it has run so far, in seconds."""

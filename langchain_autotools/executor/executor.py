@@ -25,12 +25,13 @@ from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
 from .tools import collected, dump_tools, restore_tools, tools_by_name
 
-__all__ = ["OnExecuted", "OnExecuting", "ToolExecutor", "checked_concurrency", "checked_listener", "checked_seconds"]
+__all__ = ["OnExecuted", "OnExecuting", "OnProgress", "ToolExecutor", "checked_concurrency", "checked_listener", "checked_seconds"]
 
 _B = TypeVar("_B")
 
 OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
 OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
+OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
 
 
 class ToolExecutor:
@@ -53,8 +54,9 @@ class ToolExecutor:
             thread, but nobody waits for it.
         timeouts: The same for single tools, by name.
         on_executing: Called with each call just before its tool runs; may be asynchronous.
-        on_executed: Called with each result as soon as there is one; may be asynchronous. What one of these two raises ends
-            the run, after the calls that are running have ended.
+        on_executed: Called with each result as soon as there is one; may be asynchronous.
+        on_progress: Called with a call and each value that its tool reports (`ToolContext.report`); may be asynchronous. What one
+            of these three raises ends the run, after the calls that are running have ended.
 
     Attributes:
         tools: The tools by name.
@@ -81,6 +83,7 @@ class ToolExecutor:
         timeouts: Mapping[str, float | None] | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
+        on_progress: OnProgress | None = None,
     ) -> None:
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
@@ -95,6 +98,7 @@ class ToolExecutor:
             raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
         self._on_executing = checked_listener("on_executing", on_executing)
         self._on_executed = checked_listener("on_executed", on_executed)
+        self._on_progress = checked_listener("on_progress", on_progress)
         self._prepared: dict[str, PreparedTool] = {}
         self._home = home_of_caller()
 
@@ -182,7 +186,9 @@ class ToolExecutor:
         only: Only | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
+        on_progress: OnProgress | None = None,
         deadline: float | None = None,
+        turn: int | None = None,
     ) -> ToolCallBatch:
         """Execute calls; each result is yielded, in call order, as soon as all before it are done.
 
@@ -195,15 +201,17 @@ class ToolExecutor:
                 answered with an error that says so.
             on_executing: Called after the executor's own.
             on_executed: Called after the executor's own.
+            on_progress: Called after the executor's own.
             deadline: How many seconds all calls together may take, from now on; None for no limit. What has not ended by then is
                 answered with that: an asynchronous tool is cancelled, a thread is given up, what has not begun does not run.
+            turn: The number of the model's turn that made the calls, for `ToolContext.turn`.
 
         Returns:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
-            errors of `on_executing`, `on_executed` and of callback handlers that are to raise.
+            errors of `on_executing`, `on_executed`, `on_progress` and of callback handlers that are to raise.
         """
-        listeners: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed}
-        return self._batch(ToolCallBatch, calls, config, messages=messages, only=only, deadline=deadline, **listeners)
+        listeners: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
+        return self._batch(ToolCallBatch, calls, config, messages=messages, only=only, deadline=deadline, turn=turn, **listeners)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -227,7 +235,9 @@ class ToolExecutor:
         only: Only | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
+        on_progress: OnProgress | None = None,
         deadline: float | None = None,
+        turn: int | None = None,
     ) -> _B:
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
@@ -245,7 +255,9 @@ class ToolExecutor:
             limit=min(limits, default=None),
             on_executing=_both(self._on_executing, checked_listener("on_executing", on_executing)),
             on_executed=_both(self._on_executed, checked_listener("on_executed", on_executed)),
+            on_progress=_both(self._on_progress, on_progress if on_progress is None else checked_listener("on_progress", on_progress)),
             deadline=deadline,
+            turn=turn,
         )
         return kind(answers, options)
 

@@ -1,7 +1,8 @@
 """Injected arguments: what a tool is given by the program and never by the model.
 
 A tool marks them with `InjectedToolArg` (or a subclass: `InjectedToolCallId`, LangGraph's `InjectedState` and
-`InjectedStore`), by the type `ToolRuntime`, or by an untyped parameter named `runtime` as LangGraph's own executor reads it.
+`InjectedStore`), by the types `ToolContext` and `ToolRuntime`, or by an untyped parameter named `runtime` as LangGraph's own
+executor reads it.
 Whatever a model writes for one of these is dropped, in nested models too; what is known is filled in.
 
 LangGraph is never imported. A tool that uses its types has imported it.
@@ -25,6 +26,7 @@ from typing_extensions import TypeAliasType, is_typeddict
 from ..compat import graph_class, graph_runtime, injected_names
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
+from .context import ToolContext
 from .results import Place
 
 __all__ = ["InjectedArguments", "InjectionContext", "type_hints"]
@@ -55,6 +57,7 @@ class InjectedArguments:
 
     Attributes:
         hidden: The names, and aliases, under which a model could try to set one.
+        contexts: The names of those that are a `ToolContext`, which the caller of `apply` supplies.
     """
 
     def __init__(self, tool: BaseTool) -> None:
@@ -69,7 +72,8 @@ class InjectedArguments:
         shown = set(fields) | set(schema.get("properties", ()) if isinstance(schema, dict) else ())
         aliases = {alias for name in injected & fields.keys() for alias in fields[name].aliases}
         self.hidden = frozenset(injected | aliases | set(_NOT_FOR_MODELS) - shown)
-        self._injected = injected
+        self.contexts = frozenset(name for name in injected if _marked(list(_marks(self._types.get(name))), ToolContext))
+        self._injected = injected - self.contexts
         seen: set[Any] = set()
         self._inner = frozenset(inner for name, field in fields.items() if name not in injected for inner in _hidden_in(field.type, seen))
         self._untyped_runtime = "runtime" not in injected and self._types.get("runtime", str) in _UNTYPED

@@ -16,6 +16,7 @@ from ..messages.calls import ToolCallRecord
 from .background import BackgroundTask, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
+from .context import Progress, ProgressReport
 from .plan import Answer
 from .results import ToolCallResult, failed, overdue_result
 from .threads import Job, NoThreadError, deeper, run_in_thread
@@ -75,7 +76,8 @@ class _ThreadBatch(Batch):
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
         self._changed = threading.Condition()
-        self._telling = threading.Lock()
+        self._telling = threading.RLock()
+        self._progress: Progress | None = None
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
         self._jobs: list[Job] = []
         self._next = 0
@@ -163,17 +165,23 @@ class _ThreadBatch(Batch):
         """Answer one call. Whatever happens is noted, nothing is raised."""
         try:
             result = self._result(index)
+            if self._progress is not None:
+                self._progress.end(index)
             with self._changed:
                 if result is None or not self._keep(index, result):
                     return
             self._tell(self._on_executed, result)
             with self._changed:
-                self._ready.add(index)
+                if index not in self._failures:
+                    self._ready.add(index)
                 self._changed.notify_all()
         except BaseException as error:
-            with self._changed:
-                self._failures[index] = error
-                self._changed.notify_all()
+            self._fail(index, error)
+
+    def _fail(self, index: int, error: BaseException) -> None:
+        with self._changed:
+            self._failures[index] = error
+            self._changed.notify_all()
 
     def _result(self, index: int) -> ToolCallResult | None:
         planned = self._planned[index]
@@ -187,11 +195,20 @@ class _ThreadBatch(Batch):
         self._tell(self._on_executing, planned.call)
         return None if self._closed else self._run(planned.run)
 
-    def _tell(self, listeners: Iterable[Callable[..., Any]], value: Any) -> None:
+    def _reports(self) -> Progress:
+        if self._progress is None:
+            self._progress = Progress(self._fail, self._tell_progress, self._telling)
+        return self._progress
+
+    def _tell_progress(self, report: ProgressReport) -> None:
+        self._tell(self._on_progress, report.call, report.value)
+        report.dispatch()
+
+    def _tell(self, listeners: Iterable[Callable[..., Any]], *values: Any) -> None:
         """Call the caller's functions, never two at a time."""
         with self._telling:
             for listener in listeners:
-                answer = listener(value)
+                answer = listener(*values)
                 if inspect.isawaitable(answer):
                     task = BackgroundTask(_awaited(answer))
                     task.start()
@@ -258,6 +275,8 @@ class _ThreadBatch(Batch):
     def _stop(self) -> None:
         with self._changed:
             results = [] if self._closed else self._give_up()
+            if self._progress is not None:
+                self._progress.close()
             tasks = list(self._tasks)
             jobs = self._jobs if results else []
         for job in jobs:

@@ -14,7 +14,7 @@ __all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_se
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
-_OTHERS = frozenset({"message_separator", "carry_messages", "on_executing", "on_executed", "resume"})
+_OTHERS = frozenset({"message_separator", "carry_messages", "on_executing", "on_executed", "on_progress", "resume"})
 
 
 def _checked(kind: type, words: str, name: str, value: Any) -> Any:
@@ -57,6 +57,7 @@ class CallSettings:
         carry_messages: Whether chunks carry the new messages as data.
         on_executing: Called before each call runs.
         on_executed: Called after each call ran.
+        on_progress: Called with each value that a tool reports.
         decisions: What to do with calls that the input ends in.
         asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
         fields: What the model's fields say of it.
@@ -68,6 +69,7 @@ class CallSettings:
     carry_messages: bool
     on_executing: Any
     on_executed: Any
+    on_progress: Any
     decisions: Any
     asked: Mapping[str, Any]
     fields: Mapping[str, Any]
@@ -95,6 +97,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
         on_executing=checked_listener("on_executing", _setting(model, "on_executing", keywords)),
         on_executed=checked_listener("on_executed", _setting(model, "on_executed", keywords)),
+        on_progress=checked_listener("on_progress", _setting(model, "on_progress", keywords)),
         decisions=keywords.pop("resume", None),
         asked={name: _EXECUTION[name](name, keywords.pop(name)) for name in sorted(_EXECUTION) if _is_given(name, keywords)},
         fields={name: check(name, getattr(model, name)) for name, check in _EXECUTION.items()},

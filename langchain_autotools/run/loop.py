@@ -81,6 +81,7 @@ class RunTools:
         positions: The position of each call among all calls of its message.
         messages: The conversation so far, for tools that ask for it: the run's own list, not to be changed or kept.
         edited: Ids of the calls that run with other arguments than their message says: their results must tell.
+        turn: The number of the turn that made them; 0 where they were found in the input.
     """
 
     message: AIMessage
@@ -88,6 +89,7 @@ class RunTools:
     positions: Sequence[int]
     messages: Sequence[BaseMessage]
     edited: Collection[str] = ()
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,8 @@ class _Run:
         self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]], edited: Collection[str] = ()
     ) -> Generator[Action, Any, list[ToolCallResult]]:
         positions = [number for number, _ in answered]
-        results: list[ToolCallResult] = yield RunTools(message, [call for _, call in answered], positions, self._history, edited)
+        calls = [call for _, call in answered]
+        results: list[ToolCallResult] = yield RunTools(message, calls, positions, self._history, edited, self._progress.turns)
         self._history.extend(result.message for result in results)
         self._progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
         return results

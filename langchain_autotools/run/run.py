@@ -182,10 +182,16 @@ class Run:
         return batch
 
     def _options(self, action: RunTools) -> dict[str, Any]:
-        settings = self.settings
-        listeners = {"on_executing": settings.call.on_executing, "on_executed": settings.call.on_executed}
-        remaining = None if self._deadline is None else self._deadline.remaining()
-        return {"messages": list(action.messages), "only": settings.tool_choice.allowed, "deadline": remaining, **listeners}
+        call = self.settings.call
+        return {
+            "messages": list(action.messages),
+            "only": self.settings.tool_choice.allowed,
+            "on_executing": call.on_executing,
+            "on_executed": call.on_executed,
+            "on_progress": call.on_progress,
+            "deadline": None if self._deadline is None else self._deadline.remaining(),
+            "turn": action.turn,
+        }
 
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""
