@@ -3,14 +3,13 @@
 What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
 """
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from langchain_core.language_models import ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import BaseMessage
-from pydantic import ConfigDict, Field, SecretStr, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
+from pydantic import ConfigDict, SecretStr, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from ..._version import DISTRIBUTION, __version__
 from ...compat import CACHE_KEY
@@ -19,7 +18,6 @@ from ...turn.constructor import names_of, unknown_argument
 from .._encode.origin import public_url
 from .._encode.tokens import estimate, messages_tokens
 from .._transport.secrets import digest, has_password, header_variables, portable, public_params, secret_values, shown, with_user
-from .._transport.timeouts import read_timeout
 from .checks import (
     Check,
     check_address,
@@ -36,23 +34,19 @@ from .checks import (
     describe_validation_error,
 )
 from .parameters import Environment, langsmith_params
-from .structured_output import StructuredChatModel
+from .request import RequestChatModel
 from .values import DICTS, NUMBERS, check_values
 
 __all__ = ["ProviderChatModel"]
 
 
-class ProviderChatModel(StructuredChatModel):
+class ProviderChatModel(RequestChatModel):
     """A chat model of a vendor."""
 
     model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
 
     streaming: bool | None = None
     """Whether `invoke` requests a stream too. None: where a callback listens to its chunks; False: nothing ever streams."""
-    stream_chunk_timeout: float | None = None
-    """Timeout in seconds between two events of a stream. None: as long as `timeout` allows between two bytes."""
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Request parameters that this class does not name."""
 
     _ls_provider: ClassVar[str]
     """The vendor's name in traces."""
@@ -61,13 +55,11 @@ class ProviderChatModel(StructuredChatModel):
     _variable_prefix: ClassVar[str] = ""
     """What the names of environment variables begin with; "": the vendor's name in traces."""
 
-    _model_field: ClassVar[str] = "model"
     _key_field: ClassVar[str] = "api_key"
     _url_field: ClassVar[str] = "base_url"
     _proxy_field: ClassVar[str] = ""
     _headers_field: ClassVar[str] = "default_headers"
-    _timeout_field: ClassVar[str] = "timeout"
-    """What the class calls the fields that every vendor's has; "": it has none."""
+    """What the class calls these fields; "": it has none."""
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version",)
     """The fields that a reply depends on, besides the parameters of the request."""
     _limit_params: ClassVar[tuple[str, ...]] = ("max_tokens",)
@@ -90,7 +82,7 @@ class ProviderChatModel(StructuredChatModel):
     _dicts: ClassVar[Mapping[str, str]] = DICTS
     """Parameters of a call that are dicts, each with what may have been meant instead."""
 
-    _not_per_call: ClassVar[frozenset[str]] = StructuredChatModel._not_per_call | {
+    _not_per_call: ClassVar[frozenset[str]] = RequestChatModel._not_per_call | {
         *("max_retries", "retry", "include_response_headers", "model_kwargs", "stream_chunk_timeout"),
     }
 
@@ -203,24 +195,11 @@ class ProviderChatModel(StructuredChatModel):
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
-    @abstractmethod
-    def _default_params(self) -> dict[str, Any]:
-        """The parameters that the constructor sets, in the wire's names."""
-
-    @abstractmethod
-    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        """All parameters of one request, in the wire's names."""
-
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         """What is known of a model; empty if nothing is."""
         return {}
 
     # ------------------------------------------------------------------------------------------ settings, by what they mean
-
-    @property
-    def _wire_model(self) -> str:
-        """What requests call the model."""
-        return str(getattr(self, self._model_field))
 
     @property
     def _endpoint(self) -> str | None:
@@ -253,14 +232,6 @@ class ProviderChatModel(StructuredChatModel):
     def _profile_for(self, model: str) -> Mapping[str, Any]:
         """The profile of the model that is requested, which a call may name."""
         return (self.profile or {}) if model == self._wire_model else self._known_profile(model)
-
-    def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
-        """The timeout that a call or the constructor says."""
-        return kwargs.get("timeout") or getattr(self, self._timeout_field)
-
-    def _idle_timeout(self, kwargs: Mapping[str, Any]) -> float | None:
-        """Seconds that may pass between two events of a reply; None for any time."""
-        return self.stream_chunk_timeout or read_timeout(self._timeout(kwargs))
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
 

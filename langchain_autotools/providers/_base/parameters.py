@@ -8,10 +8,7 @@ from typing import Any
 
 from langchain_core.language_models.base import LangSmithParams
 
-from .._transport.secrets import SecretDict
-from .checks import extra_headers
-
-__all__ = ["OWN_CLIENTS", "Environment", "first_of", "langsmith_params", "log_parallel", "request_options"]
+__all__ = ["OWN_CLIENTS", "Environment", "first_of", "langsmith_params", "log_parallel"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -36,23 +33,6 @@ class Environment:
     def read(self, what: str) -> str | None:
         """The value of the first variable that is set; an empty one is not."""
         return first_of(*getattr(self, what))
-
-
-def request_options(kwargs: Mapping[str, Any], timeout: Any, headers: Mapping[str, Any], query: Mapping[str, Any]) -> dict[str, Any]:
-    """What the HTTP client is told with one request: `headers`, `params` and `timeout`, each where there is anything to say.
-
-    Args:
-        kwargs: The call's keywords; its `extra_headers` and `extra_query` win.
-        timeout: As the client takes it; None leaves it to the client.
-        headers: Headers of this request.
-        query: Query parameters of this request.
-    """
-    options = {
-        "headers": SecretDict({**headers, **extra_headers(kwargs)}),
-        "params": SecretDict({**query, **(kwargs.get("extra_query") or {})}),
-        "timeout": timeout,
-    }
-    return {name: value for name, value in options.items() if value not in (None, {})}
 
 
 def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:

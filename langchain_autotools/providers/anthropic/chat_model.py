@@ -15,19 +15,8 @@ from .client import ClientSettings
 from .decode import MessagesDecoder
 from .errors import ERRORS
 from .mapper import MessagesMapper
-from .parameters import AnthropicParameters
 from .profiles import profile_of
-from .request import (
-    HEADERS,
-    cache_mark,
-    default_params,
-    is_thinking,
-    may_hold_blocks,
-    request_options,
-    request_params,
-    with_cache_marks,
-    with_container,
-)
+from .request import HEADERS, AnthropicRequests, cache_mark, is_thinking, may_hold_blocks, with_cache_marks, with_container
 from .structured import output_format
 from .tools import client_tool_names, format_tool, format_tool_choice, read_choice
 
@@ -36,7 +25,7 @@ __all__ = ["ChatAnthropic"]
 _MARK = b'"cache_control":'
 
 
-class ChatAnthropic(AnthropicParameters):
+class ChatAnthropic(AnthropicRequests):
     """Anthropic's chat models, and every server that speaks the Messages API (`base_url`), with tools that run.
 
     ```python
@@ -60,17 +49,11 @@ class ChatAnthropic(AnthropicParameters):
 
     # ------------------------------------------------------------------------------------------ requests
 
-    def _default_params(self) -> dict[str, Any]:
-        return default_params(self)
-
-    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        return request_params(self, stop, kwargs, stream=stream)
-
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        params = request_params(self, stop, kwargs, stream=stream)
+        params = self._request_params(stop, kwargs, stream=stream)
         mapper = self._mapper(str(params["model"]))
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
             last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
@@ -85,7 +68,7 @@ class ChatAnthropic(AnthropicParameters):
         return Exchange(
             body=body,
             decoder=partial(MessagesDecoder, origin=mapper.origin, blocks=blocks, usage=usage),
-            options=request_options(self, params, kwargs, body, stream=stream),
+            options=self._request_options(kwargs, stream=stream, headers=self._headers_for(params, kwargs, body, stream=stream)),
             path="/v1/messages",
             idle_timeout=self._idle_timeout(kwargs),
         )

@@ -2,38 +2,17 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from .._base import parameters
-from .._transport.timeouts import request_timeout
-from .errors import sdk
 from .parameters import SENT_FIELDS, AnthropicParameters
 from .structured import output_format
 from .tools import choice_with_parallel, format_tool_choice, is_builtin
 
-__all__ = [
-    "HEADERS",
-    "cache_mark",
-    "default_params",
-    "is_thinking",
-    "may_hold_blocks",
-    "request_options",
-    "request_params",
-    "with_cache_marks",
-    "with_container",
-]
+__all__ = ["HEADERS", "AnthropicRequests", "cache_mark", "is_thinking", "may_hold_blocks", "with_cache_marks", "with_container"]
 
 _logger = logging.getLogger("langchain_autotools")
 
-_CLIENT_KEYWORDS = frozenset(
-    {
-        *("extra_headers", "extra_query", "timeout", "stream_usage", "extra_body", "parallel_tool_calls", "response_format"),
-        *("reasoning_effort", "effort", "betas", "prompt_caching"),
-    }
-)
-# What LangChain users call it, and what the wire calls it.
-_SYNONYMS = {"max_tokens_to_sample": "max_tokens", "model_name": "model", "stop": "stop_sequences"}
 _SAMPLING = ("temperature", "top_k", "top_p")
 _FORCED = ("any", "tool")
 _OWN_HOST = "api.anthropic.com"
@@ -66,43 +45,50 @@ HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anth
 _IMPLIED = {"type": "adaptive", "display": "summarized"}
 
 
-def default_params(model: AnthropicParameters) -> dict[str, Any]:
-    """The parameters that the constructor sets, in the wire's names."""
-    fields = {name: getattr(model, name) for name in SENT_FIELDS}
-    said = {name: value for name, value in fields.items() if value is not None and value != []}
-    if model.reasoning_effort:
-        said["output_config"] = {**(said.get("output_config") or {}), "effort": model.reasoning_effort}
-    return {"model": model.model, **said, **_renamed(model.model_kwargs)}
+class AnthropicRequests(AnthropicParameters):
+    """A chat model that knows the parameters of requests to the Messages API."""
 
+    _wire_names: ClassVar[Mapping[str, str]] = {name: name for name in SENT_FIELDS}
+    _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens_to_sample": "max_tokens", "model_name": "model", "stop": "stop_sequences"}
+    _client_keywords: ClassVar[frozenset[str]] = AnthropicParameters._client_keywords | {
+        *("parallel_tool_calls", "response_format", "reasoning_effort", "effort", "betas", "prompt_caching"),
+    }
 
-def request_params(model: AnthropicParameters, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-    """Every parameter of one request. Keywords of the call go before the constructor's; None means: do not send.
+    def _field_params(self) -> dict[str, Any]:
+        params = super()._field_params()
+        if self.reasoning_effort:
+            params["output_config"] = {**(params.get("output_config") or {}), "effort": self.reasoning_effort}
+        return params
 
-    Args:
-        model: The model, for what its constructor set.
-        stop: The call's stop sequences.
-        kwargs: The call's keywords, `tools` and `tool_choice` among them; names that are not known go to the wire as they are.
-        stream: Whether a stream is asked for.
-    """
-    called = _renamed({name: value for name, value in kwargs.items() if name not in _CLIENT_KEYWORDS})
-    params = {**default_params(model), **called, **({} if stop is None else {"stop_sequences": stop})}
-    for name in _SAMPLING:
-        if name not in called and model._profile_for(str(params["model"])).get("temperature") is False:
-            params.pop(name, None)
-    params["output_config"] = _output_config(default_params(model), called, kwargs)
-    if params.get("tools"):
-        params["tool_choice"] = _tool_choice(params, kwargs.get("parallel_tool_calls"))
-    else:
-        params = {name: value for name, value in params.items() if name not in ("tools", "tool_choice")}
-    if "thinking" not in params and (model.reasoning_effort or _effort(kwargs)):
-        params["thinking"] = _implied_thinking(model, params)
-    body = {**(model.extra_body or {}), **(kwargs.get("extra_body") or {})}
-    params = {**params, "stream": True if stream else None}
-    return {name: value for name, value in params.items() if value is not None} | body
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        called, default = self._call_keywords(kwargs), self._default_params()
+        params = {**default, **called, **({} if stop is None else {"stop_sequences": stop})}
+        for name in _SAMPLING:
+            if name not in called and self._profile_for(str(params["model"])).get("temperature") is False:
+                params.pop(name, None)
+        params["output_config"] = _output_config(default, called, kwargs)
+        if params.get("tools"):
+            params["tool_choice"] = _tool_choice(params, kwargs.get("parallel_tool_calls"))
+        else:
+            params = {name: value for name, value in params.items() if name not in ("tools", "tool_choice")}
+        if "thinking" not in params and (self.reasoning_effort or _effort(kwargs)):
+            params["thinking"] = _implied_thinking(self._profile_for(str(params["model"])), params)
+        params = {**params, "stream": True if stream else None}
+        return {name: value for name, value in params.items() if value is not None} | self._extra_body(kwargs)
 
+    def _headers_for(self, params: Mapping[str, Any], kwargs: Mapping[str, Any], body: bytes, *, stream: bool) -> dict[str, Any]:
+        """The headers of one request, besides those of every request.
 
-def _renamed(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {_SYNONYMS.get(name, name): value for name, value in params.items()}
+        Args:
+            params: The request's parameters.
+            kwargs: The call's keywords.
+            body: The request's JSON.
+            stream: Whether a stream is asked for.
+        """
+        betas = _betas(params, [*(self.betas or ()), *(kwargs.get("betas") or ()), *_betas_of_messages(body)])
+        headers = {"anthropic-beta": ",".join(betas), **{header: params.get(name) for name, header in HEADERS.items()}}
+        accept = "text/event-stream" if stream else "application/json"
+        return {"accept": accept, **{name: value for name, value in headers.items() if value}}
 
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
@@ -131,11 +117,11 @@ def _output_config(default: Mapping[str, Any], called: Mapping[str, Any], kwargs
     return config or None
 
 
-def _implied_thinking(model: AnthropicParameters, params: Mapping[str, Any]) -> dict[str, Any] | None:
+def _implied_thinking(profile: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any] | None:
     """How a model thinks that is told an effort and nothing of thinking, as of langchain-anthropic: of those that take every effort,
     as it likes, summarized. Where a call is forced nothing is said: the vendor refuses both together."""
     forced = (params.get("tool_choice") or {}).get("type") in _FORCED
-    return None if forced or "xhigh" not in (model._profile_for(str(params["model"])).get("reasoning_effort_levels") or ()) else _IMPLIED
+    return None if forced or "xhigh" not in (profile.get("reasoning_effort_levels") or ()) else _IMPLIED
 
 
 def with_container(container: Any, last: str | None) -> Any:
@@ -188,18 +174,7 @@ def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict
     return marked
 
 
-# ---------------------------------------------------------------------------------------------- for the HTTP client
-
-
-def request_options(
-    model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any], body: bytes, *, stream: bool
-) -> dict[str, Any]:
-    """Headers, query and timeout of one request, as the SDK's request options. The constructor's headers are the client's."""
-    timeout = request_timeout(sdk, model._timeout(kwargs), model.stream_chunk_timeout if stream else None)
-    betas = _betas(params, [*(model.betas or ()), *(kwargs.get("betas") or ()), *_betas_of_messages(body)])
-    said = {"anthropic-beta": ",".join(betas), **{header: params.get(name) for name, header in HEADERS.items()}}
-    headers = {"accept": "text/event-stream" if stream else "application/json", **{name: value for name, value in said.items() if value}}
-    return parameters.request_options(kwargs, timeout, headers, {})
+# ---------------------------------------------------------------------------------------------- betas
 
 
 def _betas(params: Mapping[str, Any], asked: Sequence[str]) -> list[str]:

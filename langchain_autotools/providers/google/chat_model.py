@@ -21,9 +21,8 @@ from .encode import Origin
 from .endpoint import Endpoint
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
-from .parameters import GoogleParameters
 from .profiles import answers_in_blocks, is_older, plain_name, profile_of
-from .request import default_params, may_hold_blocks, request_options, request_params, taken_choice
+from .request import GoogleRequests, may_hold_blocks, taken_choice
 from .structured import reply_schema
 from .tools import flat_tools, format_tool, format_tool_choice, read_choice
 
@@ -32,7 +31,7 @@ __all__ = ["ChatGoogleGenerativeAI"]
 _EMPTY_REPLIES = 2  # so often a reply without a word is tried again (wire quirk G-08); then it is the reply
 
 
-class ChatGoogleGenerativeAI(GoogleParameters):
+class ChatGoogleGenerativeAI(GoogleRequests):
     """Google's chat models, on the Gemini API or Vertex AI, with tools that run.
 
     ```python
@@ -56,28 +55,23 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     # ------------------------------------------------------------------------------------------ requests
 
-    def _default_params(self) -> dict[str, Any]:
-        return default_params(self)
-
-    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        return request_params(self, stop, kwargs)
-
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        params = request_params(self, stop, kwargs)
+        params = self._request_params(stop, kwargs, stream=stream)
         log_parallel(kwargs, "Google")
         name = str(params.pop("model"))
         mapper = self._mapper(name)
         blocks = may_hold_blocks(params) or answers_in_blocks(name)
+        accept, query = ("text/event-stream", {"alt": "sse"}) if stream else ("application/json", {})
         refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_policy().attempts - 1))
         return Exchange(
             body=mapper.encode_request(messages, params),
             decoder=lambda: GenerateContentDecoder(
                 origin=mapper.origin, blocks=blocks, may_be_empty=next(refused, True), signs=not is_older(name)
             ),
-            options=request_options(self, kwargs, stream=stream),
+            options=self._request_options(kwargs, stream=stream, headers={"accept": accept}, query=query),
             path=f"{name if self.vertexai or '/' in name else plain_name(name)}:{'streamGenerateContent' if stream else 'generateContent'}",
             idle_timeout=self._idle_timeout(kwargs),
         )

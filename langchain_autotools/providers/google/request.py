@@ -3,23 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from .._base import parameters
 from .._transport.timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .parameters import GoogleParameters, check_sdk_names
 from .profiles import is_older
 from .structured import reply_schema, response_format_config
 from .tools import format_tool_choice, wire_choice, wire_tools
 
-__all__ = ["default_params", "may_hold_blocks", "request_options", "request_params", "taken_choice"]
+__all__ = ["GoogleRequests", "may_hold_blocks", "taken_choice"]
 
 _TIMEOUT = (5.0, DEFAULT_READ_TIMEOUT)
-_CLIENT_KEYWORDS = frozenset(
-    {"extra_headers", "extra_query", "extra_body", "timeout", "parallel_tool_calls", "strict", "stream_usage", "max_retries"}
-)
 # Parameters that stand in `generationConfig`; every other one stands at the top of the request.
 _GENERATION = frozenset(
     {
@@ -45,50 +41,53 @@ _SYNONYMS = {
 _THINKING = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget", "thinking_level": "thinkingLevel"}
 _RESOLUTION = "MEDIA_RESOLUTION_"
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
+_OF_TOOLS = ("tools", "toolChoice", "toolConfig")
 _OTHER_OUTPUTS = ("IMAGE", "AUDIO", "VIDEO")
 
 
-def default_params(model: GoogleParameters) -> dict[str, Any]:
-    """The parameters that the constructor sets, in the wire's names; those of `generationConfig` are not yet in it."""
-    said = {name: value for name in _FIELDS if (value := getattr(model, name)) is not None}
-    return {"model": model.model, **_renamed({**said, **model.model_kwargs})}
+class GoogleRequests(GoogleParameters):
+    """A chat model that knows the parameters of requests to generateContent."""
 
+    _client_keywords: ClassVar[frozenset[str]] = GoogleParameters._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
 
-def request_params(model: GoogleParameters, stop: list[str] | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Every parameter of one request, and under `model` the name of the model, which the address says.
+    def _default_params(self) -> dict[str, Any]:
+        """The parameters that the constructor sets, in the wire's names; those of `generationConfig` are not yet in it."""
+        given = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        return {"model": self.model, **self._renamed({**given, **self.model_kwargs})}
 
-    Keywords of the call go before the constructor's; None means: do not send.
+    def _renamed(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        wire = {_SYNONYMS.get(name, name): value for name, value in params.items()}
+        return {name if name in _THINKING else camel(name): value for name, value in wire.items()}
 
-    Args:
-        model: The model, for what its constructor set.
-        stop: The call's stop sequences.
-        kwargs: The call's keywords, `tools` and `tool_choice` among them; names that are not known go to the wire as they are.
-    """
-    check_sdk_names(kwargs)
-    called = _renamed({name: value for name, value in kwargs.items() if name not in _CLIENT_KEYWORDS})
-    defaults = default_params(model)
-    if model._profile_for(str(called.get("model") or model.model)).get("temperature") is False:
-        defaults.pop("temperature", None)
-    params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
-    if stop is not None:
-        params["stopSequences"] = stop
-    params = {name: _plain(name, value) for name, value in _with_thinking(params).items() if value is not None}
-    given = params.pop("generationConfig", None) or {}
-    top = {name: value for name, value in params.items() if name not in _GENERATION and name not in ("tools", "toolChoice", "toolConfig")}
-    generation = {**{name: value for name, value in params.items() if name in _GENERATION}, **_camel_keys(given)}
-    if "responseJsonSchema" in generation:
-        generation = {"responseMimeType": "application/json", **generation}
-    tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
-    config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
-    if _mixes(tools) and not model.vertexai and not is_older(str(top["model"])):
-        config = {"includeServerSideToolInvocations": True, **config}
-    return {
-        **({"tools": tools} if tools else {}),
-        **({"toolConfig": config} if config else {}),
-        **top,
-        **({"generationConfig": generation} if generation else {}),
-        **(kwargs.get("extra_body") or {}),
-    }
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        """All parameters of one request, in the wire's names; under `model` the model's name, which the address says."""
+        check_sdk_names(kwargs)
+        called, defaults = self._call_keywords(kwargs), self._default_params()
+        if self._profile_for(str(called.get("model") or self.model)).get("temperature") is False:
+            defaults.pop("temperature", None)
+        params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
+        if stop is not None:
+            params["stopSequences"] = stop
+        params = {name: _plain(name, value) for name, value in _with_thinking(params).items() if value is not None}
+        given = params.pop("generationConfig", None) or {}
+        top = {name: value for name, value in params.items() if name not in _GENERATION and name not in _OF_TOOLS}
+        generation = {**{name: value for name, value in params.items() if name in _GENERATION}, **_camel_keys(given)}
+        if "responseJsonSchema" in generation:
+            generation = {"responseMimeType": "application/json", **generation}
+        tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
+        config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
+        if _mixes(tools) and not self.vertexai and not is_older(str(top["model"])):
+            config = {"includeServerSideToolInvocations": True, **config}
+        return {
+            **({"tools": tools} if tools else {}),
+            **({"toolConfig": config} if config else {}),
+            **top,
+            **({"generationConfig": generation} if generation else {}),
+            **self._extra_body(kwargs),
+        }
+
+    def _client_timeout(self, kwargs: Mapping[str, Any], idle_timeout: float | None) -> Any:
+        return timeout_parts(self._timeout(kwargs) or _TIMEOUT, idle_timeout)
 
 
 # ---------------------------------------------------------------------------------------------- names and values
@@ -101,14 +100,6 @@ def camel(name: str) -> str:
 
 def _camel_keys(value: Mapping[str, Any]) -> dict[str, Any]:
     return {camel(key): item for key, item in value.items()}
-
-
-def _renamed(params: Mapping[str, Any]) -> dict[str, Any]:
-    renamed: dict[str, Any] = {}
-    for name, value in params.items():
-        wire = _SYNONYMS.get(name, name)
-        renamed[wire if wire in _THINKING else camel(wire)] = value
-    return renamed
 
 
 def _with_thinking(params: dict[str, Any]) -> dict[str, Any]:
@@ -184,13 +175,3 @@ def may_hold_blocks(params: Mapping[str, Any]) -> bool:
     thinking = generation.get("thinkingConfig") or {}
     other = any(modality in _OTHER_OUTPUTS for modality in generation.get("responseModalities") or ())
     return bool(params.get("tools")) or other or bool(thinking.get("includeThoughts"))
-
-
-# ---------------------------------------------------------------------------------------------- for the HTTP client
-
-
-def request_options(model: GoogleParameters, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-    """Headers, query and timeout of one request. The constructor's headers are the client's."""
-    timeout = timeout_parts(model._timeout(kwargs) or _TIMEOUT, model.stream_chunk_timeout if stream else None)
-    accept, query = ("text/event-stream", {"alt": "sse"}) if stream else ("application/json", {})
-    return parameters.request_options(kwargs, timeout, {"accept": accept}, query)

@@ -24,9 +24,9 @@ from .endpoint import address_of
 from .errors import ERRORS
 from .format_last import formatted, is_settled, with_usage_of
 from .mapper import OllamaMapper
-from .parameters import OllamaParameters, lowered_headers
+from .parameters import lowered_headers
 from .profiles import profile_of
-from .request import default_params, request_options, request_params
+from .request import OllamaRequests
 from .schemas import output_format
 from .tools import format_tool, format_tool_choice, is_forced
 from .validation import check_model
@@ -39,7 +39,7 @@ _OF_A_REQUEST = ("headers", "timeout")
 _logger = logging.getLogger("langchain_autotools")
 
 
-class ChatOllama(OllamaParameters):
+class ChatOllama(OllamaRequests):
     """Models that an Ollama server runs, with tools that run.
 
     ```python
@@ -61,29 +61,24 @@ class ChatOllama(OllamaParameters):
     @model_validator(mode="after")
     def _validate_model(self) -> Self:
         if self.validate_model_on_init:
-            check_model(self._client_settings().clients(self._cache).synchronous(), self.address.url, self.model, request_options(self, {}))
+            http = self._client_settings().clients(self._cache).synchronous()
+            check_model(http, self.address.url, self.model, self._request_options({}, stream=True))
         return self
 
     # ------------------------------------------------------------------------------------------ requests
-
-    def _default_params(self) -> dict[str, Any]:
-        return default_params(self)
-
-    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        return request_params(self, stop, kwargs, stream=stream)
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(self.num_ctx)
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        params = request_params(self, stop, kwargs, stream=stream)
+        params = self._request_params(stop, kwargs, stream=stream)
         log_parallel(kwargs, "Ollama")
         mapper = self._mapper(str(params["model"]))
         return Exchange(
             body=mapper.encode_request(messages, params),
             decoder=partial(OllamaDecoder, origin=mapper.origin),
             events=NDJSONDecoder,
-            options=request_options(self, kwargs),
+            options=self._request_options(kwargs, stream=stream),
             path="/api/chat",
             idle_timeout=self._idle_timeout(kwargs),
         )

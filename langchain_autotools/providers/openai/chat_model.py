@@ -19,9 +19,9 @@ from .compatibility import CompatibilityKey, LearnedCompatibility
 from .decode import ChatCompletionsDecoder
 from .dialect import OPENAI, Dialect
 from .errors import ERRORS
-from .parameters import CHAT_ONLY, OpenAIParameters
+from .parameters import CHAT_ONLY
 from .profiles import profile_of
-from .request import default_params, request_options, request_params
+from .request import OpenAIRequests
 from .responses.client_calls import answers_in_blocks
 from .responses.exchange import responses_exchange
 from .responses.parameters import check_sendable
@@ -32,7 +32,7 @@ from .tools import format_tool, format_tool_choice
 __all__ = ["ChatOpenAI"]
 
 
-class ChatOpenAI(OpenAIParameters):
+class ChatOpenAI(OpenAIRequests):
     """OpenAI's chat models, and every server that speaks chat completions or the Responses API (`base_url`), with tools that run.
 
     ```python
@@ -70,14 +70,8 @@ class ChatOpenAI(OpenAIParameters):
 
     def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether the keywords, or the constructor's, name an earlier response or a conversation."""
-        asked = {**self.model_kwargs, **(self.extra_body or {}), **(kwargs.get("extra_body") or {}), **kwargs}
+        asked = {**self.model_kwargs, **self._extra_body(kwargs), **kwargs}
         return bool(asked.get("previous_response_id") or asked.get("conversation"))
-
-    def _default_params(self) -> dict[str, Any]:
-        return default_params(self)
-
-    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        return request_params(self, stop, kwargs, stream=stream)
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
@@ -114,7 +108,7 @@ class ChatOpenAI(OpenAIParameters):
         return Exchange(
             body=body,
             decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1, taken=taken),
-            options=request_options(self, kwargs, stream=stream),
+            options=self._request_options(kwargs, stream=stream, query=self.default_query or {}),
             path="/chat/completions",
             idle_timeout=self._idle_timeout(kwargs),
             alternative_for=alternative_for,

@@ -137,7 +137,7 @@ class PresetChatModel(ChatOpenAI):
 
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
         preset, asked = self.preset, super()._request_params(stop, kwargs, stream=stream)
-        insisted = {**(self.extra_body or {}), **(kwargs.get("extra_body") or {})}.keys()
+        insisted = self._extra_body(kwargs).keys()
         params: dict[str, Any] = {}
         for name, value in asked.items():
             if name in preset.unsupported and name not in insisted and value not in (None, False):

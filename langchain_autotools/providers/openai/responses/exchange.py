@@ -10,7 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from ..._encode.origin import message_origin, origin_of
 from ..._transport.exchange import Exchange
 from ..parameters import OpenAIParameters
-from ..request import request_options
 from .client_calls import answers_in_blocks
 from .decode import ResponsesDecoder
 from .mapper import ResponsesMapper
@@ -69,7 +68,7 @@ def responses_exchange(
         return Exchange(
             body=body,
             decoder=decoder,
-            options=request_options(model, kwargs, stream=stream),
+            options=model._request_options(kwargs, stream=stream, query=model.default_query or {}),
             path=_PATH,
             idle_timeout=model._idle_timeout(kwargs),
             alternative_for=alternative_for,

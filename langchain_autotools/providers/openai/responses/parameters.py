@@ -10,7 +10,6 @@ from typing import Any
 
 from ....errors import ConfigurationError
 from ..parameters import OpenAIParameters, asks_for
-from ..request import request_params
 
 __all__ = ["check_sendable", "responses_params", "wire_choice", "wire_tool"]
 
@@ -32,7 +31,7 @@ _STREAM_OPTIONS = frozenset({"include_obfuscation"})
 def responses_params(
     model: OpenAIParameters, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool, why: str = ""
 ) -> dict[str, Any]:
-    """Every parameter of one request; arguments as of `request.request_params`.
+    """Every parameter of one request; arguments as of `ProviderChatModel._request_params`.
 
     Args:
         model: The model, for what its constructor set.
@@ -44,7 +43,7 @@ def responses_params(
     Raises:
         ConfigurationError: A parameter has no meaning in this API.
     """
-    params = request_params(model, stop, kwargs, stream=stream)
+    params = model._request_params(stop, kwargs, stream=stream)
     if params.pop("n", 1) != 1:
         raise ConfigurationError("n must be 1: a run has one reply")
     check_sendable({name: params.pop(name, None) for name in _REFUSED}, why)
