@@ -3,11 +3,10 @@
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from langchain_autotools.errors import ConfigurationError
 
@@ -105,15 +104,17 @@ class CachedFile:
     @contextmanager
     def locked(self, progress: Progress) -> Iterator[None]:
         """Hold the place against other processes and threads; says so when it has to wait. The system frees it if we die."""
+        from filelock import FileLock, Timeout
+
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_name(self.path.name + ".lock").open("a+b") as file:
-            if not _try_lock(file):
-                progress.say("Waiting for another process that prepares the same weights ...")
-                _wait_for_lock(file)
-            try:
-                yield
-            finally:
-                _unlock(file)
+        lock = FileLock(self.path.with_name(self.path.name + ".lock"))
+        try:
+            held = lock.acquire(blocking=False)
+        except Timeout:
+            progress.say("Waiting for another process that prepares the same weights ...")
+            held = lock.acquire()
+        with held:
+            yield
 
     def _take(self, file: Path, found: str, source: str) -> None:
         if found != self.sha256:
@@ -131,40 +132,3 @@ class CachedFile:
         # Without a note the file is hashed at the next start: slower, not wrong.
         with suppress(OSError):
             self._note.write_text(json.dumps(self._seen()), encoding="utf-8")
-
-
-if sys.platform == "win32":  # pragma: no cover  # checked by reading: nothing here has that system
-    import msvcrt
-    import time
-
-    def _try_lock(file: IO[bytes]) -> bool:
-        try:
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _wait_for_lock(file: IO[bytes]) -> None:
-        while not _try_lock(file):
-            time.sleep(0.1)
-
-    def _unlock(file: IO[bytes]) -> None:
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(file: IO[bytes]) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _wait_for_lock(file: IO[bytes]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-    def _unlock(file: IO[bytes]) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
