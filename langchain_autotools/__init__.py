@@ -11,7 +11,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
-    from .executor import ToolCallResult, ToolContext, ToolExecutor
+    from .executor import ToolCallResult, ToolContext, ToolExecutor, ToolPolicy
     from .history import explain, repair, validate
     from .messages.calls import ToolCallRecord, calls_of
     from .messages.carrier import final_message, new_messages, run_usage
@@ -74,6 +74,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     # Policies and limits
     "RetryPolicy",
     "StopReason",
+    "ToolPolicy",
     # Errors
     "AutoToolsError",
     "ConfigurationError",
@@ -88,7 +89,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
 
 _HOMES = {
     "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
-    "executor": ("ToolCallResult", "ToolContext", "ToolExecutor"),
+    "executor": ("ToolCallResult", "ToolContext", "ToolExecutor", "ToolPolicy"),
     "history": ("explain", "repair", "validate"),
     "messages.calls": ("ToolCallRecord", "calls_of"),
     "messages.carrier": ("final_message", "new_messages", "run_usage"),

@@ -80,6 +80,10 @@ class ToolsAndMessagesMixin(BindableChatModel):
     """How many calls of one turn run at the same time."""
     tool_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """How many seconds one tool call may take. Like the two fields above it says what a `ToolExecutor` given as `tools` leaves open."""
+    policies: Any = Field(default=None, exclude=True, repr=False)
+    """A `ToolPolicy` for each tool that needs one, by name. Those of a call go before these, field by field."""
+    default_policy: Any = Field(default=None, exclude=True, repr=False)
+    """The `ToolPolicy` of all other tools, and what `policies` leave open. `tool_timeout` is the short form of its `timeout`."""
 
     message_separator: str = "\n"
     """What stands in the run's text between the texts of two turns, where the first does not end in white space."""

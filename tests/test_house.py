@@ -21,7 +21,8 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 ROOMS = (
     ("errors", "compat", "strict_json", "_version"),
     ("chunks", "messages", "deadline"),
-    ("retry", "executor", "history", "tool_calls"),
+    ("retry",),
+    ("executor", "history", "tool_calls"),
     ("turn",),
     ("run",),
     ("mixin",),

@@ -1,8 +1,10 @@
 """Executing tool calls: one call, a batch, order, timeouts, callbacks."""
 
 from .async_batch import AsyncToolCallBatch
+from .checks import checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
-from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor, checked_concurrency, checked_listener, checked_seconds
+from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor
+from .policies import Policies, ToolPolicy, joined_timeout
 from .results import ToolCallResult
 from .signatures import check_signature
 from .sync_batch import ToolCallBatch
@@ -14,15 +16,18 @@ __all__ = [
     "OnExecuted",
     "OnExecuting",
     "OnProgress",
+    "Policies",
     "ToolCallBatch",
     "ToolCallResult",
     "ToolContext",
     "ToolExecutor",
+    "ToolPolicy",
     "check_signature",
     "checked_concurrency",
     "checked_listener",
     "checked_seconds",
     "dump_tools",
+    "joined_timeout",
     "restore_tools",
     "tool_inside",
 ]

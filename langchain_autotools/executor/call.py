@@ -27,6 +27,7 @@ from .background import Home
 from .content import answered, does_more, output_content
 from .context import Reporting, ToolContext
 from .injection import InjectedArguments, InjectionContext, type_hints
+from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
 from .wrapped import WrappedTool
 
@@ -147,6 +148,7 @@ class ToolRun:
         prepared: What is known of its tool.
         timeout: How many seconds it may take; None for no limit.
         home: Gives the event loop that the tool belongs to, if that is known.
+        policy: What else is done about its calls; None where nothing is.
         executed: Whether the tool's own code began to run.
         ended: Whether it has ended.
         stopped_by: Why it is being stopped, if so.
@@ -169,6 +171,7 @@ class ToolRun:
         self.prepared = prepared
         self.timeout = timeout
         self.home = home
+        self.policy: ToolPolicy | None = None
         self.executed = not prepared.observed  # where its code is not seen, it must be taken to have run
         self.ended = False
         self.stopped_by: Exception | None = None

@@ -1,6 +1,5 @@
 """`ToolExecutor`: the tools a model may call, and how its calls are executed."""
 
-import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, ClassVar, Self, TypeVar
@@ -18,14 +17,16 @@ from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
 from .batch import BatchOptions
 from .call import PreparedTool, ToolRun
+from .checks import checked_concurrency, checked_listener, checked_seconds
 from .names import find_name
 from .plan import Answer, Call, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
+from .policies import Policies, ToolPolicy, joined_timeout
 from .resolution import Meaning, Only, checked_only
 from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
 from .tools import collected, dump_tools, restore_tools, tools_by_name
 
-__all__ = ["OnExecuted", "OnExecuting", "OnProgress", "ToolExecutor", "checked_concurrency", "checked_listener", "checked_seconds"]
+__all__ = ["OnExecuted", "OnExecuting", "OnProgress", "ToolExecutor"]
 
 _B = TypeVar("_B")
 
@@ -53,6 +54,8 @@ class ToolExecutor:
         timeout: How many seconds a call may take; None for no limit. A synchronous tool that takes longer goes on in its
             thread, but nobody waits for it.
         timeouts: The same for single tools, by name.
+        policies: What is done about single tools that are slow, fail, repeat themselves, say too much or must run alone, by name.
+        default_policy: What those leave open, and what holds for all other tools.
         on_executing: Called with each call just before its tool runs; may be asynchronous.
         on_executed: Called with each result as soon as there is one; may be asynchronous.
         on_progress: Called with a call and each value that its tool reports (`ToolContext.report`); may be asynchronous. What one
@@ -81,6 +84,8 @@ class ToolExecutor:
         max_concurrency: int | None = None,
         timeout: float | None = None,
         timeouts: Mapping[str, float | None] | None = None,
+        policies: Mapping[str, ToolPolicy] | None = None,
+        default_policy: ToolPolicy | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
         on_progress: OnProgress | None = None,
@@ -101,6 +106,12 @@ class ToolExecutor:
         self._on_progress = checked_listener("on_progress", on_progress)
         self._prepared: dict[str, PreparedTool] = {}
         self._home = home_of_caller()
+        self._policies: Policies | None = None
+        self._changes: dict[str, ToolPolicy] = {}  # the policies that say more than a timeout
+        if policies is not None or default_policy is not None:
+            given = Policies.read(policies, default_policy)
+            self.timeout = joined_timeout("timeout", self.timeout, given.default)
+            self._govern(self._all_policies().joined(given))
 
     def __repr__(self) -> str:
         return f"ToolExecutor([{', '.join(self.tools)}])"
@@ -119,6 +130,32 @@ class ToolExecutor:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **settings)
         return other
+
+    def with_policies(self, policies: Policies, *, wins: bool) -> Self:
+        """The same executor with further policies: they go before its own, or must not contradict them.
+
+        Raises:
+            ConfigurationError: They do, or one is for a tool that does not exist or cannot have it.
+        """
+        own = self._all_policies()
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._govern(policies.over(own) if wins else own.joined(policies))
+        return other
+
+    def _all_policies(self) -> Policies:
+        """The policies so far, with what their short form `timeouts` says."""
+        short = {name: ToolPolicy(timeout=seconds) for name, seconds in self._timeouts.items() if seconds is not None}
+        return Policies(short) if self._policies is None else self._policies.over(Policies(short))
+
+    def _govern(self, policies: Policies) -> None:
+        changes = policies.of_tools(self.tools)
+        for name in [name for name, policy in changes.items() if policy.caches and policy.cache_key is None]:
+            prepared = self._prepared[name] = self._prepared.get(name) or PreparedTool(self.tools[name])
+            if prepared.injected.need_context:
+                raise ConfigurationError(f"the results of {name!r} depend on more than its arguments: its cache needs a cache_key")
+        self._policies, self._changes = policies, changes
+        self._timeouts = {**self._timeouts, **policies.timeouts()}
 
     def find(self, name: str) -> BaseTool | None:
         """The tool a model means by `name`; None if there is none, or it is not clear which.
@@ -279,44 +316,12 @@ class ToolExecutor:
         tool, prepared = self.tools[key], self._prepared.get(key)
         if prepared is None or prepared.tool is not tool:
             prepared = self._prepared[key] = PreparedTool(tool)
-        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
+        run = ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
+        if key in self._changes:
+            run.policy = self._changes[key]
+        return run
 
 
 def _both(own: Any, call: Any) -> Sequence[Any]:
     """The listeners that there are: the executor's own first."""
     return [listener for listener in (own, call) if listener is not None]
-
-
-def checked_concurrency(name: str, value: Any) -> int | None:
-    """The number of calls that may run at the same time, or None.
-
-    Raises:
-        ConfigurationError: It is no such number.
-    """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None, not {value!r}")
-    return value
-
-
-def checked_seconds(name: str, value: Any) -> float | None:
-    """The seconds, or None.
-
-    Raises:
-        ConfigurationError: It is no time.
-    """
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
-    return float(value)
-
-
-def checked_listener(name: str, listener: Any) -> Any:
-    """The listener, or None.
-
-    Raises:
-        ConfigurationError: It cannot be called.
-    """
-    if listener is not None and not callable(listener):
-        raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
-    return listener

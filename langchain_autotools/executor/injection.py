@@ -58,6 +58,7 @@ class InjectedArguments:
     Attributes:
         hidden: The names, and aliases, under which a model could try to set one.
         contexts: The names of those that are a `ToolContext`, which the caller of `apply` supplies.
+        need_context: Whether the tool is given more than its own arguments: an injected one, or the configuration.
     """
 
     def __init__(self, tool: BaseTool) -> None:
@@ -77,6 +78,8 @@ class InjectedArguments:
         seen: set[Any] = set()
         self._inner = frozenset(inner for name, field in fields.items() if name not in injected for inner in _hidden_in(field.type, seen))
         self._untyped_runtime = "runtime" not in injected and self._types.get("runtime", str) in _UNTYPED
+        configured = any(RunnableConfig in _marks(annotation) for annotation in self._types.values())
+        self.need_context = bool(injected or self._inner or self._untyped_runtime or configured)
 
     def apply(self, args: Mapping[str, Any], context: InjectionContext) -> dict[str, Any]:
         """The arguments to invoke the tool with: the model's own, copied, and the injected ones.

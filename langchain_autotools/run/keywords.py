@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any, ClassVar, Protocol
 
 from ..errors import ConfigurationError
-from ..executor import ToolExecutor, checked_concurrency, checked_listener, checked_seconds
+from ..executor import Policies, ToolExecutor, checked_concurrency, checked_listener, checked_seconds, joined_timeout
 from .limits import Limits
 
 __all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_settings"]
@@ -29,7 +29,8 @@ _EXECUTION: Mapping[str, Callable[[str, Any], Any]] = {
     "max_concurrency": checked_concurrency,
     "tool_timeout": checked_seconds,
 }
-RUN_KEYWORDS = _LIMITS | _EXECUTION.keys() | _OTHERS
+_POLICIES = frozenset({"policies", "default_policy"})
+RUN_KEYWORDS = _LIMITS | _EXECUTION.keys() | _OTHERS | _POLICIES
 """Keywords of one call that set a run and never reach the vendor."""
 
 _LIFTED_BY_NONE = (_LIMITS | _EXECUTION.keys()) - {"on_limit", "polling_tools", "parallel"}
@@ -43,6 +44,8 @@ class Settable(Protocol):
 
     context_window: int | None
     profile: Any
+    policies: Any
+    default_policy: Any
     _not_per_call: ClassVar[frozenset[str]]
 
 
@@ -61,6 +64,8 @@ class CallSettings:
         decisions: What to do with calls that the input ends in.
         asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
         fields: What the model's fields say of it.
+        policies: The policies of the tools as the model's fields say them; None where they say nothing.
+        asked_policies: The same of this call.
     """
 
     limits: Limits
@@ -73,12 +78,19 @@ class CallSettings:
     decisions: Any
     asked: Mapping[str, Any]
     fields: Mapping[str, Any]
+    policies: Policies | None = None
+    asked_policies: Policies | None = None
 
     def executor(self, own: ToolExecutor) -> ToolExecutor:
         """The executor as this run wants it: what the call says wins, then what the executor sets, then the model's fields."""
         fields = {name: value for name, value in self.fields.items() if getattr(own, _OWN.get(name, name)) is None}
         changed = {_OWN.get(name, name): value for name, value in {**fields, **self.asked}.items()}
-        return own.with_settings(**changed)
+        executor = own.with_settings(**changed)
+        if self.policies is not None and own.tools:
+            executor = executor.with_policies(self.policies, wins=False)
+        if self.asked_policies is not None and own.tools:
+            executor = executor.with_policies(self.asked_policies, wins=True)
+        return executor
 
 
 def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
@@ -90,6 +102,10 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
     _check_names(model, keywords)
     limits = {name: _setting(model, name, keywords) for name in sorted(_LIMITS - {"context_window"})}
     counting = {"token_budget": limits["token_budget"], "context_window": keywords.get("context_window", model.context_window)}
+    asked = {name: _EXECUTION[name](name, keywords.pop(name)) for name in sorted(_EXECUTION) if _is_given(name, keywords)}
+    fields = {name: check(name, getattr(model, name)) for name, check in _EXECUTION.items()}
+    policies = {name: keywords.pop(name) for name in _POLICIES & keywords.keys()}
+    governed = model.policies is not None or model.default_policy is not None
     return CallSettings(
         limits=Limits(**limits, context_window=_context_window(model, keywords)),
         usage_limits=[name for name, value in counting.items() if value is not None],
@@ -99,9 +115,20 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         on_executed=checked_listener("on_executed", _setting(model, "on_executed", keywords)),
         on_progress=checked_listener("on_progress", _setting(model, "on_progress", keywords)),
         decisions=keywords.pop("resume", None),
-        asked={name: _EXECUTION[name](name, keywords.pop(name)) for name in sorted(_EXECUTION) if _is_given(name, keywords)},
-        fields={name: check(name, getattr(model, name)) for name, check in _EXECUTION.items()},
+        policies=_read_policies(fields, model.policies, model.default_policy) if governed else None,
+        asked_policies=_read_policies(asked, **policies) if policies else None,
+        asked=asked,
+        fields=fields,
     )
+
+
+def _read_policies(timeouts: dict[str, Any], policies: Any = None, default_policy: Any = None) -> Policies:
+    """The policies as they are given; the default policy's timeout is what its short form `tool_timeout` says."""
+    read = Policies.read(policies, default_policy)
+    seconds = joined_timeout("tool_timeout", timeouts.get("tool_timeout"), read.default)
+    if seconds is not None:
+        timeouts["tool_timeout"] = seconds
+    return read
 
 
 def drop_settings(model: Settable, keywords: dict[str, Any]) -> None:

@@ -1,0 +1,177 @@
+"""Policies: what is done about a tool that is slow, fails, repeats itself, says too much, or must run alone.
+
+`ToolPolicy` is one flat record. What it leaves open (None), the next one says: of a tool's own policies that of a call goes first, then the
+executor's, then the model's; after them come the default policies, in the same order.
+"""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+from ..errors import ConfigurationError
+from ..retry import RetryPolicy
+from .checks import checked_seconds
+
+__all__ = ["Policies", "ToolPolicy", "joined_timeout"]
+
+MIN_OUTPUT = 200
+"""The fewest characters that `max_output` can leave: what says that something is missing takes room too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolPolicy:
+    """How the calls of a tool are run. What is None here is left to the default policy, and has no effect if that says nothing either.
+
+    Attributes:
+        timeout: How many seconds one attempt may take.
+        retry: How often a call that fails is tried, and after which waits; `RetryPolicy()` where only `retry_on` is given.
+        retry_on: The errors after which a call is tried again; `()` for none, whatever the default policy says. Our own timeout of an
+            asynchronous tool is a `TimeoutError`; that of a synchronous one is never retried, because the tool may still be running.
+        cache: True: calls of one run with the same arguments run once. A mapping keeps the results beyond the run. False: never.
+        cache_key: Called with the arguments of a call; what it returns (text, or anything that JSON can write) stands for them. Needed
+            for a tool that is given more than its arguments (the messages, the configuration).
+        max_output: How many characters of text a result may have, at least 200. Of a longer one the head and the tail are kept.
+        exclusive: Whether no other call of the same turn runs beside one of this tool.
+        progress: Whether what a generator tool yields is reported as progress, and what it returns is the result.
+
+    Raises:
+        ConfigurationError: A value cannot work, or `retry` does not say by `retry_on` what it is for.
+    """
+
+    timeout: float | None = None
+    retry: RetryPolicy | None = None
+    retry_on: tuple[type[Exception], ...] | None = None
+    cache: bool | MutableMapping[str, Any] | None = field(default=None, repr=False)
+    cache_key: Callable[[Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+    max_output: int | None = None
+    exclusive: bool | None = None
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        object.__setattr__(self, "timeout", checked_seconds("timeout", self.timeout))
+        _check("retry", self.retry, RetryPolicy, "a RetryPolicy")
+        _check("retry_on", self.retry_on, tuple, "a tuple of error types")
+        for kind in self.retry_on or ():
+            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+                raise ConfigurationError(f"retry_on must name types of errors, not {kind!r}")
+        if self.retry is not None and self.retry_on is None:
+            raise ConfigurationError("retry needs retry_on: the errors after which a call is tried again, such as (ConnectionError,)")
+        _check("cache", self.cache, bool | MutableMapping, "True, False or a mutable mapping")
+        if self.cache_key is not None and not callable(self.cache_key):
+            raise ConfigurationError(f"cache_key must be a function of the arguments, not {type(self.cache_key).__name__}")
+        _check("max_output", self.max_output, int, "a number of characters")
+        if isinstance(self.max_output, bool) or (self.max_output is not None and self.max_output < MIN_OUTPUT):
+            raise ConfigurationError(f"max_output must be a whole number of at least {MIN_OUTPUT} characters, not {self.max_output!r}")
+        _check("exclusive", self.exclusive, bool, "True or False")
+        _check("progress", self.progress, bool, "True or False")
+
+    def over(self, other: "ToolPolicy | None") -> "ToolPolicy":
+        """This policy; what it leaves open, the other one says."""
+        if other is None:
+            return self
+        return replace(self, **{name: value for name, value in _said(other).items() if getattr(self, name) is None})
+
+    @property
+    def changes_calls(self) -> bool:
+        """Whether it says more than a timeout."""
+        return any((self.retry_on, self.caches, self.max_output, self.exclusive, self.progress))
+
+    @property
+    def caches(self) -> bool:
+        """Whether results are kept: an empty mapping keeps them too."""
+        return self.cache is not None and self.cache is not False
+
+
+def _check(name: str, value: Any, kind: Any, words: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise ConfigurationError(f"{name} must be {words}, not {value!r}")
+
+
+def _said(policy: ToolPolicy) -> dict[str, Any]:
+    """What a policy does not leave open."""
+    values = {one.name: getattr(policy, one.name) for one in fields(policy)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The policies of several tools.
+
+    Attributes:
+        named: By tool name.
+        default: For what they leave open, and for all other tools.
+    """
+
+    named: Mapping[str, ToolPolicy] = field(default_factory=dict)
+    default: ToolPolicy | None = None
+
+    @classmethod
+    def read(cls, policies: Any, default_policy: Any) -> Self:
+        """The policies as a caller gives them.
+
+        Raises:
+            ConfigurationError: They are none.
+        """
+        _check("policies", policies, Mapping, "a mapping of tool names to ToolPolicy")
+        for name, policy in (policies or {}).items():
+            if not isinstance(policy, ToolPolicy):
+                raise ConfigurationError(f"policies[{name!r}] must be a ToolPolicy, not {policy!r}")
+        _check("default_policy", default_policy, ToolPolicy, "a ToolPolicy")
+        return cls(dict(policies or {}), default_policy)
+
+    def over(self, other: "Policies") -> "Policies":
+        """These; what they leave open, the others say."""
+        named = {**other.named, **{name: policy.over(other.named.get(name)) for name, policy in self.named.items()}}
+        return Policies(named, other.default if self.default is None else self.default.over(other.default))
+
+    def joined(self, other: "Policies") -> "Policies":
+        """These and the others.
+
+        Raises:
+            ConfigurationError: They contradict each other.
+        """
+        for name, policy in self.named.items():
+            _check_agreement(f"policies[{name!r}]", policy, other.named.get(name))
+        _check_agreement("default_policy", self.default, other.default)
+        return self.over(other)
+
+    def timeouts(self) -> dict[str, float]:
+        """The tools' own timeouts."""
+        return {name: policy.timeout for name, policy in self.named.items() if policy.timeout is not None}
+
+    def of_tools(self, names: Mapping[str, Any]) -> dict[str, ToolPolicy]:
+        """The policy of each tool that has one that says more than a timeout.
+
+        Raises:
+            ConfigurationError: A tool does not exist, or its policy has a key for a cache and no cache.
+        """
+        unknown = self.named.keys() - names.keys()
+        if unknown:
+            raise ConfigurationError(f"policies names tools that do not exist: {', '.join(sorted(map(repr, unknown)))}")
+        found = {name: self.named.get(name, ToolPolicy()).over(self.default) for name in names}
+        for name, policy in found.items():
+            if policy.cache_key is not None and policy.cache is None:
+                raise ConfigurationError(f"the policy of {name!r} has a cache_key and no cache")
+        return {name: policy for name, policy in found.items() if policy.changes_calls}
+
+
+def _check_agreement(where: str, one: ToolPolicy | None, other: ToolPolicy | None) -> None:
+    if one is None or other is None:
+        return
+    theirs = _said(other)
+    differing = sorted(name for name, value in _said(one).items() if name in theirs and theirs[name] is not value and theirs[name] != value)
+    if differing:
+        raise ConfigurationError(f"{where} is given twice, with different values of {', '.join(differing)}")
+
+
+def joined_timeout(name: str, seconds: float | None, policy: ToolPolicy | None) -> float | None:
+    """The timeout that a short form and a default policy say together.
+
+    Raises:
+        ConfigurationError: They contradict each other.
+    """
+    said = None if policy is None else policy.timeout
+    if said is not None and seconds is not None and said != seconds:
+        raise ConfigurationError(f"{name} is {seconds:g} and the timeout of default_policy is {said:g}: say it once")
+    return seconds if said is None else said
