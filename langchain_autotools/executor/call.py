@@ -297,4 +297,3 @@ def _passes_through(error: BaseException) -> bool:
     if not isinstance(error, Exception | GeneratorExit):
         return True
     return is_graph_signal(error) or raised_by_handler(error, __name__)
-    return False
