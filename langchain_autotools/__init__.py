@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
     from .executor import ToolCallResult, ToolContext, ToolExecutor, ToolPolicy
     from .history import explain, repair, validate
+    from .history.generations import join_generations, split_generations
     from .messages.calls import ToolCallRecord, calls_of
     from .messages.carrier import final_message, new_messages, run_usage
     from .messages.markdown import markdown_of
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from .providers.presets.together import ChatTogether
     from .providers.presets.xai import ChatXAI
     from .providers.registry import init_chat_model
+    from .providers.results import format_for_anthropic, format_for_google, format_for_ollama, format_for_openai
     from .retry import RetryPolicy
+    from .run.by_hand import add_assistant_tool_calls, add_tool_calls_and_results
     from .run.limits import StopReason
 
 __all__ = [  # noqa: RUF022 - grouped for readers
@@ -63,14 +66,22 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "run_usage",
     "text_of",
     # Histories
+    "add_assistant_tool_calls",
+    "add_tool_calls_and_results",
     "explain",
+    "join_generations",
     "repair",
+    "split_generations",
     "validate",
     # Tools
     "ToolCallRecord",
     "ToolCallResult",
     "ToolContext",
     "ToolExecutor",
+    "format_for_anthropic",
+    "format_for_google",
+    "format_for_ollama",
+    "format_for_openai",
     # Policies and limits
     "RetryPolicy",
     "StopReason",
@@ -91,6 +102,7 @@ _HOMES = {
     "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
     "executor": ("ToolCallResult", "ToolContext", "ToolExecutor", "ToolPolicy"),
     "history": ("explain", "repair", "validate"),
+    "history.generations": ("join_generations", "split_generations"),
     "messages.calls": ("ToolCallRecord", "calls_of"),
     "messages.carrier": ("final_message", "new_messages", "run_usage"),
     "messages.markdown": ("markdown_of",),
@@ -111,6 +123,8 @@ _HOMES = {
     "providers.presets.openrouter": ("ChatOpenRouter",),
     "providers.presets.together": ("ChatTogether",),
     "providers.presets.xai": ("ChatXAI",),
+    "providers.results": ("format_for_anthropic", "format_for_google", "format_for_ollama", "format_for_openai"),
+    "run.by_hand": ("add_assistant_tool_calls", "add_tool_calls_and_results"),
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
     "run.limits": ("StopReason",),

@@ -38,7 +38,7 @@ PROVIDER_ROOMS = (
     ("_base",),
     ("anthropic", "google", "ollama", "openai"),
     ("local", "presets", "configurable"),
-    ("registry",),
+    ("registry", "results"),
 )
 PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}
 PURE = (

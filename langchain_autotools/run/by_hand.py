@@ -1,0 +1,141 @@
+"""Calls and results that a program adds to a history by itself, in the one order that every vendor takes."""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from ..errors import ConfigurationError
+from ..executor import ToolCallResult
+from ..executor.content import NO_OUTPUT, output_content
+from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.metadata import KEY
+from ..strict_json import read_object
+
+__all__ = ["add_assistant_tool_calls", "add_tool_calls_and_results"]
+
+GivenCall = ToolCallRecord | Mapping[str, Any]
+"""A call: a `ToolCallRecord`, an entry of an AI message's `tool_calls`, or a chat completions call, its arguments as JSON text."""
+GivenResults = Iterable[ToolMessage | ToolCallResult] | Mapping[str, Any]
+"""Results: tool messages, what a `ToolExecutor` gave, or values by call id."""
+
+
+def add_assistant_tool_calls(messages: Sequence[BaseMessage], calls: Iterable[GivenCall], text: str = "") -> list[BaseMessage]:
+    """The messages, followed by an AI message that makes these calls.
+
+    Args:
+        messages: The history. It is not changed.
+        calls: The calls, in order. The raw text of arguments that are given as JSON is what a vendor is sent again.
+        text: What the model says beside them.
+
+    Returns:
+        A new list. A call without an id has a new one.
+
+    Raises:
+        ConfigurationError: A call has no name, its arguments are not one complete JSON object, or two calls have one id.
+    """
+    records = [_record(call) for call in calls]
+    ids = [record.id for record in records]
+    if len(set(ids)) < len(ids):
+        raise ConfigurationError(f"two calls have one id: {', '.join(map(repr, ids))}")
+    if not records:
+        raise ConfigurationError("there are no calls to add")
+    entries = [{"name": record.name, "args": record.args, "id": record.id, "type": "tool_call"} for record in records]
+    raw = [{"id": record.id, "arguments": record.arguments} for record in records]
+    return [*messages, AIMessage(text, tool_calls=entries, response_metadata={KEY: {"calls": raw}})]
+
+
+def add_tool_calls_and_results(
+    messages: Sequence[BaseMessage],
+    calls: Iterable[GivenCall],
+    results: GivenResults,
+    *,
+    text: str = "",
+    auto_assistant_tool_calls: bool = False,
+) -> list[BaseMessage]:
+    """The messages, followed by an AI message that makes these calls, and by the results, in the order of the calls.
+
+    Args:
+        messages: The history. It is not changed.
+        calls: As of `add_assistant_tool_calls`. Without any, the results answer the calls that the history ends in.
+        results: Tool messages, `ToolCallResult`s, or values by call id (a string as it is, all else as JSON). A call without a result
+            stays open.
+        text: What the model says beside the calls.
+        auto_assistant_tool_calls: Make a call, without arguments, for each result that answers none. Without it, such a result is an error.
+
+    Raises:
+        ConfigurationError: As of `add_assistant_tool_calls`, a result answers no call, or two answer one.
+    """
+    given = _by_id(results)
+    records = [_record(call) for call in calls]
+    head, answered = _open_end([] if records else messages)
+    waiting = [call.id for call in _calls(head[-1:]) if call.id not in answered]
+    orphans = [call_id for call_id in given if call_id not in {*waiting, *(record.id for record in records)}]
+    if orphans and (waiting or not auto_assistant_tool_calls):
+        raise ConfigurationError(f"results answer no call that is open: {', '.join(map(repr, orphans))}")
+    if waiting:
+        return [*head, *_in_order(head[-1], {**answered, **given})]
+    records += [ToolCallRecord(call_id, given[call_id].name or "unnamed_tool", "{}", {}) for call_id in orphans]
+    history = add_assistant_tool_calls(messages, records, text)
+    return [*history, *_in_order(history[-1], given)]
+
+
+def _open_end(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], dict[str, ToolMessage]]:
+    """The messages up to the AI message that they end in, but for its results, and these by the id of their call."""
+    results: dict[str, ToolMessage] = {}
+    for number, message in reversed(list(enumerate(messages))):
+        if isinstance(message, AIMessage):
+            return list(messages[: number + 1]), results
+        if not isinstance(message, ToolMessage):
+            break
+        results[message.tool_call_id] = message
+    return [], {}
+
+
+def _in_order(message: BaseMessage, results: Mapping[str, ToolMessage]) -> list[ToolMessage]:
+    """The results of a message's calls in the order of the calls, each under its call's name."""
+    return [_named(results[call.id], call.name) for call in _calls([message]) if call.id in results]
+
+
+def _calls(messages: Sequence[BaseMessage]) -> list[ToolCallRecord]:
+    return [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
+
+
+def _record(call: GivenCall) -> ToolCallRecord:
+    """The call, with arguments that can be used."""
+    if isinstance(call, ToolCallRecord):
+        call = {"id": call.id, "name": call.name, "arguments": call.arguments if call.args is None else call.args, "text": call.arguments}
+    if not isinstance(call, Mapping):
+        raise ConfigurationError(f"a call is a ToolCallRecord or a dict with name, arguments and id, not {call!r:.200}")
+    function = call.get("function")
+    said = function if isinstance(function, Mapping) else call
+    name, call_id = said.get("name"), call.get("id") or call.get("call_id")
+    arguments = said.get("arguments", said.get("args"))
+    args = read_object(arguments) if isinstance(arguments, str) else arguments
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"call {call_id!r} has no name")
+    if not isinstance(args, Mapping):
+        raise ConfigurationError(f"the arguments of call {call_id!r} of {name!r} are not one complete JSON object: {arguments!r:.200}")
+    text = arguments if isinstance(arguments, str) else call.get("text") or json.dumps(args, ensure_ascii=False, separators=(",", ":"))
+    return ToolCallRecord(call_id or f"call_{uuid.uuid4().hex}", name, text, dict(args))
+
+
+def _by_id(results: GivenResults) -> dict[str, ToolMessage]:
+    """The results as tool messages, by the id of the call that each answers."""
+    if isinstance(results, Mapping):
+        return {call_id: ToolMessage(output_content(value) or NO_OUTPUT, tool_call_id=call_id) for call_id, value in results.items()}
+    found: dict[str, ToolMessage] = {}
+    for result in results:
+        message = result.message if isinstance(result, ToolCallResult) else result
+        if not isinstance(message, ToolMessage):
+            raise ConfigurationError(f"a result is a ToolMessage or a ToolCallResult, not {result!r:.200}")
+        if message.tool_call_id in found:
+            raise ConfigurationError(f"two results answer call {message.tool_call_id!r}")
+        found[message.tool_call_id] = message
+    return found
+
+
+def _named(message: ToolMessage, name: str) -> ToolMessage:
+    return message if message.name else message.model_copy(update={"name": name})
