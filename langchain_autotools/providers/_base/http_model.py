@@ -5,7 +5,7 @@ A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from contextlib import aclosing, closing
 from functools import partial
 from typing import Any, ClassVar
@@ -119,7 +119,9 @@ class HttpChatModel(ToolsAndMessagesMixin):
             except EndedEarly as early:
                 yield from early.chunks
 
-    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+    async def araw_stream(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any
+    ) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:

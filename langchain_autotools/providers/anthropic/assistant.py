@@ -13,6 +13,7 @@ from typing import Any
 
 from .._encode.json_text import read_object
 from .._encode.order import CALLS
+from .._encode.sources import extra
 from .blocks import Part, part_of, text_part
 
 __all__ = ["assistant_part"]
@@ -58,8 +59,7 @@ def _text(block: Mapping[str, Any], same_origin: bool) -> Part | None:
 
 
 def _thinking(block: Mapping[str, Any]) -> Part | None:
-    extras = block.get("extras")
-    signature = block.get("signature") or (extras.get("signature") if isinstance(extras, Mapping) else None)
+    signature = extra(block, "signature")
     if not signature:
         return None
     return {"type": "thinking", "thinking": block.get("thinking") or block.get("reasoning") or "", "signature": signature}

@@ -17,7 +17,6 @@ from .._encode.sources import (
     decoded_text,
     extra,
     flat_file,
-    holders,
     image_type,
     joined,
     source_of,
@@ -51,7 +50,7 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     part = convert_block(block, text_part, _CONVERTERS, _NO_SUCH)
     if part["type"] == "text" and not part["text"].strip():
         return None
-    cache = next((holder[_CACHE] for holder in holders(block) if holder.get(_CACHE)), None)
+    cache = extra(block, _CACHE)
     return {**part, _CACHE: cache} if cache else part
 
 

@@ -10,8 +10,8 @@ Wire facts (wire quirks C-01 to C-17): blocks may stand in `message_start` alrea
 twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from langchain_core.messages import AIMessageChunk
 
@@ -27,7 +27,7 @@ __all__ = ["PROVIDER", "MessagesDecoder"]
 PROVIDER = "anthropic"
 """The `model_provider` of replies."""
 
-_FIRST = "message_start"
+_KINDS = frozenset({"message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop", "message"})
 _OF_CALLS = frozenset({"id", "type", "name", "input", "index"})
 _METADATA = ("container", "context_management", "stop_details")
 _STREAMED = frozenset({"text", "thinking", "tool_use"})
@@ -94,10 +94,9 @@ class MessagesDecoder:
         """
         if not isinstance(body, Mapping) or ("content" not in body and body.get("type") != "error"):
             raise StreamError(f"the reply is no message but {str(body)[:200]!r}")
-        chunks = [self.feed({"type": _FIRST, "message": body})]
-        self.done()
-        chunks.append(self.finish())
-        return merge_chunks([chunk for chunk in chunks if chunk is not None])
+        read = self.feed({**body, "type": "message"})
+        last = self.finish()
+        return last if read is None else merge_chunks([read, last])
 
     # ------------------------------------------------------------------------------------------ events
 
@@ -113,14 +112,8 @@ class MessagesDecoder:
             return self._delta(event)
         if kind == "error" or event.get("error"):
             _raise(event.get("error") or event)
-        read = self._READERS.get(str(kind))
-        self._known = self._known or read is not None or kind == "message"
-        if kind == "message":  # a whole body where a stream was asked for
-            whole: Any = event
-            chunk = None if self.ended else self._read_message(whole)
-            self.ended = True
-            return chunk
-        return None if self.ended or read is None else read(self, event)
+        self._known = self._known or kind in _KINDS
+        return None if self.ended else self._read(event, kind)
 
     def done(self) -> None:
         """Note that a whole body has been read to its end."""
@@ -131,10 +124,26 @@ class MessagesDecoder:
         """Whether the end marker or a stop reason has come."""
         return self.ended or self._said_stop
 
-    def _head(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        return self._read_message(event.get("message") or Message())
+    def _read(self, event: Mapping[str, Any], kind: Any) -> AIMessageChunk | None:
+        match kind:
+            case "content_block_start":
+                return self._start(event.get("index"), event.get("content_block") or ContentBlock())
+            case "content_block_stop":
+                return self._stop(self._open.pop(event.get("index"), None))
+            case "message_start":
+                return self._message(event.get("message") or Message())
+            case "message_delta":
+                self._note(event.get("delta") or Message(), event)
+                self._said_stop = bool(self._stop_reason)
+            case "message_stop":
+                self.ended = True
+            case "message":  # a whole body, also where a stream was asked for
+                self.ended = True
+                whole: Any = event
+                return self._message(whole)
+        return None
 
-    def _read_message(self, message: Message) -> AIMessageChunk | None:
+    def _message(self, message: Message) -> AIMessageChunk | None:
         """The reply's head, or all of it. A second head of the same reply says nothing new."""
         if self._id is not None and message.get("id") == self._id:
             return None
@@ -145,20 +154,6 @@ class MessagesDecoder:
         for position, block in enumerate(message.get("content") or ()):
             chunks += [self._start(("whole", position), block), self._stop(self._open.pop(("whole", position), None))]
         return merge_given(*chunks)
-
-    def _block_start(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        return self._start(event.get("index"), event.get("content_block") or ContentBlock())
-
-    def _block_stop(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        return self._stop(self._open.pop(event.get("index"), None))
-
-    def _message_stop(self, event: Mapping[str, Any]) -> None:
-        self.ended = True
-
-    def _message_delta(self, event: Mapping[str, Any]) -> None:
-        delta: Message = event.get("delta") or Message()
-        self._note(delta, event)
-        self._said_stop = bool(self._stop_reason)
 
     def _note(self, message: Message, event: Mapping[str, Any]) -> None:
         self._stop_reason = message.get("stop_reason") or self._stop_reason
@@ -315,14 +310,6 @@ class MessagesDecoder:
                 own["before_calls"] = self._calls
         metadata = {"model_provider": PROVIDER, **self._metadata, **{key: value for key, value in known.items() if value}}
         return {**metadata, KEY: own} if own else metadata
-
-    _READERS: ClassVar[Mapping[str, Callable[["MessagesDecoder", Mapping[str, Any]], AIMessageChunk | None]]] = {
-        "content_block_start": _block_start,
-        "content_block_stop": _block_stop,
-        _FIRST: _head,
-        "message_delta": _message_delta,
-        "message_stop": _message_stop,
-    }
 
 
 def _extra(start: ContentBlock) -> dict[str, Any]:

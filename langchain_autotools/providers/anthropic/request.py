@@ -1,7 +1,7 @@
 """What one request says besides its messages: parameters in the wire's names, caching, and what only the HTTP client needs."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -29,15 +29,16 @@ _BETA_OF_TOOL = {
     "tool_search_tool_bm25_20251119": "advanced-tool-use-2025-11-20",
     "advisor_20260301": "advisor-tool-2026-03-01",
 }
-_BETA_OF_PARAMETER = {
-    "mcp_servers": "mcp-client-2025-11-20",
-    "user_profile_id": "user-profiles-2026-03-24",
+# And whether the parameters of a request need it. (Compaction of a long context has one of its own.)
+_BETAS_OF_PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "mcp-client-2025-11-20": lambda params: params.get("mcp_servers"),
+    "user-profiles-2026-03-24": lambda params: params.get("user_profile_id"),
+    "context-management-2025-06-27": lambda params: False in _compacting(params.get("context_management")),
+    "compact-2026-01-12": lambda params: True in _compacting(params.get("context_management")),
+    "advanced-tool-use-2025-11-20": lambda params: any(tool.get("input_examples") for tool in params.get("tools") or ()),
+    "task-budgets-2026-03-13": lambda params: (params.get("output_config") or {}).get("task_budget"),
+    "thinking-display-updates-2026-08-18": lambda params: (params.get("thinking") or {}).get("display") == "updates",
 }
-_BETA_OF_EDITS = "context-management-2025-06-27"
-_BETA_OF_COMPACTION = "compact-2026-01-12"
-_BETA_OF_EXAMPLES = "advanced-tool-use-2025-11-20"
-_BETA_OF_BUDGET = "task-budgets-2026-03-13"
-_BETA_OF_UPDATES = "thinking-display-updates-2026-08-18"
 _BETA_OF_TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
 _BETA_OF_INLINE_TOOLS = "inline-tools-2026-09-15"
 HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anthropic-workspace-id"}
@@ -179,23 +180,15 @@ def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict
 
 def _betas(params: Mapping[str, Any], asked: Sequence[str]) -> list[str]:
     """The betas that were asked for, and those that a tool or parameter needs."""
-    tools = params.get("tools") or ()
-    needed = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in tools]
-    needed += [beta for name, beta in _BETA_OF_PARAMETER.items() if params.get(name)]
-    needed += _betas_of_edits(params.get("context_management"))
-    needed += [_BETA_OF_EXAMPLES] if any(tool.get("input_examples") for tool in tools) else []
-    needed += [_BETA_OF_BUDGET] if (params.get("output_config") or {}).get("task_budget") else []
-    needed += [_BETA_OF_UPDATES] if (params.get("thinking") or {}).get("display") == "updates" else []
-    return list(dict.fromkeys([*asked, *(beta for beta in needed if beta)]))
+    of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
+    of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
+    return list(dict.fromkeys([*asked, *filter(None, of_tools), *of_parameters]))
 
 
-def _betas_of_edits(management: Any) -> list[str]:
-    """The betas of what the vendor is to do to long contexts: compaction has one of its own."""
-    if not isinstance(management, Mapping) or not management:
-        return []
-    edits: Sequence[Mapping[str, Any]] = management.get("edits") or ({},)
-    compacting = {str(edit.get("type")).startswith("compact_") for edit in edits}
-    return [beta for of_compaction, beta in ((False, _BETA_OF_EDITS), (True, _BETA_OF_COMPACTION)) if of_compaction in compacting]
+def _compacting(management: Any) -> set[bool]:
+    """Of the edits that the vendor is to make to long contexts: which are compactions."""
+    edits: Sequence[Mapping[str, Any]] = (management.get("edits") or ({},)) if isinstance(management, Mapping) and management else ()
+    return {str(edit.get("type")).startswith("compact_") for edit in edits}
 
 
 def _betas_of_messages(body: bytes) -> list[str]:

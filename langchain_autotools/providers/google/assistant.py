@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import UnsupportedFeatureError
 from ...messages.provisional import is_provisional
+from .._encode.sources import extra
 from .blocks import Part, part_of, text_part
 
 __all__ = ["assistant_part"]
@@ -34,9 +35,9 @@ def assistant_part(block: str | Mapping[str, Any], *, same_origin: bool) -> Part
     if is_provisional(block):
         return None
     kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
-    signature = _signature(block) if same_origin else None
+    signature = extra(block, "signature") if same_origin else None
     part = _part(block, kind, same_origin=same_origin)
-    beside = _metadata(block) if same_origin else None
+    beside = extra(block, "part_metadata") if same_origin else None
     if part is None or (part == text_part("") and not signature and not beside):
         return None
     return {**part, **({"thoughtSignature": signature} if signature else {}), **({"partMetadata": beside} if beside else {})}
@@ -68,18 +69,6 @@ def _media(block: Mapping[str, Any], kind: str) -> Part | None:
         return None
 
 
-def _signature(block: Mapping[str, Any]) -> str | None:
-    extras = block.get("extras")
-    signature = block.get("signature") or (extras.get("signature") if isinstance(extras, Mapping) else None)
-    return signature if isinstance(signature, str) else None
-
-
-def _metadata(block: Mapping[str, Any]) -> Any:
-    """What the vendor says of a part besides its content."""
-    extras = block.get("extras")
-    return extras.get("part_metadata") if isinstance(extras, Mapping) else None
-
-
 def _of_server(block: Mapping[str, Any], kind: str) -> Part | None:
     """Code that the server ran and what came of it, also in LangChain's standard form."""
     identifier = {"id": block["id"]} if block.get("id") else {}
@@ -88,9 +77,8 @@ def _of_server(block: Mapping[str, Any], kind: str) -> Part | None:
     if kind == "server_tool_call" and block.get("name") == "code_interpreter":
         arguments = block.get("args") or {}
         return {"executableCode": {**identifier, "language": arguments.get("language"), "code": arguments.get("code")}}
-    extras = block.get("extras") if isinstance(block.get("extras"), Mapping) else {}
-    if kind == _CODE_RESULT or (kind == "server_tool_result" and (extras or {}).get("block_type") == _CODE_RESULT):
-        outcome = block.get("outcome") or (extras or {}).get("outcome")
+    if kind == _CODE_RESULT or (kind == "server_tool_result" and extra(block, "block_type") == _CODE_RESULT):
+        outcome = extra(block, "outcome")
         output = block.get(_CODE_RESULT) if kind == _CODE_RESULT else block.get("output")
         called = {"id": block["tool_call_id"]} if block.get("tool_call_id") else {}
         return {"codeExecutionResult": {**called, "outcome": _OUTCOMES.get(outcome, outcome), "output": output}}

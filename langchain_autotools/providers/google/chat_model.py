@@ -17,7 +17,6 @@ from .._transport.exchange import Exchange
 from .client import ClientSettings
 from .credentials import AccessTokens
 from .decode import GenerateContentDecoder
-from .encode import Origin
 from .endpoint import Endpoint
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
@@ -81,11 +80,9 @@ class ChatGoogleGenerativeAI(GoogleRequests):
 
     def _mapper(self, model: str) -> GenerateContentMapper:
         """The mapper for a model, kept: it remembers the messages that it has encoded."""
-        older = is_older(model)
-        name = plain_name(model)
-        digest = origin_of(f"{self._api.root}/{self._api.model_path(model)}", name)
-        target = Origin(digest, name, signs=not older, media_in_responses=not older)
-        return self._cache.get(target, lambda: GenerateContentMapper(target))
+        name, older = plain_name(model), is_older(model)
+        origin = origin_of(f"{self._api.root}/{self._api.model_path(model)}", name)
+        return self._cache.get((origin, older), lambda: GenerateContentMapper(origin=origin, model=name, older=older))
 
     @property
     def _api(self) -> Endpoint:

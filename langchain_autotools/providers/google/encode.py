@@ -22,7 +22,7 @@ from .blocks import Part, part_of
 from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
 from .decode import PROVIDER
 
-__all__ = ["ContentEncoder", "Encoded", "Origin"]
+__all__ = ["ContentEncoder", "Encoded"]
 
 Role = Literal["system", "user", "model"]
 
@@ -47,41 +47,25 @@ class Encoded:
     calls: tuple[CallId, ...] = ()
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The endpoint and model that are asked.
-
-    Attributes:
-        digest: A digest of both. What is opaque goes back only to the origin that it came from.
-        model: The model's name, for histories that other packages wrote: those name the model and no origin.
-        signs: Whether the model refuses calls without a signature.
-        media_in_responses: Whether a tool's response may hold media.
-    """
-
-    digest: str = ""
-    model: str = ""
-    signs: bool = True
-    media_in_responses: bool = True
-
-
 class ContentEncoder(MessageEncoder[Encoded, CallId]):
     """Encodes messages of any vendor as parts of Contents, each alone.
 
     Args:
-        target: The endpoint and model that are asked.
+        origin: Digest of the endpoint and the model. What is opaque goes back only to the origin that it came from; "" keeps none.
+        model: The model's name, for histories that other packages wrote: those name the model and no origin.
+        older: Whether the model is of a generation before Gemini 3: those ask for no signatures, and take no media in tools' responses.
     """
 
     provider = PROVIDER
 
-    def __init__(self, target: Origin) -> None:
-        super().__init__(target.digest, target.model)
-        self._signs = target.signs
-        self._media_in_responses = target.media_in_responses
+    def __init__(self, *, origin: str = "", model: str = "", older: bool = False) -> None:
+        super().__init__(origin, model)
+        self._older = older
 
     def _assistant(self, message: AIMessage) -> Encoded:
         same_origin, own = self.is_same_origin(message), message_origin(message) is not None
         records = [_with_partner_signature(call, message) for call in calls_of(message)]
-        stand_in = FOREIGN_SIGNATURE if self._signs and not (same_origin and any(map(_signature, records))) else None
+        stand_in = FOREIGN_SIGNATURE if not self._older and not (same_origin and any(map(_signature, records))) else None
         parts: list[bytes] = []
         for item in in_order(message, records):
             if isinstance(item, int):
@@ -101,7 +85,7 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         parts = [{"text": content}] if isinstance(content, str) else convert_content(content, part_of)
         texts = [part["text"] for part in parts if "text" in part]
         media = [part for part in parts if "text" not in part]
-        inside = [part for part in media if self._media_in_responses and _fits_response(part)]
+        inside = [part for part in media if not self._older and _fits_response(part)]
         after = [part for part in media if part not in inside]
         output = response_of(texts, failed=failed) if texts or not inside else {}
         response: Part = {**({"id": call.sent} if call.sent else {}), "name": call.name, "response": output}

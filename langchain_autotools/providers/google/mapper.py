@@ -10,7 +10,7 @@ from ...messages.metadata import own_metadata
 from .._encode.json_text import encode, request_body
 from .._encode.system import as_user_text, count_leading_system
 from .blocks import text_part
-from .encode import ContentEncoder, Encoded, Origin
+from .encode import ContentEncoder, Encoded
 
 __all__ = ["GenerateContentMapper"]
 
@@ -20,12 +20,8 @@ _OPENING = encode(text_part("(The conversation begins with the model.)"))
 class GenerateContentMapper(ContentEncoder):
     """Encodes requests. Any number of threads may use one mapper at once.
 
-    Args:
-        target: The endpoint and model that are asked.
+    The arguments are those of `ContentEncoder`.
     """
-
-    def __init__(self, target: Origin | None = None) -> None:
-        super().__init__(target or Origin())
 
     def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
         """Encode a request.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CALL_FAILURES", "PROMPT_BLOCKED", "finish_reason", "of_candidate", "of_reply", "snake"]
+__all__ = ["CALL_FAILURES", "PROMPT_BLOCKED", "camel", "finish_reason", "of_candidate", "of_reply", "snake"]
 
 PROMPT_BLOCKED = "PROMPT_BLOCKED"
 """The finish reason of a reply without candidates, whose prompt was refused."""
@@ -26,6 +26,7 @@ _OF_CANDIDATE = (
     *("finishMessage", "groundingAttributions"),
 )
 _OF_REPLY = ("promptFeedback", "modelStatus")
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -47,6 +48,11 @@ def of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
 def of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
     """What is worth keeping of a reply besides its candidates and counts."""
     return {snake(key): snake_keys(reply[key]) for key in _OF_REPLY if reply.get(key)}
+
+
+def camel(name: str) -> str:
+    """A name as the wire writes it."""
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
 
 
 def snake(name: str) -> str:

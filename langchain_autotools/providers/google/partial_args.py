@@ -14,6 +14,7 @@ from .wire import ReplyPart
 __all__ = ["PartialCall"]
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
+_PATH = re.compile(f"(?:{_STEP.pattern})+")
 _ESCAPED = re.compile(r"\\(.)")
 _LONGEST_LIST = 100_000  # a path is the model's word: it must not make a list of any length
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
@@ -102,13 +103,7 @@ def _reserve(place: Any, step: Step) -> bool:
 def _steps(path: str) -> list[Step]:
     """A path's keys and positions; empty where it is none."""
     rest = path.removeprefix("$")
-    steps: list[Step] = []
-    end = 0
-    for match in _STEP.finditer(rest):
-        if match.start() != end:
-            return []
-        end = match.end()
-        plain, position, single, double = match.groups()
-        quoted = single if single is not None else double
-        steps.append(int(position) if position is not None else plain if plain is not None else _ESCAPED.sub(r"\1", quoted))
-    return steps if end == len(rest) else []
+    if not _PATH.fullmatch(rest):
+        return []
+    found = (match.groups() for match in _STEP.finditer(rest))
+    return [int(place) if place else plain or _ESCAPED.sub(r"\1", single or double or "") for plain, place, single, double in found]

@@ -1,6 +1,5 @@
 """What one request says besides its messages: parameters in the wire's names, and what only the HTTP client needs."""
 
-import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar
@@ -8,6 +7,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from .._transport.timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
+from .metadata import camel
 from .parameters import GoogleParameters, check_sdk_names
 from .profiles import is_older
 from .structured import reply_schema, response_format_config
@@ -40,7 +40,6 @@ _SYNONYMS = {
 }
 _THINKING = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget", "thinking_level": "thinkingLevel"}
 _RESOLUTION = "MEDIA_RESOLUTION_"
-_UNDERSCORE = re.compile(r"_([a-z0-9])")
 _OF_TOOLS = ("tools", "toolChoice", "toolConfig")
 _OTHER_OUTPUTS = ("IMAGE", "AUDIO", "VIDEO")
 
@@ -91,11 +90,6 @@ class GoogleRequests(GoogleParameters):
 
 
 # ---------------------------------------------------------------------------------------------- names and values
-
-
-def camel(name: str) -> str:
-    """A name as the wire writes it."""
-    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
 
 
 def _camel_keys(value: Mapping[str, Any]) -> dict[str, Any]:

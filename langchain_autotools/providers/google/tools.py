@@ -19,13 +19,12 @@ from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
 from .._encode.choices import format_choice, unknown_choice
 from .._encode.functions import declaring, function_of
-from .metadata import snake
+from .metadata import camel, snake
 from .schemas import dialect
 
 __all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "plain_tool", "read_choice", "wire_choice", "wire_tools"]
 
 LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
-_UNDERSCORE = re.compile(r"_([a-z0-9])")
 _LISTS = ("function_declarations", "functionDeclarations")
 _SCHEMAS = ("parametersJsonSchema", "parameters_json_schema")
 _OF_FUNCTIONS = frozenset({"name", "title", "function", "parameters", "properties", "input_schema", *_SCHEMAS})
@@ -123,16 +122,12 @@ def wire_tools(tools: Sequence[Any]) -> list[dict[str, Any]]:
     """Tools as a request holds them: all functions in one entry, first, then the vendor's own."""
     formatted = [tool if _is_formatted(tool) else format_tool(tool) for tool in flat_tools(tools)]
     functions = [tool for tool in formatted if "name" in tool]
-    builtin = [{_camel(key): value for key, value in tool.items() if key != "type"} for tool in formatted if "name" not in tool]
+    builtin = [{camel(key): value for key, value in tool.items() if key != "type"} for tool in formatted if "name" not in tool]
     return [*([{"functionDeclarations": functions}] if functions else []), *builtin]
 
 
 def _is_formatted(tool: Any) -> bool:
     return isinstance(tool, Mapping) and _SCHEMAS[0] in tool and "type" not in tool
-
-
-def _camel(name: str) -> str:
-    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
 
 
 # ---------------------------------------------------------------------------------------------- choices

@@ -2,8 +2,7 @@
 
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
@@ -22,7 +21,7 @@ from .client import ClientSettings
 from .decode import OllamaDecoder
 from .endpoint import address_of
 from .errors import ERRORS
-from .format_last import formatted, is_settled, with_usage_of
+from .format_last import aformat_last, format_last
 from .mapper import OllamaMapper
 from .parameters import lowered_headers
 from .profiles import profile_of
@@ -98,45 +97,29 @@ class ChatOllama(OllamaRequests):
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Make one request and yield its reply as it comes; with tools and a format see `format_last`."""
-        free, bound = formatted(self, kwargs)
-        if bound is None:
-            yield from super().raw_stream(messages, stop, **free)
-            return
-        chunks = list(super().raw_stream(messages, stop, **free))
-        if is_settled(chunks):
-            yield from chunks
-        else:
-            yield from (with_usage_of(chunks, chunk) for chunk in super().raw_stream(messages, stop, **bound))
+        return format_last(partial(super().raw_stream, messages, stop), self, kwargs)
 
-    async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+    def araw_stream(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any
+    ) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `raw_stream`, asynchronously."""
-        free, bound = formatted(self, kwargs)
-        first: list[AIMessageChunk] = []
-        if bound is not None:
-            first = [chunk async for chunk in super().araw_stream(messages, stop, **free)]
-            if is_settled(first):
-                for chunk in first:
-                    yield chunk
-                return
-        async with aclosing(cast(Any, super().araw_stream(messages, stop, **(free if bound is None else bound)))) as stream:
-            async for chunk in stream:
-                yield with_usage_of(first, chunk)
+        return aformat_last(partial(super().araw_stream, messages, stop), self, kwargs)
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply; with tools and a format see `format_last`."""
-        free, bound = formatted(self, kwargs)
-        reply = super().raw_invoke(messages, stop, **free)
-        if bound is None or is_settled([reply]):
-            return reply
-        return with_usage_of([reply], super().raw_invoke(messages, stop, **bound))
+        ask = partial(super().raw_invoke, messages, stop)
+        turns: Iterator[AIMessage] = format_last(lambda **asked: [ask(**asked)], self, kwargs)
+        return next(turns)
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
-        free, bound = formatted(self, kwargs)
-        reply = await super().araw_invoke(messages, stop, **free)
-        if bound is None or is_settled([reply]):
-            return reply
-        return with_usage_of([reply], await super().araw_invoke(messages, stop, **bound))
+        ask = partial(super().araw_invoke, messages, stop)
+
+        async def reply(**asked: Any) -> AsyncGenerator[AIMessage, None]:
+            yield await ask(**asked)
+
+        [turn] = [turn async for turn in aformat_last(reply, self, kwargs)]
+        return turn
 
     # ------------------------------------------------------------------------------------------ tools and output
 

@@ -5,7 +5,8 @@ model then calls a tool, or writes JSON by itself, that is the turn. Where it an
 are sent once more, with the format and without the tools, and that reply is the turn; its token counts are those of both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
@@ -15,12 +16,32 @@ from ...messages.metadata import text_of
 from .._encode.json_text import read_object
 from .parameters import OllamaParameters
 
-__all__ = ["formatted", "is_settled", "with_usage_of"]
+__all__ = ["aformat_last", "format_last"]
 
 _Reply = TypeVar("_Reply", bound=AIMessage)
+_Ask = Callable[..., Iterable[_Reply]]
+_Asked = AsyncGenerator[_Reply, None]
 
 
-def formatted(model: OllamaParameters, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str, Any]) -> Iterator[_Reply]:
+    """The reply of a turn, of one request or two.
+
+    Args:
+        ask: Makes a request of these keywords, and gives its reply.
+        model: The model, for the format that its constructor set.
+        kwargs: The keywords of the turn.
+    """
+    free, bound = _requests(model, kwargs)
+    return iter(ask(**free)) if bound is None else _twice(ask, free, bound)
+
+
+def aformat_last(ask: Callable[..., _Asked[_Reply]], model: OllamaParameters, kwargs: Mapping[str, Any]) -> _Asked[_Reply]:
+    """Like `format_last`, asynchronously."""
+    free, bound = _requests(model, kwargs)
+    return ask(**free) if bound is None else _atwice(ask, free, bound)
+
+
+def _requests(model: OllamaParameters, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The keywords of a turn's first request, and those of its second; None where one will do."""
     form = kwargs.get("format", model.format) or kwargs.get("response_format")
     if not form or not kwargs.get("tools") or kwargs.get("tool_choice") == "none":
@@ -29,7 +50,23 @@ def formatted(model: OllamaParameters, kwargs: Mapping[str, Any]) -> tuple[dict[
     return plain, {**plain, "format": form, "tools": None, "tool_choice": None}
 
 
-def is_settled(chunks: Sequence[AIMessage]) -> bool:
+def _twice(ask: _Ask[_Reply], free: dict[str, Any], bound: dict[str, Any]) -> Iterator[_Reply]:
+    first = list(ask(**free))
+    yield from first if _is_settled(first) else (_with_usage_of(first, chunk) for chunk in ask(**bound))
+
+
+async def _atwice(ask: Callable[..., _Asked[_Reply]], free: dict[str, Any], bound: dict[str, Any]) -> _Asked[_Reply]:
+    first = [chunk async for chunk in ask(**free)]
+    if _is_settled(first):
+        for chunk in first:
+            yield chunk
+        return
+    async with aclosing(ask(**bound)) as chunks:
+        async for chunk in chunks:
+            yield _with_usage_of(first, chunk)
+
+
+def _is_settled(chunks: Sequence[AIMessage]) -> bool:
     """Whether a reply that came without a format needs none: it calls, it is JSON, or it was cut off."""
     if any(chunk.additional_kwargs.get("tool_calls") for chunk in chunks):
         return True
@@ -37,7 +74,7 @@ def is_settled(chunks: Sequence[AIMessage]) -> bool:
     return cut or read_object("".join(map(text_of, chunks)).strip()) is not None
 
 
-def with_usage_of(first: Sequence[AIMessage], reply: _Reply) -> _Reply:
+def _with_usage_of(first: Sequence[AIMessage], reply: _Reply) -> _Reply:
     """A reply, or a chunk of it, that also counts the tokens of the reply that it takes the place of."""
     if reply.usage_metadata:
         for chunk in first:

@@ -121,15 +121,8 @@ async def test_calls_keep_their_place_between_texts() -> None:
     for message in await both([*(event(part) for part in parts), event(reason="STOP")], event(*parts, reason="STOP")):
         assert [(each.name, each.args) for each in calls_of(message)] == [("get_temperature", {"city": "Rome"}), ("tell_time", {})]
         home = message.response_metadata["autotools"]["origin"]
-        sent = sent_back(GenerateContentMapper(home_of(home)), message)
+        sent = sent_back(GenerateContentMapper(origin=home), message)
         assert sent == [*parts[:3], {"functionCall": {"name": "tell_time", "args": {}}}]
-
-
-def home_of(origin: str) -> Any:
-    """The endpoint of this digest."""
-    from langchain_autotools.providers.google.encode import Origin
-
-    return Origin(origin)
 
 
 def sent_back(mapper: GenerateContentMapper, message: AIMessage) -> list[Any]:
@@ -156,7 +149,7 @@ async def test_server_tools_and_pictures_go_back_with_their_signatures(output_ve
         assert message.tool_calls == []
         assert message.text == "One."
         stored = new_messages(message)[0]
-        sent = sent_back(GenerateContentMapper(home_of(message.response_metadata["autotools"]["origin"])), stored)  # type: ignore[arg-type]
+        sent = sent_back(GenerateContentMapper(origin=message.response_metadata["autotools"]["origin"]), stored)  # type: ignore[arg-type]
         assert sent == parts
 
 

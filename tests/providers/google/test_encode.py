@@ -9,7 +9,6 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_autotools import ChatGoogleGenerativeAI, UnsupportedFeatureError
-from langchain_autotools.providers.google.encode import Origin
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.contract.wires import WIRES, Wire
 from tests.support.google_server import GoogleServer
@@ -18,21 +17,21 @@ from tests.support.weather import get_temperature
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 STAND_IN = "skip_thought_signature_validator"
-OLDER = Origin(signs=False, media_in_responses=False)
+OLDER = {"older": True}
 
 
-def request(*messages: Any, home: Origin | None = None, **params: Any) -> dict[str, Any]:
+def request(*messages: Any, home: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
     """The request of these messages."""
-    mapper = GenerateContentMapper(home)
+    mapper = GenerateContentMapper(**(home or {}))
     return json.loads(mapper.encode_request(messages, params))  # type: ignore[no-any-return]
 
 
-def contents(*messages: Any, home: Origin | None = None) -> list[Any]:
+def contents(*messages: Any, home: dict[str, Any] | None = None) -> list[Any]:
     """The Contents of these messages."""
     return request(*messages, home=home)["contents"]  # type: ignore[no-any-return]
 
 
-def part(block: Any, home: Origin | None = None) -> Any:
+def part(block: Any, home: dict[str, Any] | None = None) -> Any:
     """A content block as a part."""
     [content] = contents(HumanMessage([block]), home=home)
     [only] = content["parts"]
@@ -127,12 +126,12 @@ def test_a_partners_history_keeps_its_signatures() -> None:
         {"type": "text", "text": "x", "extras": {"signature": "dGV4"}},
     ]
     history = (HumanMessage("q"), message, ToolMessage("1", tool_call_id="a"))
-    assert contents(*history, home=Origin(model="gemini-x"))[1]["parts"] == [
+    assert contents(*history, home={"model": "gemini-x"})[1]["parts"] == [
         {"text": "Hm.", "thought": True, "thoughtSignature": "dGhp"},
         {"text": "x", "thoughtSignature": "dGV4"},
         {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "c2ln"},
     ]
-    assert contents(*history, home=Origin(model="gemini-y"))[1]["parts"] == [
+    assert contents(*history, home={"model": "gemini-y"})[1]["parts"] == [
         {"text": "x"},
         {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": STAND_IN},
     ]
@@ -146,7 +145,7 @@ def test_a_partners_code_has_no_id() -> None:
     ]
     metadata = {"model_provider": "google_genai", "model_name": "gemini-x"}
     history = [HumanMessage("q"), AIMessage(said, response_metadata=metadata), HumanMessage("r")]
-    assert contents(*history, home=Origin(model="gemini-x"))[1]["parts"] == [
+    assert contents(*history, home={"model": "gemini-x"})[1]["parts"] == [
         {"executableCode": {"language": "PYTHON", "code": "1"}},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
     ]

@@ -17,7 +17,6 @@ from langchain_core.messages import AIMessage
 from langchain_autotools import ChatGoogleGenerativeAI
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers._encode.origin import message_origin
-from langchain_autotools.providers.google.encode import Origin
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
@@ -134,8 +133,8 @@ class TestGoogle(RecordedSuite):
             newer = "gemini-3" in str(record.expected["model"])
             candidate = (record.body_json.get("candidates") or [{}])[0]
             came = [part for part in candidate.get("content", {}).get("parts") or () if part != {"text": ""}]
-            assert sent_back(GenerateContentMapper(Origin(origin, signs=newer)), history) == list(map(normal, came)), record.id
-            abroad = sent_back(GenerateContentMapper(Origin("elsewhere")), history)
+            assert sent_back(GenerateContentMapper(origin=origin, older=not newer), history) == list(map(normal, came)), record.id
+            abroad = sent_back(GenerateContentMapper(origin="elsewhere"), history)
             assert not any(part.get("thoughtSignature", "skip")[:4] != "skip" or part.get("thought") for part in abroad)
             assert [part["functionCall"].keys() for part in abroad if "functionCall" in part] == [{"name", "args"}] * len(calls_of(message))
 
