@@ -60,7 +60,7 @@ def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
     """Reads the call of the tool `name` that stands for the schema; None where the model ended its answer without it."""
     if is_pydantic(schema):
         return _PydanticCall(tools=[schema], first_tool_only=True, expected=name, describes=schema)
-    return _JsonCall(key_name=name, first_tool_only=True, describes=schema)
+    return _JsonCall(key_name=name, first_tool_only=True, expected=name, describes=schema)
 
 
 # ---------------------------------------------------------------------------------------------- what may be parsed
@@ -206,24 +206,26 @@ def _message_of(result: list[Any]) -> BaseMessage:
     return message
 
 
-class _JsonCall(_Described, JsonOutputKeyToolsParser):
-    """The arguments of the schema's call as plain data."""
-
-    describes: Any = None
-
-    def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
-        if _is_whole(result, partial):
-            _check_call(_message_of(result), self.key_name)
-        return super().parse_result(result, partial=partial)
-
-
-class _PydanticCall(_Described, PydanticToolsParser):
-    """The schema's call as an object of its class."""
+class _Call(_Described):
+    """A parser of the schema's call."""
 
     expected: str
-    describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if _is_whole(result, partial):
             _check_call(_message_of(result), self.expected)
-        return super().parse_result(result, partial=partial)
+        return super().parse_result(result, partial=partial)  # type: ignore[misc]
+
+
+class _JsonCall(_Call, JsonOutputKeyToolsParser):
+    """The arguments of the schema's call as plain data."""
+
+    expected: str
+    describes: Any = None
+
+
+class _PydanticCall(_Call, PydanticToolsParser):
+    """The schema's call as an object of its class."""
+
+    expected: str
+    describes: Any = None

@@ -1,7 +1,7 @@
 """`with_structured_output`, for every vendor: which method is used, what the request then says, and what reads its reply."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -12,11 +12,11 @@ from ...errors import ConfigurationError
 from ...turn.tools import tool_name
 from .http_model import HttpChatModel
 
-__all__ = ["Method", "StructuredChatModel"]
+__all__ = ["METHODS", "Method", "StructuredChatModel"]
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 
-_METHODS = ("json_schema", "function_calling", "json_mode")
+METHODS: tuple[str, ...] = get_args(Method)
 
 
 class StructuredChatModel(HttpChatModel):
@@ -75,7 +75,7 @@ class StructuredChatModel(HttpChatModel):
         return structured(model, json_parser(schema), include_raw=include_raw)
 
     def _check_structured(self, schema: Any, method: str, tools: Any) -> None:
-        if method not in _METHODS:
+        if method not in METHODS:
             raise ConfigurationError(f"method={method!r} is none of 'json_schema', 'function_calling' and 'json_mode'")
         if schema is None and method not in self._schemaless_methods:
             raise ConfigurationError(f"method={method!r} needs a schema")

@@ -16,7 +16,16 @@ from typing import Any, Self, TypeVar, cast
 
 from .bounded import EVENT_HOOKS
 
-__all__ = ["LoopPool", "PerLoopCache", "Shared", "http_library", "shared_async_client", "shared_client", "shared_ssl_context"]
+__all__ = [
+    "SHARED_POOLS",
+    "LoopPool",
+    "PerLoopCache",
+    "Shared",
+    "http_library",
+    "shared_async_client",
+    "shared_client",
+    "shared_ssl_context",
+]
 
 T = TypeVar("T")
 
@@ -72,14 +81,14 @@ class PerLoopCache(Shared):
             self._entries.clear()
 
 
-_pools = PerLoopCache()
-"""Connection pools by proxy, shared by all models: a key or model of its own needs no connection of its own."""
-atexit.register(_pools.close)
+SHARED_POOLS = PerLoopCache()
+"""Connection pools that all models share: a key or model of its own needs no connection of its own."""
+atexit.register(SHARED_POOLS.close)
 
 
 @cache
 def shared_ssl_context(library: Any) -> Any:
-    """What makes certificates shared_ssl_context; one for all pools, because reading them takes longer than a request."""
+    """The TLS context of all pools: one, because reading its certificates takes longer than a request."""
     return library.create_ssl_context()
 
 
@@ -94,7 +103,7 @@ def shared_client(sdk: Any, proxy: str | None) -> Any:
     def make() -> Any:
         return sdk.DefaultHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk)), event_hooks=EVENT_HOOKS)
 
-    return _pools.get((sdk.__name__, proxy), make)
+    return SHARED_POOLS.get((sdk.__name__, proxy), make)
 
 
 def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEventLoop) -> Any:
@@ -103,7 +112,7 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
     def make() -> LoopPool:
         return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk))))
 
-    return _pools.get((sdk.__name__, proxy), make, loop).client
+    return SHARED_POOLS.get((sdk.__name__, proxy), make, loop).client
 
 
 class LoopPool:

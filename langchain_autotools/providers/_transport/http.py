@@ -4,7 +4,6 @@ Both `httpx2` and `httpx` will do. A vendor whose SDK stands on one of them name
 """
 
 import asyncio
-import atexit
 import importlib
 import weakref
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 from ...errors import ConfigurationError
 from .bounded import EVENT_HOOKS
-from .clients import LoopPool, PerLoopCache, shared_ssl_context
+from .clients import SHARED_POOLS, LoopPool, PerLoopCache, shared_ssl_context
 from .secrets import is_secret_header
 
 __all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
@@ -25,10 +24,6 @@ __all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
 _CONNECTIONS, _IDLE = 1000, 100
 _REDIRECTS = 20
 _PLAIN = (NoneType, bool, int, float, str, tuple)
-
-_shared = PerLoopCache()
-"""PerLoopCache that models share: a key or model of its own needs no connection of its own."""
-atexit.register(_shared.close)
 
 
 @cache
@@ -93,12 +88,13 @@ class HttpClients:
         keeper = self._keeper(self.async_arguments)
 
         def make() -> LoopPool:
-            return LoopPool(_made(self.library.AsyncClient, self._complete(self.async_arguments)), None if keeper is _shared else keeper)
+            client = _made(self.library.AsyncClient, self._complete(self.async_arguments))
+            return LoopPool(client, None if keeper is SHARED_POOLS else keeper)
 
         return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
 
     def _keeper(self, arguments: ClientArguments) -> PerLoopCache:
-        return _shared if arguments.are_plain else self.owner
+        return SHARED_POOLS if arguments.are_plain else self.owner
 
     def _complete(self, arguments: ClientArguments) -> dict[str, Any]:
         limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jiter import from_json
@@ -85,6 +86,7 @@ class ReplyDecoder(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class ReplyReader:
     """Reads one reply.
 
@@ -99,24 +101,16 @@ class ReplyReader:
         done: Whether the wire's end marker has come; what follows it is not read.
     """
 
-    def __init__(
-        self,
-        decoder: ReplyDecoder,
-        headers: Mapping[str, str],
-        *,
-        events: EventDecoder,
-        annotate: Callable[[AIMessageChunk], None],
-        idle_timeout: float | None = None,
-    ) -> None:
-        self.done = False
-        self._decoder = decoder
-        self._headers = headers
-        self._idle_timeout = idle_timeout
-        self._annotate = annotate
-        self._events = events
-        self._head = self._now = b""
-        self._begun = False
-        self._last_event = time.monotonic()
+    decoder: ReplyDecoder
+    headers: Mapping[str, str]
+    events: EventDecoder
+    annotate: Callable[[AIMessageChunk], None]
+    idle_timeout: float | None = None
+    done: bool = field(default=False, init=False)
+    _head: bytes = field(default=b"", init=False)
+    _now: bytes = field(default=b"", init=False)
+    _begun: bool = field(default=False, init=False)
+    _last_event: float = field(default_factory=time.monotonic, init=False)
 
     def feed(self, piece: bytes) -> Iterator[AIMessageChunk]:
         """The chunks that `piece` completes. Each is made when it is asked for, so that one leaves before the next is read.
@@ -126,16 +120,16 @@ class ReplyReader:
             TimeoutError: The server sends nothing but comments for longer than allowed.
             Exception: The reply holds an error; it is the vendor's own.
         """
-        events = self._events.feed(piece)
+        events = self.events.feed(piece)
         if events:
             self._begun = self._begun or _begins(events)
-            if self._idle_timeout is not None:
+            if self.idle_timeout is not None:
                 self._last_event = time.monotonic()
             return self._chunks(events)
         if not self._begun and len(self._head) < _SHOWN:
             self._head += piece[:_SHOWN]
-        if self._idle_timeout is not None and time.monotonic() - self._last_event > self._idle_timeout:
-            raise TimeoutError(f"the server kept the connection alive but sent no event for {self._idle_timeout:g} s")
+        if self.idle_timeout is not None and time.monotonic() - self._last_event > self.idle_timeout:
+            raise TimeoutError(f"the server kept the connection alive but sent no event for {self.idle_timeout:g} s")
         return iter(())
 
     def finish(self) -> Iterator[AIMessageChunk]:
@@ -146,28 +140,28 @@ class ReplyReader:
             EndedEarly: Nothing has come by which the wire says that the reply is at its end, or nothing at all has come.
         """
         if not self.done:
-            rest = self._events.flush()
+            rest = self.events.flush()
             self._begun = self._begun or _begins(rest)
             yield from self._chunks(rest)
         if not self._begun:
             raise self._nothing()
         try:
-            last = self._decoder.finish()
+            last = self.decoder.finish()
         except MISREAD as error:
             raise misshapen("the reply", b"", error) from error
-        self._annotate(last)
-        if not self._decoder.complete:
+        self.annotate(last)
+        if not self.decoder.complete:
             raise EndedEarly([last])
         yield last
 
     def _nothing(self) -> StreamError:
         """The error for a reply without an event: a stream that was begun and ended too early, or no stream."""
         head = self._head.lstrip()
-        is_stream = head.startswith(_FIELDS) if head else _STREAM_TYPE.search(self._headers.get("content-type") or "")
+        is_stream = head.startswith(_FIELDS) if head else _STREAM_TYPE.search(self.headers.get("content-type") or "")
         if not (self.done or is_stream):
-            return StreamError(f"the reply is no stream of events: {_described(self._head, self._headers)}")
+            return StreamError(f"the reply is no stream of events: {_described(self._head, self.headers)}")
         last = AIMessageChunk(content="", response_metadata={"finish_reason": "incomplete"})
-        self._annotate(last)
+        self.annotate(last)
         return EndedEarly([last])
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
@@ -177,7 +171,7 @@ class ReplyReader:
             raise misshapen("an event of the reply", self._now, error) from error
 
     def _read(self, events: list[Event]) -> Iterator[AIMessageChunk]:
-        feed = self._decoder.feed
+        feed = self.decoder.feed
         for name, data in events:
             self._now = data
             try:
@@ -185,7 +179,7 @@ class ReplyReader:
             except ValueError:
                 if data.startswith(_DONE):
                     self.done = True
-                    self._decoder.done()
+                    self.decoder.done()
                     return
                 event = parse_json(data)
             if event.__class__ is not dict:
@@ -198,9 +192,9 @@ class ReplyReader:
             chunk = feed(event)
             if chunk is not None:
                 yield chunk
-            elif self._decoder.ended:  # the wire's end marker is one of its events
+            elif self.decoder.ended:  # the wire's end marker is one of its events
                 break
-        self.done = self._decoder.ended
+        self.done = self.decoder.ended
 
 
 def _begins(events: list[Event]) -> bool:

@@ -11,11 +11,10 @@ from langchain_core.language_models.base import LangSmithParams
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
-from .._transport.clients import PerLoopCache
+from .._transport.clients import SHARED_POOLS, http_library
 from .._transport.exchange import Exchange, Response
 from ..openai.chat_model import ChatOpenAI
 from ..openai.client import ClientSettings
-from ..openai.errors import http_library
 from .progress import Progress
 from .server import LocalServer, ServerSettings, close_server, require_server, shared_server
 from .weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, Weights, find_weights
@@ -30,8 +29,6 @@ _SERVERS_OWN = (
     "openai_api_key api_key openai_api_base base_url openai_organization organization openai_proxy http_client http_async_client "
     "default_headers default_query"
 )
-_pools = PerLoopCache()
-"""HTTP clients, for threads and for each event loop."""
 
 
 class ChatLocal(ChatOpenAI):
@@ -149,12 +146,12 @@ class ChatLocal(ChatOpenAI):
         return ClientSettings(api_key=SecretStr(server.api_key), base_url=server.base_url, **clients)
 
     def _client_settings(self) -> ClientSettings:
-        return self._settings(self._server(), http_client=_pools.get("direct", lambda: _direct("DefaultHttpxClient")))
+        return self._settings(self._server(), http_client=SHARED_POOLS.get("local", lambda: _direct("DefaultHttpxClient")))
 
     async def _aopen(self, exchange: Exchange) -> Response:
         server = await asyncio.to_thread(self._server)  # it may have to start
         loop = asyncio.get_running_loop()
-        http_client = _pools.get("direct", lambda: _direct("DefaultAsyncHttpxClient"), loop)
+        http_client = SHARED_POOLS.get("local", lambda: _direct("DefaultAsyncHttpxClient"), loop)
         return await self._settings(server, http_async_client=http_client).apost(exchange, self._cache)
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
@@ -205,5 +202,5 @@ def _direct(class_name: str) -> Any:
     """An HTTP client without proxies, certificates and idle connections: a server that has ended leaves nothing behind."""
     import openai
 
-    limits = http_library().Limits(max_keepalive_connections=0)
+    limits = http_library(openai).Limits(max_keepalive_connections=0)
     return getattr(openai, class_name)(trust_env=False, verify=False, limits=limits)

@@ -95,12 +95,12 @@ class ChatOpenAI(OpenAIRequests):
         origin = origin_of(self._endpoint, str(params["model"]))
         key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect)
         used = self._learned_compatibility.get(key)
-        body = used.mapper.encode_request(messages, params)
+        body = used.encode_request(messages, params)
         taken = {message.id for message in messages if message.id}
 
         def alternative_for(error: Exception) -> Exchange | None:
             other = self._learned_compatibility.other(key, used, error)
-            if other is None or other.mapper.encode_request(messages, params) == body:
+            if other is None or other.encode_request(messages, params) == body:
                 return None
             self._learned_compatibility.keep(key, other)
             return self._exchange(messages, stop, kwargs, stream=stream)

@@ -17,7 +17,7 @@ from .._encode.json_text import dumps
 from .calls import CUSTOM, CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
 from .encode import REASONING_KEYS, THINKING_PART
-from .streamed_parts import AudioParts, LogProbabilities, ReasoningDetails
+from .streamed_parts import add_audio, add_log_probabilities, add_reasoning_details
 from .usage import usage_metadata
 
 __all__ = ["ChatCompletionsDecoder"]
@@ -80,9 +80,9 @@ class ChatCompletionsDecoder:
         self._calls = False
         self._lists: dict[str, list[Any]] = {}
         self._opaque: dict[str, Any] = {}
-        self._audio = AudioParts()
-        self._details = ReasoningDetails()
-        self._log_probabilities = LogProbabilities()
+        self._audio: dict[str, Any] = {}
+        self._details: list[Any] = []
+        self._log_probabilities: dict[str, list[Any]] = {}
         self._custom: set[Any] = set()
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
@@ -160,7 +160,7 @@ class ChatCompletionsDecoder:
         if reason:
             self._end_of(choice, str(reason), event)
         if choice.get("logprobs"):
-            self._log_probabilities.add(choice["logprobs"])
+            add_log_probabilities(self._log_probabilities, choice["logprobs"])
         if choice.get("content_filter_results"):
             self._metadata["content_filter_results"] = choice["content_filter_results"]
         number = choice.get("index") or 0
@@ -226,9 +226,9 @@ class ChatCompletionsDecoder:
     def _rest(self, key: str, value: Any) -> None:
         """What is handed on once, at the end, because LangChain's sum would spoil fragments of it."""
         if key == "reasoning_details" and isinstance(value, list):
-            self._details.add(value)
+            add_reasoning_details(self._details, value)
         elif key == "audio" and isinstance(value, Mapping):
-            self._audio.add(value)
+            add_audio(self._audio, value)
         elif key in _LISTS and isinstance(value, list):
             self._lists.setdefault(key, []).extend(value)
         elif key == "extra_content":
@@ -289,11 +289,8 @@ class ChatCompletionsDecoder:
         return chunk
 
     def _last_extra(self) -> dict[str, Any]:
-        extra: dict[str, Any] = {**self._lists, **self._opaque}
-        if self._details.merged:
-            extra["reasoning_details"] = self._details.merged
-        if self._audio.merged:
-            extra["audio"] = self._audio.merged
+        whole = {"reasoning_details": self._details, "audio": self._audio}
+        extra: dict[str, Any] = {**self._lists, **self._opaque, **{key: value for key, value in whole.items() if value}}
         if self._custom:
             ends = ({"index": slot, "function": {"arguments": '"}'}} for slot in sorted(self._custom, key=str))
             extra["tool_calls"] = [{key: value for key, value in end.items() if value is not None} for end in ends]
@@ -306,7 +303,7 @@ class ChatCompletionsDecoder:
             "model_name": self._model,
             "finish_reason": self._finish_reason if self.complete else "incomplete",
             "token_usage": self._usage,
-            "logprobs": self._log_probabilities.merged,
+            "logprobs": self._log_probabilities,
         }
         metadata.update((key, value) for key, value in known.items() if value)
         if self._origin and self._calls:

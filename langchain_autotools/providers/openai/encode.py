@@ -13,7 +13,7 @@ import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -115,14 +115,20 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         part_keys: Collection[str] = (),
     ) -> None:
         super().__init__(origin)
+        self.null_content = null_content
+        self.omit, self.demand = frozenset(omit), frozenset(demand)
         self._dialect = dialect
         self._fit = dialect.ids.fit
-        self._null_content = null_content
         refused = {*omit, *dialect.refuses}
         self._opaque_keys = [key for key in OPAQUE_KEYS if key not in refused]
         self._demanded = sorted({*demand, *dialect.demands} - set(omit))
         self._thinking = THINKING_PART not in refused
         self._part_keys = tuple(dict.fromkeys(part_keys))
+
+    def variant(self, **changed: Any) -> Self:
+        """An encoder that differs in `null_content`, `omit` or `demand` alone."""
+        form = {"null_content": self.null_content, "omit": self.omit, "demand": self.demand, **changed}
+        return type(self)(origin=self.origin, dialect=self._dialect, part_keys=self._part_keys, **form)
 
     # ------------------------------------------------------------------------------------------ user and system
 
@@ -186,7 +192,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         if audio.get("id") and not text and message.response_metadata.get("model_provider") == self._dialect.provider:
             return {"content": None, "audio": {"id": audio["id"]}}
         text = text or fallback_text(message)
-        return {"content": None if calls and not text and self._null_content else text}
+        return {"content": None if calls and not text and self.null_content else text}
 
     def _opaque(self, message: AIMessage) -> dict[str, Any]:
         """State that this server wants back with its calls, under the keys it came in."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .._base.errors import ErrorMapping, labels_of, lazy_classes
 from .._base.profiles import by_name
 from .._base.refusal import ModelRefusalError as ModelRefusalError
-from .._transport import clients as _clients
+from .._transport.clients import http_library
 from .._transport.secrets import is_secret_header as is_secret_header
 
 if TYPE_CHECKING:
@@ -58,13 +58,8 @@ def sdk() -> Any:
     return openai
 
 
-def http_library() -> Any:
-    """The HTTP library under the installed SDK, `httpx` or `httpx2`."""
-    return _clients.http_library(sdk())
-
-
 ERRORS = ErrorMapping(
-    library=http_library,
+    library=lambda: http_library(sdk()),
     sdk=sdk,
     error_class=__getattr__,
     prefix="OpenAI",

@@ -6,7 +6,7 @@ environment (key, organization, address, proxy) is read for it or sent to it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from ...errors import ConfigurationError
 from ...turn.constructor import names_of
 from .._base.parameters import Environment, log_parallel
+from .._base.structured_output import METHODS
 from .._transport.exchange import Exchange
 from .chat_model import ChatOpenAI
 from .client import ClientSettings
@@ -26,7 +27,6 @@ from .parameters import WIRE_NAMES
 __all__ = ["Preset", "PresetChatModel"]
 
 _PARALLEL = "parallel_tool_calls"
-_METHODS = ("json_schema", "function_calling", "json_mode")
 _RESPONSES = "use_responses_api use_previous_response_id reasoning include truncation context_management"
 _OPENAIS = {
     **dict.fromkeys(_RESPONSES.split(), "it belongs to OpenAI's Responses API; for a server that has it, use ChatOpenAI(base_url=...)"),
@@ -67,7 +67,7 @@ class Preset:
     renamed: Mapping[str, str] = field(default_factory=dict)
     dropped_params: frozenset[str] = frozenset()
     unsupported: Mapping[str, str] = field(default_factory=dict)
-    methods: Sequence[str] = _METHODS
+    methods: Sequence[str] = METHODS
     stream_usage: bool = True
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     request: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -110,7 +110,7 @@ class PresetChatModel(ChatOpenAI):
         cls._refused = {**ChatOpenAI._refused, **foreign, **preset.unsupported}
         cls._connection = ChatOpenAI._connection | {name for name, own in preset.arguments.items() if own in ChatOpenAI._connection}
         for name, own in preset.arguments.items():
-            setattr(cls, name, property(partial(_read, own), doc=f"The same as `{own}`."))
+            setattr(cls, name, property(attrgetter(own), doc=f"The same as `{own}`."))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         own = {name: names_of(type(self), field)[0] for name, field in self.preset.arguments.items()}
@@ -184,7 +184,3 @@ class PresetChatModel(ChatOpenAI):
     def _resolve_model_profile(self) -> ModelProfile | None:
         profiles, name = self.preset.profiles, self.model_name
         return cast("ModelProfile", dict(profiles.get(name) or profiles.get(name.lower(), {}))) or None
-
-
-def _read(name: str, model: Any) -> Any:
-    return getattr(model, name)

@@ -7,29 +7,27 @@ here and handed on once.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["AudioParts", "LogProbabilities", "ReasoningDetails"]
+__all__ = ["add_audio", "add_log_probabilities", "add_reasoning_details"]
 
 _GROWING = ("text", "summary")
 _CONTINUED = frozenset({"reasoning.text", "reasoning.summary"})
 
 
-class ReasoningDetails:
-    """Structured reasoning (`reasoning_details`): text and summaries grow, encrypted blocks and signatures come whole.
+def add_reasoning_details(details: list[Any], fragments: Iterable[Any]) -> None:
+    """Add one delta's structured reasoning (`reasoning_details`): text and summaries grow, encrypted blocks and signatures come whole.
 
     The order is kept: the server wants back what it sent (openrouter.ai/docs/use-cases/reasoning-tokens).
+
+    Args:
+        details: What has come so far; changed in place.
+        fragments: What the delta brings.
     """
-
-    def __init__(self) -> None:
-        self.merged: list[Any] = []
-
-    def add(self, fragments: Iterable[Any]) -> None:
-        """Take the fragments of one delta."""
-        for fragment in fragments:
-            last = self.merged[-1] if self.merged else None
-            if isinstance(fragment, Mapping) and isinstance(last, dict) and _continues(last, fragment):
-                _grow(last, fragment)
-            else:
-                self.merged.append(dict(fragment) if isinstance(fragment, Mapping) else fragment)
+    for fragment in fragments:
+        last = details[-1] if details else None
+        if isinstance(fragment, Mapping) and isinstance(last, dict) and _continues(last, fragment):
+            _grow(last, fragment)
+        else:
+            details.append(dict(fragment) if isinstance(fragment, Mapping) else fragment)
 
 
 def _continues(last: Mapping[str, Any], fragment: Mapping[str, Any]) -> bool:
@@ -50,32 +48,25 @@ def _grow(last: dict[str, Any], fragment: Mapping[str, Any]) -> None:
             last[key] = value
 
 
-class AudioParts:
-    """A spoken reply: data and transcript grow, id and expiry come once."""
+def add_audio(audio: dict[str, Any], fragment: Mapping[str, Any]) -> None:
+    """Add one delta's part of a spoken reply: data and transcript grow, id and expiry come once; what is empty says nothing.
 
-    def __init__(self) -> None:
-        self.merged: dict[str, Any] = {}
-
-    def add(self, audio: Mapping[str, Any]) -> None:
-        """Take the audio of one delta; fields without a value say nothing."""
-        for key, value in audio.items():
-            if not value:
-                continue
-            if key in ("data", "transcript"):
-                value = self.merged.get(key, "") + value
-            self.merged[key] = value
+    Args:
+        audio: What has come so far; changed in place.
+        fragment: What the delta brings.
+    """
+    for key, value in fragment.items():
+        if value:
+            audio[key] = audio.get(key, "") + value if key in ("data", "transcript") else value
 
 
-class LogProbabilities:
-    """The log probabilities of a reply's tokens: each list grows."""
+def add_log_probabilities(log_probabilities: dict[str, list[Any]], fragment: Any) -> None:
+    """Add the log probabilities that one choice brings: each list grows.
 
-    def __init__(self) -> None:
-        self.merged: dict[str, list[Any]] = {}
-
-    def add(self, logprobs: Any) -> None:
-        """Take what one choice brings, which may be nothing."""
-        if not isinstance(logprobs, Mapping):
-            return
-        for key, value in logprobs.items():
-            if isinstance(value, list):
-                self.merged.setdefault(key, []).extend(value)
+    Args:
+        log_probabilities: What has come so far; changed in place.
+        fragment: What the choice brings.
+    """
+    for key, value in fragment.items() if isinstance(fragment, Mapping) else ():
+        if isinstance(value, list):
+            log_probabilities.setdefault(key, []).extend(value)

@@ -131,7 +131,7 @@ def test_an_address_that_leads_nowhere_is_told() -> None:
 
 def test_an_sdk_error_of_another_kind_stays_itself() -> None:
     """Only what says something of the transport is translated."""
-    error = openai.APIError("odd", errors.http_library().Request("POST", "http://a"), body={"message": f"{KEY} {[KEY]}", "list": [KEY]})
+    error = openai.APIError("odd", errors.ERRORS.library().Request("POST", "http://a"), body={"message": f"{KEY} {[KEY]}", "list": [KEY]})
     assert errors.ERRORS.table([KEY])[openai.APIError](error) is error
     assert error.body == {"message": "*** ['***']", "list": ["***"]}
 

@@ -23,6 +23,7 @@ from .open_items import Slot, Slots
 __all__ = ["ResponsesDecoder", "responses_usage"]
 
 _TEXT_DELTA = "response.output_text.delta"
+_INPUT_DELTA = "response.custom_tool_call_input.delta"
 _METADATA = ("status", "service_tier", "created_at", "incomplete_details", "metadata")
 _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
 _UNFINISHED = frozenset({"queued", "in_progress"})
@@ -90,7 +91,7 @@ class ResponsesDecoder:
             text = event.get("delta")
             if not text or text.__class__ is not str:
                 return None
-            self._slots.of(event, "message").said += len(text)
+            self._slots.of(event, "message").text_length += len(text)
             return self._new_chunk(text, {})
         if event.get("error") or kind == "error":
             self._error(event.get("error") or event)
@@ -134,12 +135,12 @@ class ResponsesDecoder:
 
     def _text(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
-        slot.said += len(text)
+        slot.text_length += len(text)
         return [{"type": "text", "text": text, "index": f"{slot.number}"}] if text else []
 
     def _refusal(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
-        slot.refused += len(text)
+        slot.refusal_length += len(text)
         return [{"type": "refusal", "refusal": text}] if text else []
 
     def _summary(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -153,12 +154,8 @@ class ResponsesDecoder:
         slot.thinks_in = slot.thinks_in or key
         if slot.thinks_in != key or not text:
             return []
-        slot.thought += len(text)
+        slot.thought_length += len(text)
         return [{"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part or 0}"}]
-
-    def _arguments(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        self._slots.of(event, FUNCTION_CALL).pieces.append(str(event.get("delta") or ""))
-        return []
 
     def _all_arguments(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
         slot = self._slots.of(event, FUNCTION_CALL)
@@ -167,8 +164,9 @@ class ResponsesDecoder:
             slot.item = {**slot.item, **known, "arguments": event["arguments"]}
         return []
 
-    def _input(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        self._slots.of(event, CUSTOM_CALL).pieces.append(str(event.get("delta") or ""))
+    def _piece(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        kind = CUSTOM_CALL if event["type"] == _INPUT_DELTA else FUNCTION_CALL
+        self._slots.of(event, kind).pieces.append(str(event.get("delta") or ""))
         return []
 
     def _begun(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -185,7 +183,7 @@ class ResponsesDecoder:
             refusal = slot.unrefused()
             return [*self._rest_of_text(slot), *([{"type": "refusal", "refusal": refusal}] if refusal else [])]
         if slot.kind == "reasoning":
-            first = 1 if slot.thought else 0
+            first = 1 if slot.thought_length else 0
             return [
                 {"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part if not first else 'rest'}"}
                 for part, text in enumerate(slot.unthought())
@@ -366,9 +364,9 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, Mapping[str, Any]], list[dict[s
     "response.refusal.delta": ResponsesDecoder._refusal,
     "response.reasoning_summary_text.delta": ResponsesDecoder._summary,
     "response.reasoning_text.delta": ResponsesDecoder._reasoning,
-    "response.function_call_arguments.delta": ResponsesDecoder._arguments,
+    "response.function_call_arguments.delta": ResponsesDecoder._piece,
     "response.function_call_arguments.done": ResponsesDecoder._all_arguments,
-    "response.custom_tool_call_input.delta": ResponsesDecoder._input,
+    _INPUT_DELTA: ResponsesDecoder._piece,
     "response.image_generation_call.partial_image": ResponsesDecoder._partial_image,
     "response.output_item.added": ResponsesDecoder._begun,
     "response.output_item.done": ResponsesDecoder._completed,

@@ -1,7 +1,8 @@
 """Joins a model's settings with the mapper of the Responses API: one request, ready to be sent."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -64,25 +65,21 @@ def responses_exchange(
         taken={message.id for message in messages if message.id},
     )
 
-    def exchange(body: bytes, alternative_for: Callable[[Exception], Exchange | None]) -> Exchange:
-        return Exchange(
-            body=body,
-            decoder=decoder,
-            options=model._request_options(kwargs, stream=stream, query=model.default_query or {}),
-            path=_PATH,
-            idle_timeout=model._idle_timeout(kwargs),
-            alternative_for=alternative_for,
-        )
-
-    body = mapper.encode_request(messages, params, after=known)
+    exchange = Exchange(
+        body=mapper.encode_request(messages, params, after=known),
+        decoder=decoder,
+        options=model._request_options(kwargs, stream=stream, query=model.default_query or {}),
+        path=_PATH,
+        idle_timeout=model._idle_timeout(kwargs),
+    )
 
     def alternative_for(error: Any) -> Exchange | None:
         if getattr(error, "status_code", None) not in (400, 404) or not _ABOUT_ITEMS.search(f"{error} {error.body}"):
             return None
         plain = _mapper(model, origin, opaque=False).encode_request(messages, params, after=known)
-        return None if plain == body else exchange(plain, lambda _: None)
+        return None if plain == exchange.body else replace(exchange, body=plain)
 
-    return exchange(body, alternative_for)
+    return replace(exchange, alternative_for=alternative_for)
 
 
 def _mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> ResponsesMapper:
@@ -93,13 +90,7 @@ def _mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> Res
 
 def _known_to_server(messages: Sequence[BaseMessage], origin: str) -> tuple[int, str | None]:
     """How many messages the server has stored with its last reply, and that reply's id."""
-    for position in range(len(messages) - 1, -1, -1):
-        message = messages[position]
-        if not isinstance(message, AIMessage):
-            continue
-        identifier = message.response_metadata.get("id")
-        same_origin = message_origin(message) == origin
-        if same_origin and isinstance(identifier, str) and identifier and position + 1 < len(messages):
-            return position + 1, identifier
-        return 0, None
-    return 0, None
+    replies = ((number, one) for number, one in enumerate(reversed(messages)) if isinstance(one, AIMessage))
+    following, last = next(replies, (0, None))
+    identifier = last.response_metadata.get("id") if last and message_origin(last) == origin else None
+    return (len(messages) - following, identifier) if following and identifier and isinstance(identifier, str) else (0, None)

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 
 from ..._encode.json_text import dumps
 from ..calls import CUSTOM, CUSTOM_ARGUMENT
-from .items import CUSTOM_CALL
+from .items import CUSTOM_CALL, parts_of
 
 __all__ = ["annotations_of", "fragment", "log_probabilities", "standard"]
 
@@ -31,8 +31,7 @@ def standard(block: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text_parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    content = item.get("content") if item.get("type") == "message" else None
-    return [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    return parts_of(item) if item.get("type") == "message" else []
 
 
 def annotations_of(item: Mapping[str, Any]) -> list[Any]:

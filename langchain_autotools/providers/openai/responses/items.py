@@ -15,7 +15,7 @@ from typing import Any
 from ....messages.calls import ToolCallRecord
 from ..calls import CUSTOM_ARGUMENT, legal_name
 
-__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "Item", "outline", "restored", "text_of_item"]
+__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "Item", "outline", "parts_of", "restored", "text_of_item"]
 
 Item = dict[str, Any]
 
@@ -33,11 +33,12 @@ _MAY_LACK_ID = frozenset({"shell_call", "apply_patch_call"})
 
 def text_of_item(item: Mapping[str, Any]) -> str:
     """The text of a message item."""
-    return "".join(str(part.get("text") or "") for part in _parts(item) if part.get("type") == "output_text")
+    return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
 
 
-def _parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    content = item.get("content")
+def parts_of(item: Mapping[str, Any], key: str = "content") -> list[Mapping[str, Any]]:
+    """The parts of an item's content, or of its summary."""
+    content = item.get(key)
     return [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
 
 
@@ -62,7 +63,7 @@ def _entry(item: Mapping[str, Any], stored: bool) -> Item | None:
     if (kind in _MODEL_MADE or kind in _MAY_LACK_ID) and not stored:
         entry.pop("id", None)
     if kind == "message":
-        return {**entry, "content": [_measured(part) for part in _parts(item)]}
+        return {**entry, "content": [_measured(part) for part in parts_of(item)]}
     if kind == "reasoning":
         return _reasoning(entry)
     return {**entry, "name": item.get("name")} if kind in CALL_TYPES else entry
@@ -136,7 +137,7 @@ def _with_call(entry: Mapping[str, Any], call: ToolCallRecord, identifier: str) 
 
 def _with_text(entry: Mapping[str, Any], text: str, start: int) -> tuple[Item, int]:
     parts: list[Item] = []
-    for part in _parts(entry):
+    for part in parts_of(entry):
         if "length" not in part:
             parts.append(dict(part))
             continue

@@ -6,13 +6,15 @@ sends no output_index). The item as it stands in `output_item.done` is the truth
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from .items import CALL_TYPES, Item, text_of_item
+from .items import CALL_TYPES, Item, parts_of, text_of_item
 
 __all__ = ["Slot", "Slots", "thoughts_of"]
 
 
+@dataclass(slots=True, eq=False)
 class Slot:
     """One output item.
 
@@ -21,25 +23,22 @@ class Slot:
         index: Its `output_index`, where the server says one.
         item: The item as far as it is known.
         done: Whether `item` is complete.
-        said: How many characters of its text were handed on.
-        thought: How many characters of its reasoning were handed on.
+        text_length: How many characters of its text were handed on.
+        thought_length: How many characters of its reasoning were handed on.
         thinks_in: Which of its two texts is handed on as its reasoning, "summary" or "content"; the first that comes.
-        refused: How many characters of its refusal were handed on.
+        refusal_length: How many characters of its refusal were handed on.
         pieces: Fragments of a call's arguments.
     """
 
-    __slots__ = ("done", "index", "item", "number", "pieces", "refused", "said", "thinks_in", "thought")
-
-    def __init__(self, number: int, index: int | None, item: Item) -> None:
-        self.number = number
-        self.index = index
-        self.item = item
-        self.done = False
-        self.said = 0
-        self.thought = 0
-        self.thinks_in: str | None = None
-        self.refused = 0
-        self.pieces: list[str] = []
+    number: int
+    index: int | None
+    item: Item
+    done: bool = False
+    text_length: int = 0
+    thought_length: int = 0
+    thinks_in: str | None = None
+    refusal_length: int = 0
+    pieces: list[str] = field(default_factory=list)
 
     @property
     def kind(self) -> Any:
@@ -48,21 +47,19 @@ class Slot:
 
     def unsaid(self) -> str:
         """The rest of a complete item's text."""
-        return text_of_item(self.item)[self.said :]
+        return text_of_item(self.item)[self.text_length :]
 
     def unrefused(self) -> str:
         """The rest of a complete item's refusal."""
-        content = self.item.get("content")
-        parts = content if isinstance(content, list) else []
-        refusal = "".join(str(part.get("refusal") or "") for part in parts if isinstance(part, Mapping) and part.get("type") == "refusal")
-        return refusal[self.refused :]
+        refusal = "".join(str(part.get("refusal") or "") for part in parts_of(self.item) if part.get("type") == "refusal")
+        return refusal[self.refusal_length :]
 
     def unthought(self) -> list[str]:
         """The rest of a complete item's reasoning: its parts where nothing of it was handed on, else what remains, as one."""
         parts = thoughts_of(self.item, self.thinks_in)
-        if not self.thought:
+        if not self.thought_length:
             return [part for part in parts if part]
-        rest = "".join(parts)[self.thought :]
+        rest = "".join(parts)[self.thought_length :]
         return [rest] if rest else []
 
     def as_item(self) -> Item:
@@ -76,8 +73,7 @@ class Slot:
 def thoughts_of(item: Mapping[str, Any], kind: str | None) -> list[str]:
     """The parts of a reasoning item's text: of its summary, else of its content."""
     for key in (kind,) if kind else ("summary", "content"):
-        parts = item.get(str(key))
-        texts = [str(part.get("text") or "") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+        texts = [str(part.get("text") or "") for part in parts_of(item, key)]
         if any(texts):
             return texts
     return []
