@@ -87,11 +87,7 @@ class RetryPolicy:
                 wait = self._wait_after(error, failures, time.monotonic() - started)
                 if wait is None:
                     raise
-            deadline = current_deadline()
-            if deadline is None:
-                time.sleep(wait)
-            else:
-                deadline.sleep(wait)
+            time.sleep(wait)
 
     async def acall(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """Like `call`, asynchronously. A cancelled attempt is not repeated."""
@@ -129,7 +125,7 @@ class RetryPolicy:
             elapsed: Seconds since the first attempt began.
 
         Raises:
-            DeadlinePassed: The wait is longer than the run may take, or the run is cancelled.
+            DeadlinePassed: The wait is longer than the run may take.
         """
         if failures >= self.attempts or not self.allows(error):
             return None
@@ -137,9 +133,8 @@ class RetryPolicy:
         if self.timeout is not None and elapsed + wait >= self.timeout:
             return None
         deadline = current_deadline()
-        passed = None if deadline is None else deadline.passed(within=wait)
-        if passed is not None:
-            raise DeadlinePassed(passed) from error
+        if deadline is not None and wait >= deadline.remaining():
+            raise DeadlinePassed(deadline) from error
         _logger.debug("attempt %d failed (%s): next in %.2f s", failures, type(error).__name__, wait)  # its text may hold content
         return wait
 

@@ -15,18 +15,16 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import as_injected, is_core, is_graph_signal, raised_by_handler, with_methods
-from ..deadline import DeadlinePassed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .background import Home
 from .content import answered, does_more, output_content
-from .context import Reporting, ToolContext
+from .context import AsyncProgress, Progress, Reporting, as_asynchronous
 from .injection import InjectedArguments, InjectionContext, type_hints
 from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
@@ -49,18 +47,25 @@ class PreparedTool:
         only_asynchronous: Whether it has no other.
         observed: Its `_run` and `_arun`, so wrapped that a `ToolRun` sees what they return before LangChain makes it text.
         reports: Whether it may report progress.
+        yields: Whether it reports what it yields.
     """
 
-    def __init__(self, tool: BaseTool) -> None:
+    def __init__(self, tool: BaseTool, *, yields: bool = False) -> None:
         self.tool = tool
+        self.yields = yields
         inside = tool.inside if isinstance(tool, WrappedTool) else tool
         self.injected = InjectedArguments(inside)
         self.asynchronous, self.only_asynchronous = _implementations(inside)
         self.observed = _observed(tool)
         contexts = self.injected.contexts
-        self.reports = bool(contexts)
+        self.reports = bool(contexts) or yields
         if contexts and self.observed:
             self.observed = {**self.observed, **as_injected(inside, contexts)}
+
+    @functools.cached_property
+    def yielding(self) -> "PreparedTool":
+        """The same tool, which reports what it yields."""
+        return PreparedTool(as_asynchronous(self.tool), yields=True)
 
 
 def _implementations(tool: BaseTool) -> tuple[bool, bool]:
@@ -91,10 +96,8 @@ def _observed(tool: BaseTool) -> dict[str, Any]:
     def observed_run(*args: Any, **kwargs: Any) -> Any:
         current = _current.get()
         current.executed = True
-        if current.context is not None:
-            current.context.config = ensure_config()  # that of the tool's own run
-        if current.stopped_by is not None:  # given up in the moment in which it would have begun
-            raise current.stopped_by
+        if current.reporting is not None:
+            return _presented(tool, current.reporting.run(run, *args, **kwargs))
         return _presented(tool, run(*args, **kwargs))
 
     _resolve(observed_run, run)
@@ -105,10 +108,10 @@ def _observed(tool: BaseTool) -> dict[str, Any]:
     async def observed_arun(*args: Any, **kwargs: Any) -> Any:
         current = _current.get()
         current.executed = True
-        if current.context is not None:
-            current.context.config = ensure_config()
         try:
-            return _presented(tool, await arun(*args, **kwargs))
+            if current.reporting is None:
+                return _presented(tool, await arun(*args, **kwargs))
+            return _presented(tool, await current.reporting.arun(arun, *args, **kwargs))
         except asyncio.CancelledError as error:
             # LangChain ends the tool's run in the callbacks for an Exception only.
             raise current.stopped_by or _Cancelled("cancelled") from error
@@ -156,8 +159,7 @@ class ToolRun:
         ended: Whether it has ended.
         stopped_by: Why it is being stopped, if so.
         started: When it began to run, by `time.perf_counter`.
-        context: What its tool knows of the conversation, where it asks for that.
-        reporting: Where what its tool reports goes, and the number of the turn; None where it reports nothing.
+        reporting: Takes what its tool reports; None where that reports nothing.
     """
 
     def __init__(
@@ -179,7 +181,6 @@ class ToolRun:
         self.ended = False
         self.stopped_by: Exception | None = None
         self.started = time.perf_counter()
-        self.context: ToolContext | None = None
         self.reporting: Reporting | None = None
         self._context = InjectionContext(call, config, messages, tuple(tools.values()))
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
@@ -188,6 +189,18 @@ class ToolRun:
         """Let it take no longer than this, whatever its own timeout: its run ends then."""
         if self.timeout is None or seconds < self.timeout:
             self.timeout, self._late = seconds, "stopped: the time for this run is over; what it did until then may remain"
+
+    def report_to(self, reports: Progress | AsyncProgress, index: int, turn: int | None) -> None:
+        """Let its tool report progress.
+
+        Args:
+            reports: Takes it.
+            index: The place of the call in its batch.
+            turn: The number of the model's turn that made the call, where there is one.
+        """
+        known = self._context
+        about: dict[str, Any] = {"messages": tuple(known.messages), "turn": turn, "config": known.config}
+        self.reporting = Reporting(reports, index, self.call, yields=self.prepared.yields, **about)
 
     def invoke(self) -> ToolCallResult:
         """Run it here. Call it in a context of its own.
@@ -217,10 +230,6 @@ class ToolRun:
         finally:
             self.ended = True
 
-    def stop_for_good(self) -> None:
-        """Say that nobody waits for it any more: where it has not begun, it never will."""
-        self.stopped_by = _Cancelled("cancelled")
-
     def stop_for_timeout(self) -> None:
         """Say, before it is cancelled, that it took too long."""
         self.stopped_by = TimeoutError(self._late)
@@ -235,20 +244,13 @@ class ToolRun:
         _logger.debug("tool %s starts, call %s", self.prepared.tool.name, self.call.id)
         _current.set(self)
         args = self.prepared.injected.apply(self.call.args or {}, self._context)
-        if self.prepared.reports:
-            self.context = self._open_context()
-            args.update(dict.fromkeys(self.prepared.injected.contexts, self.context))
+        if self.reporting is not None:
+            args.update(dict.fromkeys(self.prepared.injected.contexts, self.reporting.context))
         tool = self.prepared.tool
         if self.prepared.observed:
             tool = with_methods(tool, self.prepared.observed)
         call = {"name": tool.name, "args": args, "id": self.call.id, "type": "tool_call"}
         return tool, call, self._context.config
-
-    def _open_context(self) -> ToolContext:
-        reporting, known = self.reporting, self._context
-        if reporting is None:
-            raise RuntimeError("a tool with a context is run by a batch")
-        return reporting.context(self.call, known.messages, known.config)
 
     def duration(self) -> float:
         """How long it has run so far, in seconds."""
@@ -266,7 +268,7 @@ class ToolRun:
         return ToolCallResult(self.call, message, None, duration, direct, self.executed, commands)
 
     def _failed(self, error: BaseException) -> ToolCallResult:
-        if isinstance(error, asyncio.CancelledError | _Cancelled | DeadlinePassed):  # the last: of a run inside the tool
+        if isinstance(error, asyncio.CancelledError | _Cancelled):
             return cancelled_result(self.call, executed=self.executed, duration=self.duration())
         if isinstance(error, _NoException):
             error = error.args[0]
@@ -297,3 +299,4 @@ def _passes_through(error: BaseException) -> bool:
     if not isinstance(error, Exception | GeneratorExit):
         return True
     return is_graph_signal(error) or raised_by_handler(error, __name__)
+    return False

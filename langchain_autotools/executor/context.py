@@ -5,17 +5,21 @@ entered for a tool that asks for no context.
 """
 
 import asyncio
+import functools
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, aclosing, closing, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
+from inspect import isasyncgen, isasyncgenfunction, isgenerator
 from typing import Any, Final
 
 from langchain_core.callbacks import BaseCallbackManager, adispatch_custom_event, dispatch_custom_event
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticOmit, core_schema
 
@@ -24,7 +28,7 @@ from ..messages.calls import ToolCallRecord
 from .background import running_loop
 from .threads import NoThreadError, run_beside
 
-__all__ = ["PROGRESS_EVENT", "AsyncProgress", "Progress", "ProgressReport", "Reporting", "ToolContext"]
+__all__ = ["PROGRESS_EVENT", "AsyncProgress", "Progress", "ProgressReport", "Reporting", "ToolContext", "as_asynchronous"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -98,39 +102,11 @@ class ProgressReport:
         index: The place of the call in its batch.
         call: The call.
         value: What was reported.
-        config: The configuration inside the tool's run.
-        writer: The stream writer of the graph around, or None.
     """
 
     index: int
     call: ToolCallRecord
     value: Any
-    config: RunnableConfig
-    writer: Callable[[Any], None] | None
-
-    def dispatch(self) -> None:
-        """Tell LangChain's callback handlers and the graph."""
-        self._write()
-        if self._is_traced():
-            dispatch_custom_event(PROGRESS_EVENT, self._data(), config=self.config)
-
-    async def adispatch(self) -> None:
-        """Like `dispatch`, asynchronously."""
-        self._write()
-        if self._is_traced():
-            await adispatch_custom_event(PROGRESS_EVENT, self._data(), config=self.config)
-
-    def _data(self) -> dict[str, Any]:
-        return {"tool_call_id": self.call.id, "name": self.call.spelling, "value": self.value}
-
-    def _write(self) -> None:
-        if self.writer is not None:
-            self.writer({"type": PROGRESS_EVENT, **self._data()})
-
-    def _is_traced(self) -> bool:
-        """Whether somebody can hear of it: a custom event needs a run around it, and handlers."""
-        manager = self.config.get("callbacks")
-        return isinstance(manager, BaseCallbackManager) and manager.parent_run_id is not None and bool(manager.handlers)
 
 
 class _Reports:
@@ -153,48 +129,27 @@ class _Reports:
         self._waiting.clear()
         return []
 
-    def report(self, report: ProgressReport) -> bool:
-        """Take a report; False if its call has ended."""
-        if self._is_late(report):
-            return False
+    def report(self, report: ProgressReport) -> None:
+        """Take a report, for the listeners."""
         self._waiting.append(report)
         self._wake()
-        return True
+
+    def fail(self, index: int, error: BaseException) -> None:
+        """Note what was raised while a report was told: its call tells no more."""
+        self._ended.add(index)
+        self._late.add(index)
+        self._fail(index, error)
 
     def _wake(self) -> None:
         raise NotImplementedError
 
-    def _is_late(self, report: ProgressReport) -> bool:
+    def is_late(self, report: ProgressReport) -> bool:
+        """Whether its call has ended, which is logged once."""
         late = self._closed or report.index in self._ended
         if late and report.index not in self._late:
             self._late.add(report.index)
             _logger.warning("tool %s reports progress after its call %s has ended: nobody is told", report.call.name, report.call.id)
         return late
-
-
-@dataclass(frozen=True)
-class Reporting:
-    """Where one call of a batch reports to.
-
-    Attributes:
-        reports: The batch's.
-        index: The place of the call in the batch.
-        turn: The number of the model's turn, where there is one.
-    """
-
-    reports: _Reports
-    index: int
-    turn: int | None
-
-    def context(self, call: ToolCallRecord, messages: Sequence[BaseMessage], config: RunnableConfig) -> ToolContext:
-        """The context that the call's tool is given."""
-        writer = getattr(graph_runtime(), "stream_writer", None)
-
-        def report(value: Any) -> bool:
-            return self.reports.report(ProgressReport(self.index, call, value, context.config, writer))
-
-        context = ToolContext(call, messages=tuple(messages), turn=self.turn, config=config, report=report)
-        return context
 
 
 class Progress(_Reports):
@@ -235,16 +190,14 @@ class Progress(_Reports):
         with self._telling:
             while self._waiting:
                 report = self._waiting.popleft()
-                if not self._is_late(report):
+                if not self.is_late(report):
                     self._tell_one(report)
 
     def _tell_one(self, report: ProgressReport) -> None:
         try:
             self._tell(report)
         except BaseException as error:
-            self._ended.add(report.index)
-            self._late.add(report.index)
-            self._fail(report.index, error)
+            self.fail(report.index, error)
             if not isinstance(error, Exception):
                 raise
 
@@ -301,7 +254,7 @@ class AsyncProgress(_Reports):
 
     async def _take(self, report: ProgressReport | asyncio.Future[None]) -> None:
         if isinstance(report, ProgressReport):
-            if not self._is_late(report):
+            if not self.is_late(report):
                 await self._tell_one(report)
         elif not report.done():
             report.set_result(None)
@@ -312,6 +265,113 @@ class AsyncProgress(_Reports):
         except BaseException as error:
             if self._closed and isinstance(error, asyncio.CancelledError):
                 raise
-            self._ended.add(report.index)
-            self._late.add(report.index)
-            self._fail(report.index, error)
+            self.fail(report.index, error)
+
+
+class Reporting:
+    """One running call that may report progress.
+
+    Args:
+        reports: Takes its reports, for the listeners of its batch.
+        index: The place of the call in the batch.
+        call: The call.
+        yields: Whether what a generator yields is progress.
+        **about: What else its tool may know (`messages`, `turn`, `config`).
+
+    Attributes:
+        context: The context that its tool is given.
+    """
+
+    def __init__(self, reports: Progress | AsyncProgress, index: int, call: ToolCallRecord, *, yields: bool, **about: Any) -> None:
+        self.context = ToolContext(call, **about, report=self.report)
+        self._reports = reports
+        self._index = index
+        self._yields = yields
+        self._write: Callable[[Any], None] | None = getattr(graph_runtime(), "stream_writer", None)
+        self._loop: asyncio.AbstractEventLoop | None = None  # that of an asynchronous tool
+        self._event: asyncio.Task[None] | None = None  # the last one that is on its way
+
+    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call the tool's own function, inside the tool's run."""
+        self.context.config = ensure_config()
+        output: Any = function(*args, **kwargs)
+        return self._result(output) if self._yields and isgenerator(output) else output
+
+    async def arun(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Like `run`, of an asynchronous tool. It has ended when every event that it has reported is sent."""
+        self.context.config = ensure_config()
+        self._loop = asyncio.get_running_loop()
+        try:
+            output: Any = function(*args, **kwargs)
+            if not (self._yields and isasyncgen(output)):
+                output = await output
+            return await self._aresult(output) if self._yields and isasyncgen(output) else output
+        finally:
+            if self._event is not None:
+                await self._event
+
+    def _result(self, generator: Any) -> Any:
+        """What a generator returns, else the last thing it yields. It is closed where nobody waits for it any more."""
+        last = None
+        with closing(generator):
+            try:
+                while self.report(last := next(generator)):
+                    pass
+            except StopIteration as end:
+                return last if end.value is None else end.value
+        return last
+
+    async def _aresult(self, generator: Any) -> Any:
+        last = None
+        async with aclosing(generator):
+            async for last in generator:
+                self.report(last)
+        return last
+
+    def report(self, value: Any) -> bool:
+        """Tell of progress; False if nobody hears of it any more."""
+        context = self.context
+        told = ProgressReport(self._index, context.call, value)
+        if self._reports.is_late(told):
+            return False
+        data = {"tool_call_id": context.call.id, "name": context.call.spelling, "value": value}
+        try:
+            if self._write is not None:
+                self._write({"type": PROGRESS_EVENT, **data})
+            self._dispatch(data, context.config)
+        except Exception as error:  # of a callback handler that is to raise, or of the graph
+            self._reports.fail(self._index, error)
+        else:
+            self._reports.report(told)
+        return True
+
+    def _dispatch(self, data: dict[str, Any], config: RunnableConfig) -> None:
+        """Send LangChain's custom event, which needs a run around it and somebody who listens."""
+        manager = config.get("callbacks")
+        if not isinstance(manager, BaseCallbackManager) or manager.parent_run_id is None or not manager.handlers:
+            return
+        if self._loop is not None and self._loop is running_loop():
+            self._event = self._loop.create_task(self._send(self._event, data, config))
+        else:
+            dispatch_custom_event(PROGRESS_EVENT, data, config=config)
+
+    async def _send(self, before: asyncio.Task[None] | None, data: dict[str, Any], config: RunnableConfig) -> None:
+        if before is not None:
+            await before
+        try:
+            await adispatch_custom_event(PROGRESS_EVENT, data, config=config)
+        except Exception as error:
+            self._reports.fail(self._index, error)
+
+
+def as_asynchronous(tool: BaseTool) -> BaseTool:
+    """A tool made of an asynchronous generator function as one that LangChain runs on an event loop; any other one as it is."""
+    function = (tool.func or tool.coroutine) if isinstance(tool, StructuredTool | Tool) else None
+    if not isasyncgenfunction(function):
+        return tool
+
+    @functools.wraps(function)
+    async def begin(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return tool.model_copy(update={"func": None, "coroutine": begin})

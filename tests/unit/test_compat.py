@@ -152,6 +152,22 @@ def test_core_names_the_injected_arguments_of_a_tool() -> None:
     assert compat.injected_names(StructuredTool.from_function(shout)) == {"secret"}
 
 
+class _Given(compat.InjectedByType):
+    """Something that programs give to tools."""
+
+
+def test_core_takes_a_parameter_of_such_a_type_for_injected() -> None:
+    """Core hides it from models; where it stands in a union core must be told."""
+
+    def takes(text: str, given: _Given, perhaps: _Given | None = None) -> str:
+        """Take it."""
+        return text
+
+    changed = StructuredTool(name="takes", description="", args_schema={"type": "object"}, func=takes)
+    assert compat.injected_names(changed) == {"given"}
+    assert compat.injected_names(compat.with_methods(changed, compat.as_injected(changed, ["perhaps"]))) == {"given", "perhaps"}
+
+
 def test_core_runs_the_methods_that_stand_on_the_tool_itself() -> None:
     """`invoke` finds `_run` on the instance, and the original is as it was."""
     tool = Shout()
