@@ -7,18 +7,17 @@ reply's pieces as a vendor's. docs/testing.md shows how to use it.
 import asyncio
 import hashlib
 import re
-import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import Field, PrivateAttr, field_validator
 
 from .errors import AutoToolsError, ConfigurationError
+from .executor.names import tool_name
 from .messages.metadata import text_of
 from .mixin import ToolsAndMessagesMixin
-from .turn.tools import tool_name
 
 __all__ = ["Piece", "Reply", "Request", "ScriptError", "ScriptedChatModel"]
 
@@ -61,31 +60,6 @@ class Request:
         return [tool_name(tool) for tool in self.tools]
 
 
-class _Recorder:
-    """The requests so far. Belongs to a model and its shallow copies together, so that no run leaves a trace on the model."""
-
-    def __init__(self, requests: Iterable[Request] = ()) -> None:
-        self._lock = threading.Lock()
-        self._requests = list(requests)
-
-    def add(self, request: Request) -> int:
-        """Record a request; returns how many came before it."""
-        with self._lock:
-            self._requests.append(request)
-            return len(self._requests) - 1
-
-    def requests(self) -> list[Request]:
-        """The requests in the order in which they came."""
-        with self._lock:
-            return list(self._requests)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return type(self)(self.requests())
-
-    def __reduce__(self) -> tuple[type[Self], tuple[list[Request]]]:
-        return type(self), (self.requests(),)
-
-
 class ScriptedChatModel(ToolsAndMessagesMixin):
     """A chat model that answers by a script.
 
@@ -105,7 +79,7 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
     replies: Any = Field(default=(), repr=False)
     """The replies, one for each request (see `Reply`), or one function that answers every request."""
 
-    _recorder: _Recorder = PrivateAttr(default_factory=_Recorder)
+    _requests: list[Request] = PrivateAttr(default_factory=list)  # one list for a model and its shallow copies: no run leaves a trace
     _script: tuple[tuple[Any, ...], str] = PrivateAttr(default=((), ""))  # a digest and what it was made of: core asks each turn
 
     @field_validator("replies")
@@ -123,7 +97,7 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
     @property
     def requests(self) -> list[Request]:
         """Every request so far, in the order in which they came: those of shallow copies and bound models too."""
-        return self._recorder.requests()
+        return list(self._requests)
 
     @property
     def _llm_type(self) -> str:
@@ -157,7 +131,8 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
             stop=None if stop is None else tuple(stop),
             kwargs=others,
         )
-        number = self._recorder.add(request)
+        self._requests.append(request)
+        number = next(place for place, known in enumerate(self._requests) if known is request)  # others may have come since
         if callable(self.replies):
             reply = self.replies
         elif number < len(self.replies):

@@ -26,10 +26,11 @@ from typing_extensions import TypeAliasType, is_typeddict
 from ..compat import graph_class, graph_runtime, injected_names
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
+from ..messages.memo import copy_containers
 from .context import ToolContext
 from .results import Place
 
-__all__ = ["InjectedArguments", "InjectionContext", "type_hints"]
+__all__ = ["InjectedArguments", "InjectionContext", "aliases_of", "type_hints"]
 
 _NOT_FOR_MODELS = ("run_manager", "callbacks")  # LangChain's own parameters, hidden from every schema it generates
 _UNTYPED = (Any, object, None)
@@ -87,7 +88,8 @@ class InjectedArguments:
         Raises:
             ConfigurationError: a required injected argument is not known here.
         """
-        kept = {name: _copied(value) for name, value in args.items() if name not in self.hidden}
+        # copies: a tool that changes its arguments must not change the history
+        kept = {name: copy_containers(value) for name, value in args.items() if name not in self.hidden}
         if self._inner:
             kept = _without_injected(kept, self._schema)
         for name in self._injected:
@@ -141,7 +143,8 @@ class _Field:
 def _fields(schema: Any) -> dict[str, _Field]:
     """The fields of a pydantic model, dataclass or TypedDict, their annotations whole."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return {name: _Field(_type_of(info), info.is_required(), frozenset(_aliases(info))) for name, info in schema.model_fields.items()}
+        fields = schema.model_fields.items()
+        return {name: _Field(info.rebuild_annotation(), info.is_required(), frozenset(aliases_of(info))) for name, info in fields}
     older = getattr(schema, "__fields__", None)  # pydantic's version 1
     hints = type_hints(schema)
     if older:
@@ -151,15 +154,8 @@ def _fields(schema: Any) -> dict[str, _Field]:
     return {}
 
 
-def _type_of(info: FieldInfo) -> Any:
-    """A field's annotation with the metadata that pydantic has taken out of it."""
-    annotation: Any = info.annotation
-    for mark in info.metadata:
-        annotation = Annotated[annotation, mark]
-    return annotation
-
-
-def _aliases(info: FieldInfo) -> Iterator[str]:
+def aliases_of(info: FieldInfo) -> Iterator[str]:
+    """The names, besides its own, under which a pydantic model takes a field."""
     choices = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
     for alias in (info.alias, *choices):
         first = alias.path[0] if isinstance(alias, AliasPath) else alias
@@ -265,13 +261,6 @@ def _without_injected(value: Any, annotation: Any) -> Any:
 def _item_types(parts: tuple[Any, ...], size: int) -> Sequence[Any]:
     """The type of each item of a list, or of a tuple with a type for each."""
     return parts if len(parts) == size and parts[-1] is not ... else [parts[0]] * size
-
-
-def _copied(value: Any) -> Any:
-    """A copy of plain data: a tool that changes its arguments must not change the history."""
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 # ---------------------------------------------------------------------------------------------- inside a graph

@@ -1,11 +1,11 @@
-"""Which tool a model means by a name that is not quite one (wire quirk N-03)."""
+"""Names of tools: what a declaration calls its tool, and which tool a model means by a name that is not quite one (wire quirk N-03)."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["find_name"]
+__all__ = ["find_name", "own_name", "tool_name"]
 
 _T = TypeVar("_T")
 
@@ -15,6 +15,18 @@ _NUMBER = re.compile(r":\d+$")  # `functions.f:0`
 _MARKER = "<|"  # `f<|channel|>commentary`
 _LONGEST = 1000  # no vendor takes a name of more than 128 characters; what is longer means no tool
 _SUFFIX = re.compile(r"(?:[_-]tool|(?<=[a-z0-9])Tool)$")  # `f_tool`, `GetWeatherTool`
+
+
+def own_name(tool: Mapping[str, Any]) -> str | None:
+    """The name of a declared tool, in any wire's form; None for a builtin tool that its vendor knows by its type alone."""
+    nested = tool.get("function") or tool.get("custom")
+    inner = nested if isinstance(nested, Mapping) else tool
+    return str(inner["name"]) if inner.get("name") else None
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """The name of a declared tool; of a builtin tool without one its type."""
+    return own_name(tool) or str(tool.get("type") or "")
 
 
 def find_name(name: str, tools: Mapping[str, _T]) -> str | None:

@@ -1,8 +1,8 @@
 """What counts as a tool: lists and mappings of tools and functions become `{name: BaseTool}`."""
 
 import functools
-import importlib
 import inspect
+import pkgutil
 import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_tool
 
 from ..errors import ConfigurationError
+from .names import own_name
 from .signatures import check_signature
 from .wrapped import tool_inside, wrapped
 
@@ -91,21 +92,16 @@ def as_tool(value: Any, name: str | None = None) -> BaseTool:
 
 
 def _name_of(value: Any) -> str:
-    name = value.get_name() if isinstance(value, Runnable) else _function_name(value)
+    source = _innermost(value)
+    name = value.get_name() if isinstance(value, Runnable) else getattr(source, "__name__", type(source).__name__)
     if name == "<lambda>":
         raise ConfigurationError('a lambda has no name a model could call; name it with a mapping: {"add": lambda a, b: a + b}')
     return str(name)
 
 
-def _function_name(value: Any) -> str:
-    source = _innermost(value)
-    return str(getattr(source, "__name__", type(source).__name__))
-
-
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
-        function = value.get("function")
-        name = (function if isinstance(function, Mapping) else value).get("name") or value.get("title")
+        name = own_name(value) or value.get("title")
         return f"the dict {name!r}" if name else "a dict"
     name = getattr(value, "__name__", None)
     return (
@@ -187,7 +183,7 @@ class _Reference:
     name: str
 
     def tool(self) -> Any:
-        return functools.reduce(getattr, self.name.split("."), importlib.import_module(self.module))
+        return pkgutil.resolve_name(f"{self.module}:{self.name}")
 
 
 def dump_tools(tools: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-__all__ = ["MessageMemo"]
+__all__ = ["MessageMemo", "copy_containers"]
 
 _T = TypeVar("_T")
 _COPIED = frozenset({dict, list})
@@ -45,7 +45,7 @@ class MessageMemo(Generic[_T]):
         """Remember `value` for `message` as it is now. `context` is what else the value depends on."""
         key, entries = id(message), self._entries
         reference = weakref.ref(message, lambda _: entries.pop(key, None))
-        entries[key] = (reference, _containers(_visible(message)), context, value)
+        entries[key] = (reference, copy_containers(_visible(message)), context, value)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -60,10 +60,10 @@ def _visible(message: BaseMessage) -> dict[str, Any]:
     return fields if fields.get("artifact") is None else {name: value for name, value in fields.items() if name != "artifact"}
 
 
-def _containers(value: Any) -> Any:
-    """A copy of the containers; what they hold is shared, so that comparing unchanged data compares identities."""
+def copy_containers(value: Any) -> Any:
+    """A copy of dicts and lists at every depth; what they hold is shared, so that comparing unchanged data compares identities."""
     if value.__class__ is dict:
-        return {key: _containers(item) if item.__class__ in _COPIED else item for key, item in value.items()}
+        return {key: copy_containers(item) if item.__class__ in _COPIED else item for key, item in value.items()}
     if value.__class__ is list:
-        return [_containers(item) if item.__class__ in _COPIED else item for item in value]
+        return [copy_containers(item) if item.__class__ in _COPIED else item for item in value]
     return value

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
-from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin, tool_name
+from ..executor.names import tool_name
+from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .keywords import Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings

@@ -5,7 +5,10 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 
-from pydantic import AliasChoices, BaseModel
+from pydantic import BaseModel
+
+from ..executor.injection import aliases_of
+from ..executor.names import tool_name
 
 __all__ = ["argument_names", "given_arguments", "names_of", "tool_labels", "unknown_argument"]
 
@@ -18,9 +21,7 @@ def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
     That is the alias where it is given as `alias`, and the field's own name where it is given as `validation_alias`.
     """
     info = model.model_fields[field]
-    others = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
-    names = (info.alias or field, field, *others)
-    return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return tuple(dict.fromkeys((info.alias or field, field, *aliases_of(info))))
 
 
 @lru_cache(maxsize=256)
@@ -58,8 +59,6 @@ def tool_labels(tools: Any) -> list[str]:
 
 
 def _tool_label(tool: Any) -> str:
-    if not isinstance(tool, Mapping):
-        return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
-    named = tool.get("function") or tool.get("custom")
-    name = (named if isinstance(named, Mapping) else tool).get("name")
-    return str(name or tool.get("type") or next(iter(tool), "tool"))
+    if isinstance(tool, Mapping):
+        return tool_name(tool) or str(next(iter(tool), "tool"))
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))

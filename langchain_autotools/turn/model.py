@@ -19,12 +19,13 @@ from pydantic import model_validator
 
 from ..compat import CACHE_KEY, should_stream
 from ..errors import ConfigurationError
+from ..executor.names import own_name
 from .constructor import argument_names, unknown_argument
 from .descriptions import describe_fields
 from .generation_info import combined_outputs
 from .overrides import in_thread, install_overrides
 from .tool_choice import ToolChoice, read_choice
-from .tools import format_tools, listed, own_name
+from .tools import format_tools, listed
 from .turn import Turn, generation
 from .unwatched import UNWATCHED, Handover, is_watched
 

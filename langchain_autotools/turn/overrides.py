@@ -24,8 +24,6 @@ __all__ = ["in_thread", "install_overrides"]
 
 _T = TypeVar("_T")
 _Method = Callable[..., Any]
-_Stream = Callable[..., Iterator[ChatGenerationChunk]]
-_AStream = Callable[..., AsyncIterator[ChatGenerationChunk]]
 _READ = "_autotools_read"
 
 
@@ -39,16 +37,15 @@ def install_overrides(cls: Any, ours: Any, *, streams: bool) -> None:
     """
     own = {name: getattr(cls, name) for name in _READERS}
     new = {name for name, method in own.items() if isfunction(method) and not _is_read(method, name, ours)}
-    made = {name: _READERS[name](own[name]) for name in new}
+    made = {name: _marked(wraps(own[name])(_READERS[name](own[name]))) for name in new}
     if "_generate" in new and not streams and not {"_stream", "_astream"} & new:
         made |= {"_stream": BaseChatModel._stream, "_astream": BaseChatModel._astream}  # by which core knows that it does not stream
     if "_stream" in new:
-        made.setdefault("_astream", _marked(_astream_of(made["_stream"])))
-        made.setdefault("_generate", _marked(_generate_of(made["_stream"])))
+        made = {"_astream": BaseChatModel._astream, "_generate": _generate_of_stream, **made}
     if "_generate" in new:
-        made.setdefault("_agenerate", _marked(_agenerate_in_thread(made["_generate"])))
+        made.setdefault("_agenerate", BaseChatModel._agenerate)
     elif "_astream" in made:
-        made.setdefault("_agenerate", _marked(_agenerate_of(made["_astream"])))
+        made.setdefault("_agenerate", _agenerate_of_astream)
     for name, method in made.items():
         setattr(cls, name, method)
 
@@ -76,21 +73,17 @@ def _marked(method: _Method) -> _Method:
 # ---------------------------------------------------------------------------------------------- reading
 
 
-def _turn(model: Any, messages: Any, keywords: dict[str, Any]) -> Turn:
-    turn: Turn = model._turn(messages, keywords)
-    return turn.without_blocks()
-
-
-def _is_decided(message: BaseMessage) -> bool:
-    return "blocked" in own_metadata(message)
-
-
 class _Reading:
-    """The reading of one stream: what leaves, and whether an inherited method has ended the turn already."""
+    """The reading of one turn: what leaves, and whether an inherited method has ended it already.
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    Attributes:
+        messages: The messages to send.
+    """
+
+    def __init__(self, model: Any, messages: list[BaseMessage], keywords: dict[str, Any]) -> None:
+        self._turn: Turn = model._turn(messages, keywords).without_blocks()
         self._decided = False
+        self.messages = self._turn.messages
 
     def chunk(self, chunk: ChatGenerationChunk) -> list[ChatGenerationChunk]:
         """What leaves of a chunk."""
@@ -104,57 +97,55 @@ class _Reading:
         """What leaves at the end."""
         return [] if self._decided else [generation(self._turn.finish())]
 
+    def result(self, result: ChatResult) -> ChatResult:
+        """A whole reply, its calls decided."""
+        for made in result.generations[:1]:  # a run reads the first
+            if not _is_decided(made.message):
+                made.message = self._turn.result([made.message]).generations[0].message  # type: ignore[list-item]
+        return result
+
+
+def _is_decided(message: BaseMessage) -> bool:
+    return "blocked" in own_metadata(message)
+
 
 def _read_stream(method: _Method) -> _Method:
-    @wraps(method)
     def _stream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        turn = _turn(self, messages, kwargs)
-        reading = _Reading(turn)
-        for chunk in method(self, turn.messages, stop, *args, **kwargs):
+        reading = _Reading(self, messages, kwargs)
+        for chunk in method(self, reading.messages, stop, *args, **kwargs):
             yield from reading.chunk(chunk)
         yield from reading.end()
 
-    return _marked(_stream)
+    return _stream
 
 
 def _read_astream(method: _Method) -> _Method:
-    @wraps(method)
     async def _astream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        turn = _turn(self, messages, kwargs)
-        reading = _Reading(turn)
-        async with aclosing(method(self, turn.messages, stop, *args, **kwargs)) as chunks:
+        reading = _Reading(self, messages, kwargs)
+        async with aclosing(method(self, reading.messages, stop, *args, **kwargs)) as chunks:
             async for chunk in chunks:
                 for read in reading.chunk(chunk):
                     yield read
         for read in reading.end():
             yield read
 
-    return _marked(_astream)
+    return _astream
 
 
 def _read_generate(method: _Method) -> _Method:
-    @wraps(method)
     def _generate(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> ChatResult:
-        turn = _turn(self, messages, kwargs)
-        return _read_result(turn, method(self, turn.messages, stop, *args, **kwargs))
+        reading = _Reading(self, messages, kwargs)
+        return reading.result(method(self, reading.messages, stop, *args, **kwargs))
 
-    return _marked(_generate)
+    return _generate
 
 
 def _read_agenerate(method: _Method) -> _Method:
-    @wraps(method)
     async def _agenerate(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> ChatResult:
-        turn = _turn(self, messages, kwargs)
-        return _read_result(turn, await method(self, turn.messages, stop, *args, **kwargs))
+        reading = _Reading(self, messages, kwargs)
+        return reading.result(await method(self, reading.messages, stop, *args, **kwargs))
 
-    return _marked(_agenerate)
-
-
-def _read_result(turn: Turn, result: ChatResult) -> ChatResult:
-    for made in result.generations[:1]:  # a run reads the first
-        if not _is_decided(made.message):
-            made.message = turn.result([made.message]).generations[0].message  # type: ignore[list-item]
-    return result
+    return _agenerate
 
 
 _READERS = {"_stream": _read_stream, "_astream": _read_astream, "_generate": _read_generate, "_agenerate": _read_agenerate}
@@ -163,37 +154,11 @@ _READERS = {"_stream": _read_stream, "_astream": _read_astream, "_generate": _re
 # ---------------------------------------------------------------------------------------------- twins
 
 
-def _astream_of(stream: _Stream) -> _Method:
-    async def _astream(
-        self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        async with aclosing(in_thread(iter(stream(self, messages, stop, **_telling(run_manager), **kwargs)))) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-    return _astream
+@_marked
+def _generate_of_stream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    return result_of(chunk.message for chunk in self._stream(messages, stop, **kwargs))
 
 
-def _telling(run_manager: Any) -> dict[str, Any]:
-    return {"run_manager": run_manager.get_sync()} if run_manager else {}
-
-
-def _generate_of(stream: _Stream) -> _Method:
-    def _generate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        return result_of(chunk.message for chunk in stream(self, messages, stop, **kwargs))
-
-    return _generate
-
-
-def _agenerate_of(astream: _AStream) -> _Method:
-    async def _agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        return result_of([chunk.message async for chunk in astream(self, messages, stop, **kwargs)])
-
-    return _agenerate
-
-
-def _agenerate_in_thread(generate: Callable[..., ChatResult]) -> _Method:
-    async def _agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        return await run_in_executor(None, lambda: generate(self, messages, stop, **_telling(run_manager), **kwargs))
-
-    return _agenerate
+@_marked
+async def _agenerate_of_astream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    return result_of([chunk.message async for chunk in self._astream(messages, stop, **kwargs)])

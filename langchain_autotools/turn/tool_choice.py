@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..executor.names import tool_name
+
 __all__ = ["ToolChoice", "read_choice"]
 
 _FREE = (None, "auto")
@@ -49,14 +51,5 @@ def _allowed(choice: Mapping[str, Any]) -> ToolChoice:
     tools: Sequence[Any] = body.get("tools") or ()
     free = {**body, "mode": "auto"}
     lasting = {**choice, "allowed_tools": free} if body is nested else free
-    return ToolChoice(choice, lasting, [_name(tool) for tool in tools], forced=body.get("mode") in ("required", "any"))
-
-
-def _name(tool: Any) -> str:
-    """The name of a tool that is pointed at; of one that its vendor knows by its type, the type."""
-    if not isinstance(tool, Mapping):
-        return str(tool)
-    kind = str(tool.get("type") or "function")
-    inner = tool.get(kind)
-    name = inner.get("name") if isinstance(inner, Mapping) else tool.get("name")
-    return str(name or kind)
+    names = [tool_name(tool) if isinstance(tool, Mapping) else str(tool) for tool in tools]
+    return ToolChoice(choice, lasting, names, forced=body.get("mode") in ("required", "any"))

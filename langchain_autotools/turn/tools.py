@@ -10,7 +10,7 @@ from ..errors import ConfigurationError
 from ..executor import check_signature, tool_inside
 from .tool_choice import ToolChoice
 
-__all__ = ["Formatter", "format_request_tools", "format_tool_choice", "format_tools", "is_builtin", "listed", "own_name", "tool_name"]
+__all__ = ["Formatter", "format_request_tools", "format_tool_choice", "format_tools", "is_builtin", "listed"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -87,15 +87,3 @@ def format_request_tools(model: Formatter, tools: Sequence[Any] | None) -> list[
 def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
     """The `tool_choice` of one call in the wire's form."""
     return None if choice is None else model.format_tool_choice(choice, tools)
-
-
-def own_name(tool: Mapping[str, Any]) -> str | None:
-    """The name of a declared tool, in any wire's form; None for a builtin tool that its vendor knows by its type alone."""
-    nested = tool.get("function") or tool.get("custom")
-    inner = nested if isinstance(nested, Mapping) else tool
-    return str(inner["name"]) if inner.get("name") else None
-
-
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """The name of a declared tool; of a builtin tool without one its type."""
-    return own_name(tool) or str(tool.get("type") or "")

@@ -15,13 +15,13 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 from ..chunks import copier, sum_chunks
 from ..errors import ConfigurationError
+from ..executor.names import tool_name
 from ..history import repair
 from ..history.sent import as_sent
 from ..messages.calls import call_ids, calls_of
 from .accumulator import TurnAccumulator, canonical_message
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
-from .tools import tool_name
 
 __all__ = ["Turn", "generation", "result_of"]
 

@@ -9,7 +9,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
-from ...turn.tools import tool_name
+from ...executor.names import tool_name
 from .http_model import HttpChatModel
 
 __all__ = ["METHODS", "Method", "StructuredChatModel"]
