@@ -37,7 +37,7 @@ def markdown_of(message: BaseMessage) -> str:
     """
     brought = new_messages(message) or [message]
     answered = {one.tool_call_id for one in brought if isinstance(one, ToolMessage)}
-    calls = {call.id: call_text(call.name, call.arguments if call.args is None else call.args) for call in _calls(brought)}
+    calls = {call.id: call_text(call) for call in _calls(brought)}
     parts: list[str] = []
     for one in brought:
         if isinstance(one, ToolMessage):

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .calls import ToolCallRecord
+
 __all__ = ["call_text", "escaped", "printable", "run_text"]
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -20,11 +22,10 @@ def escaped(text: str) -> str:
     return "".join(repr(character)[1:-1] if _STEERING.match(character) or character in "\n\t" else character for character in text)
 
 
-def call_text(name: str, args: Any) -> str:
+def call_text(call: ToolCallRecord) -> str:
     """A call as it would stand in Python: `get_temperature(city="Paris")`."""
-    if isinstance(args, Mapping):
-        args = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in args.items())
-    return escaped(f"{name}({args or ''})")
+    named = (f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in (call.args or {}).items())
+    return escaped(f"{call.name}({call.arguments if call.args is None else ', '.join(named)})")
 
 
 def run_text(turns: int, usage: Mapping[str, Any] | None, stop_reason: str) -> str:

@@ -8,47 +8,21 @@ their arguments by a closed list of ways (`arguments`). A call that could be rea
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from ..messages.calls import ToolCallRecord
 from .ambiguity import MIXED
 from .arguments import Arguments
 from .by_index import Groups, read_groups
 from .fragments import Fragment, read_fragment, read_list
 from .slot import Progress, Slot
 
-__all__ = ["AssembledCall", "ToolCallAssembler"]
+__all__ = ["ToolCallAssembler"]
 
 _logger = logging.getLogger("langchain_autotools")
 
 _NAMELESS = "it names no tool"
 _MISNAMED = "it names two tools"
-
-
-@dataclass(frozen=True)
-class AssembledCall:
-    """One call of a turn, in the order the model wrote them.
-
-    Attributes:
-        name: The tool's name; "" if the server sent none.
-        arguments: The JSON text of the arguments as the model wrote it.
-        args: The arguments, or None if the call must not run.
-        why: Why it must not, in words for the model.
-        wire_id: The id that the server gave it, if any.
-        extra: Unknown keys that came with it, to be sent back to that server.
-    """
-
-    name: str
-    arguments: str
-    args: dict[str, Any] | None = None
-    why: str | None = None
-    wire_id: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the call may run."""
-        return self.args is not None
 
 
 class ToolCallAssembler:
@@ -102,8 +76,11 @@ class ToolCallAssembler:
         if fragment.id is not None:
             self._ids.setdefault(fragment.id, key)
 
-    def finish(self) -> list[AssembledCall]:
-        """The calls of the turn, in the order the model wrote them. Call it once, when all fragments are in."""
+    def finish(self) -> list[ToolCallRecord]:
+        """The calls of the turn, in the order the model wrote them, each with the id that the server gave it, "" where it gave none.
+
+        Call it once, when all fragments are in.
+        """
         slots, rule = read_groups(self._groups, self._order, self._declared)
         alone = not any(slot.progress is Progress.EMPTY for slot in slots)
         if any(found.cumulative for slot in slots for found in slot.calls):
@@ -111,11 +88,11 @@ class ToolCallAssembler:
                 slot.calls = [found.otherwise or found for found in slot.calls]
         calls = [call for slot in slots for call in _assembled(slot, alone=alone)]
         if calls:
-            _logger.debug("%d tool calls told apart by %s, %d may run", len(calls), rule, sum(call.ok for call in calls))
+            _logger.debug("%d tool calls told apart by %s, %d may run", len(calls), rule, sum(call.args is not None for call in calls))
         return calls
 
 
-def _assembled(slot: Slot, *, alone: bool) -> list[AssembledCall]:
+def _assembled(slot: Slot, *, alone: bool) -> list[ToolCallRecord]:
     """The calls that a slot comes to: one, none if there is nothing in it, several if its text holds several objects.
 
     Args:
@@ -135,6 +112,6 @@ def _assembled(slot: Slot, *, alone: bool) -> list[AssembledCall]:
     if doubt is not None:
         found = [Arguments(slot.text, None, f"the call was not run: {doubt}")]
     return [
-        AssembledCall(slot.name or "", arguments.raw, arguments.value, arguments.why, None if number else slot.id, slot.extra)
-        for number, arguments in enumerate(found)
+        ToolCallRecord("" if number else slot.id or "", slot.name or "", one.raw, one.value, one.why, extra=slot.extra)
+        for number, one in enumerate(found)
     ]

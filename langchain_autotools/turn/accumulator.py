@@ -8,17 +8,19 @@ the turn ended, and for every call whether it may run.
 from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.messages.tool import ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
+from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
+from langchain_core.messages.tool import ToolCall, ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
+from ..chunks import new_chunk
 from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
+from ..messages.calls import ToolCallRecord
 from ..messages.carrier import tells
 from ..messages.metadata import KEY
 from ..messages.provisional import without_provisional
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
-from ..tool_calls.assembler import AssembledCall, ToolCallAssembler
+from ..tool_calls.assembler import ToolCallAssembler
 from .finish_reasons import AT_TOKEN_LIMIT, REFUSALS
 
 __all__ = ["TurnAccumulator", "caller_metadata", "canonical_message"]
@@ -110,7 +112,7 @@ class TurnAccumulator:
             return None
         if isinstance(content, list):
             metadata |= {name: chunk.response_metadata[name] for name in _OF_BLOCKS if name in chunk.response_metadata}
-        return AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=metadata, id=self._id)
+        return new_chunk(content, {**extra}, self._id, metadata)
 
     def _feed_message(self, message: AIMessage) -> AIMessageChunk | None:
         """Take a whole message: each of its calls is one, whatever they would look like in a stream.
@@ -122,7 +124,7 @@ class TurnAccumulator:
         self._assembler.feed([{**call, "index": index} for index, call in enumerate(calls)] if alone else calls)
         extra = {key: value for key, value in message.additional_kwargs.items() if not (calls and key in _FRAGMENTS)}
         content = _without_calls(message.content) if calls else message.content
-        chunk = AIMessageChunk(content=content, additional_kwargs=extra, response_metadata=message.response_metadata, id=message.id)
+        chunk = new_chunk(content, extra, message.id, message.response_metadata)
         chunk.usage_metadata = message.usage_metadata
         return self._sort(chunk)
 
@@ -181,10 +183,10 @@ class TurnAccumulator:
         records: list[dict[str, Any]] = []
         taken: set[str] = set()
         for position, call in enumerate(self._assembler.finish()):
-            kept = bool(call.wire_id) and call.wire_id not in taken and call.wire_id not in self._used_ids
-            identifier = call.wire_id if kept and call.wire_id else self._new_id(position)
+            kept = bool(call.id) and call.id not in taken and call.id not in self._used_ids
+            identifier = call.id if kept else self._new_id(position)
             taken.add(identifier)
-            record = _record(call, identifier, blocked, self._metadata.get("finish_message"))
+            record = _decided(call, identifier, blocked, self._metadata.get("finish_message"))
             records.append(record if kept or self._sent_id is None else {**record, "sent_id": self._sent_id(position)})
         chunks = [
             tool_call_chunk(
@@ -205,17 +207,17 @@ def _without_calls(content: str | list[Any]) -> str | list[Any]:
     return [block for block in content if not is_call_block(block)]
 
 
-def _record(call: AssembledCall, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
+def _decided(call: ToolCallRecord, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
     """A call as the verdict has it; `message` is what the vendor says of the turn's end, which tells the model most."""
     why = call.why
-    if blocked is not None:
-        said = message if isinstance(message, str) and message else f"the reply did not end normally ({blocked})"
-        why = f"the call was not run: {said}" if message else why or f"the call was not run: {said}"
+    if blocked is not None and (message or not why):
+        reason = message if isinstance(message, str) and message else f"the reply did not end normally ({blocked})"
+        why = f"the call was not run: {reason}"
     record: dict[str, Any] = {"id": identifier, "name": call.name, "arguments": call.arguments, "ok": why is None}
     if why is not None:
         record["why"] = why
-    if call.wire_id and call.wire_id != identifier:
-        record["wire_id"] = call.wire_id
+    if call.id and call.id != identifier:
+        record["wire_id"] = call.id
     if call.extra:
         record["extra"] = dict(call.extra)
     return record
@@ -276,11 +278,11 @@ def _without_cost(usage: Any) -> Any:
     return {key: value for key, value in usage.items() if key != "total_cost"} or None
 
 
-def _valid(record: Mapping[str, Any]) -> Any:
+def _valid(record: Mapping[str, Any]) -> ToolCall:
     return tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"])
 
 
-def _invalid(record: Mapping[str, Any]) -> Any:
+def _invalid(record: Mapping[str, Any]) -> InvalidToolCall:
     return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
 
 

@@ -54,7 +54,7 @@ class PlainDisplay:
     def call_started(self, call: Any) -> None:
         """The call, as it would stand in Python."""
         with self._lock:
-            self._line(f"→ {call_text(call.name, call.arguments if call.args is None else call.args)}", "call")
+            self._line(f"→ {call_text(call)}", "call")
 
     def call_done(self, result: Any) -> None:
         """The result, on one line."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from langchain_autotools.tool_calls.assembler import AssembledCall, ToolCallAssembler
+from langchain_autotools.messages.calls import ToolCallRecord
+from langchain_autotools.tool_calls.assembler import ToolCallAssembler
 from tests.support.grid import ARGUMENTS, IDS, INDEX, LAYOUT, NAMES, TOOLS, Call, Case, Cell, cells, streams
 
 
@@ -15,13 +16,13 @@ def spelled(calls: Iterable[tuple[str, object]]) -> list[str]:
     return [json.dumps(call, sort_keys=True) for call in calls]
 
 
-def verdict(found: list[AssembledCall], meant: list[Call]) -> str:
+def verdict(found: list[ToolCallRecord], meant: list[Call]) -> str:
     """What became of a stream.
 
     exact: all calls as meant, in order; wrong: a call may run that was not meant, or once too often; flagged: some call is
     refused; lost: a call is missing and none is refused.
     """
-    may_run = spelled((call.name, call.args) for call in found if call.ok)
+    may_run = spelled((call.name, call.args) for call in found if call.args is not None)
     expected = spelled(meant)
     if Counter(may_run) - Counter(expected):
         return "wrong"
@@ -30,7 +31,7 @@ def verdict(found: list[AssembledCall], meant: list[Call]) -> str:
     return "lost" if len(may_run) == len(found) < len(meant) else "flagged"
 
 
-def read(case: Case, declared: Iterable[str] = TOOLS) -> list[AssembledCall]:
+def read(case: Case, declared: Iterable[str] = TOOLS) -> list[ToolCallRecord]:
     """The calls that the assembler makes of a stream."""
     assembler = ToolCallAssembler(list(declared))
     for chunk in case.chunks:

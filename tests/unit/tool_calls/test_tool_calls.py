@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools.tool_calls.assembler import AssembledCall, ToolCallAssembler
+from langchain_autotools.messages.calls import ToolCallRecord
+from langchain_autotools.tool_calls.assembler import ToolCallAssembler
 from tests.support.quirks import Quirk, needs_quirks, quirks
 
 Fragment = dict[str, Any]
@@ -20,7 +21,7 @@ def fragment(index: int | None = None, id: str | None = None, name: str | None =
     return {**outer, "function": function, **extra}
 
 
-def assemble(*chunks: Any, declared: Sequence[str] = ("f", "g")) -> list[AssembledCall]:
+def assemble(*chunks: Any, declared: Sequence[str] = ("f", "g")) -> list[ToolCallRecord]:
     """The calls of a stream; each argument is what one chunk carries."""
     assembler = ToolCallAssembler(declared)
     for chunk in chunks:
@@ -28,9 +29,9 @@ def assemble(*chunks: Any, declared: Sequence[str] = ("f", "g")) -> list[Assembl
     return assembler.finish()
 
 
-def meant(calls: list[AssembledCall]) -> list[tuple[str, dict[str, Any] | None]]:
+def meant(calls: list[ToolCallRecord]) -> list[tuple[str, dict[str, Any] | None]]:
     """Names and arguments; arguments of None where a call must not run."""
-    assert all((call.why is None) == call.ok == (call.args is not None) for call in calls)
+    assert all((call.why is None) == (call.args is not None) for call in calls)
     return [(call.name, call.args) for call in calls]
 
 
@@ -42,7 +43,7 @@ def test_quirk(quirk: Quirk, told: bool) -> None:
     calls = assemble(*quirk.chunks, declared=quirk.declared if told else ())
     assert meant(calls) == quirk.expect
     if quirk.ids:
-        assert [call.wire_id for call in calls] == quirk.ids
+        assert [call.id or None for call in calls] == quirk.ids
 
 
 STREAMS: list[tuple[str, list[Any], list[tuple[str, dict[str, Any] | None]]]] = [
@@ -329,7 +330,7 @@ NAMES: list[tuple[str, Sequence[str], list[Fragment], list[str]]] = [
 def test_names(declared: Sequence[str], fragments: list[Fragment], expected: list[str]) -> None:
     """A name in parts is joined if a declared tool comes of it (N-01), and is stripped (N-02)."""
     calls = assemble(*fragments, declared=declared)
-    assert [(call.name, call.ok) for call in calls] == [(name, True) for name in expected]
+    assert [(call.name, call.args is not None) for call in calls] == [(name, True) for name in expected]
 
 
 def test_what_the_server_added_stays_with_its_call() -> None:
@@ -344,7 +345,7 @@ def test_what_the_server_added_stays_with_its_call() -> None:
         {"extra_content": {"google": {"thought_signature": "S"}, "other": 1}, "caller": "x"},
         {"note": 1},
     ]
-    assert [call.wire_id for call in calls] == ["a", "b"]
+    assert [call.id for call in calls] == ["a", "b"]
 
 
 def test_arguments_are_kept_as_written() -> None:
