@@ -26,7 +26,7 @@ from . import passes
 from .blocks import read_blocks
 from .expansion import expand_runs
 from .merging import merge_runs
-from .normalize import apply_removals, drop_empty, drop_removals, fold_chunks, name_calls, translate_functions
+from .normalize import apply_removals, drop_empty, fold_chunks, name_calls, translate_functions
 from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair
 from .sent import as_sent
 from .single import answer_dangling, drop_orphans, expand, order_results
@@ -103,8 +103,7 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         fold_chunks,
         apply_removals,
         expand_runs,
-        apply_removals,
-        drop_removals,
+        partial(apply_removals, last=True),
         translate_functions,
         read_blocks,
         drop_empty,

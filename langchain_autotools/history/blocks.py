@@ -25,16 +25,12 @@ def read_blocks(items: list[Item]) -> Finding:
         if not says_in_blocks(message):
             read.append((source, message))
         elif isinstance(message, AIMessage):
-            read.append((source, _calling(message)))
+            read.append((source, with_calls(message, [_call(block) for block in message.content if holds_call(block)])))
             problems.append(Problem(source, "call_in_content", "calls that stand in its content alone; they are read from there"))
         else:
             read += [(source, part) for part in _apart(message)]
             problems.append(Problem(source, "result_in_content", "results of calls in its content; each becomes a tool message"))
     return (read if problems else items), problems
-
-
-def _calling(message: AIMessage) -> AIMessage:
-    return with_calls(message, [_call(block) for block in message.content if holds_call(block)])
 
 
 def _call(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ message after the run (its text, its name, the arguments of calls left to him) i
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.utils import message_chunk_to_message
 
 from ..messages.carrier import carried_messages, without_carrier
@@ -51,7 +51,7 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
 def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None:
     """The messages that a run carries. Chunks, which no run carries but a client may put there, become what they are chunks of."""
     joined = None if parts is None else messages_of(fold_chunks(list(enumerate(parts)))[0])
-    return joined and [message_chunk_to_message(part) if isinstance(part, BaseMessageChunk) else part for part in joined]
+    return joined and [message_chunk_to_message(part) for part in joined]
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
@@ -64,7 +64,7 @@ def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[It
             unfolded.append((source, message))
             continue
         parts = runs[place]
-        edited = _with_edits(message, parts) if isinstance(message, AIMessage) else parts
+        edited = _with_text_edit(message, _with_call_edits(message, parts)) if isinstance(message, AIMessage) else parts
         for number, (part, marks) in enumerate(_marked(edited)):
             if number >= len(parts) or part is not parts[number]:
                 edits.update((mark, part) for mark in _loosely(marks))
@@ -105,18 +105,9 @@ def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> lis
 # ---------------------------------------------------------------------------------------------- edits made after the run
 
 
-def _with_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
-    """The parts, with what was changed in the run message since."""
-    return _with_text_edit(run, _with_call_edits(run, parts))
-
-
-def _last_ai(parts: Sequence[BaseMessage]) -> int | None:
-    return next((number for number in range(len(parts) - 1, -1, -1) if isinstance(parts[number], AIMessage)), None)
-
-
 def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
     """A name given to the run, and calls edited in it (those it left to the caller), hold for its last AI message."""
-    last = _last_ai(parts)
+    last = next((number for number in range(len(parts) - 1, -1, -1) if isinstance(parts[number], AIMessage)), None)
     if last is None:
         return parts
     message = parts[last]

@@ -2,13 +2,13 @@
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, RemoveMessage, ToolMessage
-from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.utils import message_chunk_to_message
 
-from ..messages.metadata import KEY, own_metadata
+from ..chunks import sum_chunks
+from ..messages.metadata import own_metadata, with_own_metadata
 from ..strict_json import read_object
 from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
@@ -16,7 +16,6 @@ __all__ = [
     "apply_removals",
     "call_entry",
     "drop_empty",
-    "drop_removals",
     "fold_chunks",
     "name_calls",
     "translate_functions",
@@ -41,16 +40,16 @@ def fold_chunks(items: list[Item]) -> Finding:
         if len(group) == 1 or not isinstance(first, AIMessageChunk):
             folded += group
             continue
-        joined = _summed([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
+        joined = _joined([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
         folded += [(source, message) for message in joined]
         problems.append(Problem(source, "loose_chunks", f"{len(group)} chunks of one message; they are joined"))
     return folded, problems
 
 
-def _summed(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
+def _joined(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
     """The message that the chunks make together; where core cannot add them up, each as a message."""
     try:
-        return [message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:]))]
+        return [sum_chunks(chunks)]
     except (TypeError, ValueError):  # one key with values of two types: a history may come from anywhere
         return [message_chunk_to_message(chunk) for chunk in chunks]
 
@@ -71,8 +70,13 @@ def _continues(left: BaseMessage, right: BaseMessage) -> bool:
     return not left.id or not right.id or left.id == right.id
 
 
-def apply_removals(items: list[Item]) -> Finding:
-    """Do what a RemoveMessage asks for: the messages of its id that stand before it go, and so does it. Others stay."""
+def apply_removals(items: list[Item], *, last: bool = False) -> Finding:
+    """Do what a RemoveMessage asks for: the messages of its id that stand before it go, and so does it.
+
+    Args:
+        items: The history.
+        last: Whether those that find nothing to remove are left out too; else they stay.
+    """
     if not any(isinstance(message, RemoveMessage) for _, message in items):
         return items, []
     kept: list[Item] = []
@@ -82,19 +86,14 @@ def apply_removals(items: list[Item]) -> Finding:
             kept.append((source, message))
             continue
         left = [] if message.id == _REMOVE_ALL else [item for item in kept if item[1].id != message.id]
-        if len(left) == len(kept):
-            left.append((source, message))
-        else:
+        if len(left) < len(kept):
             problems.append(Problem(source, "removal", f"a removal of message {message.id!r}, not a message; it is carried out"))
+        elif last:
+            problems.append(Problem(source, "removal", f"a removal of message {message.id!r}, which is not there"))
+        else:
+            left.append((source, message))
         kept = left
     return kept, problems
-
-
-def drop_removals(items: list[Item]) -> Finding:
-    """Leave out the RemoveMessages that found nothing to remove."""
-    removals = [(source, message) for source, message in items if isinstance(message, RemoveMessage)]
-    problems = [Problem(source, "removal", f"a removal of message {message.id!r}, which is not there") for source, message in removals]
-    return ([item for item in items if not isinstance(item[1], RemoveMessage)] if removals else items), problems
 
 
 def drop_empty(items: list[Item]) -> Finding:
@@ -105,7 +104,7 @@ def drop_empty(items: list[Item]) -> Finding:
     return ([item for item in items if id(item[1]) not in gone] if doomed else items), problems
 
 
-def _calls(message: AIMessage) -> Sequence[Any]:
+def _calls(message: AIMessage) -> Sequence[Mapping[str, Any]]:
     return message.tool_calls or message.invalid_tool_calls
 
 
@@ -142,14 +141,8 @@ def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIM
 
 
 def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
-    return ToolMessage(
-        content=message.content,
-        tool_call_id=call_id,
-        name=message.name,
-        id=message.id,
-        additional_kwargs=message.additional_kwargs,
-        response_metadata=message.response_metadata,
-    )
+    fields = {name: value for name, value in message.__dict__.items() if name != "type"}
+    return ToolMessage(tool_call_id=call_id, **fields)
 
 
 # ---------------------------------------------------------------------------------------------- ids and names of calls
@@ -175,8 +168,9 @@ def name_calls(items: list[Item]) -> Finding:
         named[turn.at] = (source, with_call_ids(message, turn.ids, ids))
         problems += [Problem(source, "call_id", _id_text(turn.ids[number], ids[number])) for number in changed]
         problems += [Problem(source, "call_name", f"a call without a name; it is called {_NO_NAME!r}")] if nameless else []
-        for number in changed:
-            _rename_result(named, turn.results[number], ids[number])
+        for place, call_id in [(turn.results[number], ids[number]) for number in changed]:
+            if place is not None:
+                named[place] = (named[place][0], named[place][1].model_copy(update={"tool_call_id": call_id}))
     return (named if problems else items), problems
 
 
@@ -198,19 +192,6 @@ def _derived_id(at: int, number: int) -> str:
     return f"call_{uuid.uuid5(_NAMESPACE, f'{at} {number}').hex}"
 
 
-def _rename_result(items: list[Item], place: int | None, call_id: str) -> None:
-    if place is not None:
-        source, result = items[place]
-        items[place] = (source, result.model_copy(update={"tool_call_id": call_id}))
-
-
-def plain_message(message: AIMessage) -> AIMessage:
-    """A message whose calls can be replaced: chunks keep theirs a second time."""
-    plain = message_chunk_to_message(message) if isinstance(message, AIMessageChunk) else message
-    assert isinstance(plain, AIMessage)
-    return plain
-
-
 def call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
     """An entry of `tool_calls`; of `invalid_tool_calls` where the arguments are neither an object nor the JSON text of one."""
     args = read_object(arguments) if isinstance(arguments, str) else arguments
@@ -223,12 +204,13 @@ def with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMe
     """The message with these calls, as `call_entry` makes them, in place of its own."""
     valid = [entry for entry in entries if entry["type"] == "tool_call"]
     invalid = [entry for entry in entries if entry["type"] != "tool_call"]
-    return plain_message(message).model_copy(update={"tool_calls": valid, "invalid_tool_calls": invalid})
+    plain = cast("AIMessage", message_chunk_to_message(message))  # chunks keep their calls a second time
+    return plain.model_copy(update={"tool_calls": valid, "invalid_tool_calls": invalid})
 
 
 def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
     """The message with these ids for its calls, wherever it tells of them, and a name for every call."""
-    plain = plain_message(message)
+    plain = cast("AIMessage", message_chunk_to_message(message))
     calls = _with_ids([*plain.tool_calls, *plain.invalid_tool_calls], old, new)
     update: dict[str, Any] = {
         "tool_calls": calls[: len(plain.tool_calls)],
@@ -239,8 +221,8 @@ def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) ->
         update["content"] = _with_ids(plain.content, old, new)
     own = own_metadata(plain)
     if "calls" in own:
-        record = {**own, "calls": _with_ids(own["calls"], old, new)}
-        update["response_metadata"] = {**plain.response_metadata, KEY: record}
+        renamed = {**own, "calls": _with_ids(own["calls"], old, new)}
+        update["response_metadata"] = with_own_metadata(plain.response_metadata, renamed)
     return plain.model_copy(update=update)
 
 

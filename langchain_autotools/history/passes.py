@@ -23,7 +23,7 @@ _SCREEN = "computer_call_output"
 _TO_VENDOR = frozenset({_SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"})
 _OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length", "caller")
 _NOT_OURS = "a result for a tool of the vendor's own; it becomes an item in a user's message"
-_DUPLICATE = "a second result for call {call_id!r}; the first counts, this one is left out"
+_DUPLICATE = "a second result for call {0.tool_call_id!r}; the first counts, this one is left out"
 _MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
 
 
@@ -75,10 +75,6 @@ def _orphan_text(message: BaseMessage) -> str:
     return f"a result for {call}, which nothing before it made; it is left out"
 
 
-def _duplicate_text(message: BaseMessage) -> str:
-    return _DUPLICATE.format(call_id=getattr(message, "tool_call_id", ""))
-
-
 def answer_dangling(items: list[Item], *, open_end: bool) -> Finding:
     """Answer every call without a result with an error result that says so.
 
@@ -100,7 +96,8 @@ def answer_dangling(items: list[Item], *, open_end: bool) -> Finding:
         for call_id, result in zip(turn.ids, turn.results, strict=True):
             if result is None:
                 answers.setdefault(before, []).append((source, _answer(calls[call_id])))
-                problems.append(Problem(source, "unanswered_call", _dangling_text(calls[call_id])))
+                text = f"call {call_id!r} of {calls[call_id].name!r} has no result; it is answered with an error"
+                problems.append(Problem(source, "unanswered_call", text))
             elif result == before + 1:
                 before = result
     return [one for place, item in enumerate(items) for one in (item, *answers.get(place, ()))], problems
@@ -112,14 +109,10 @@ def _answer(call: ToolCallRecord) -> ToolMessage:
     return ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")
 
 
-def _dangling_text(call: ToolCallRecord) -> str:
-    return f"call {call.id!r} of {call.name!r} has no result; it is answered with an error"
-
-
 def order_results(items: list[Item]) -> Finding:
     """Put every result directly after its AI message, in the order of the calls, once: of several the first counts."""
-    doomed = set(pair(messages_of(items)).duplicates)
-    problems = [Problem(items[place][0], "duplicate_result", _duplicate_text(items[place][1])) for place in doomed]
+    doomed = pair(messages_of(items)).duplicates
+    problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE.format(items[place][1])) for place in doomed]
     kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items
     results = {turn.at: [place for place in turn.results if place is not None] for turn in pair(messages_of(kept)).turns}
     moved = [place for at, places in results.items() for number, place in enumerate(places, at + 1) if place != number]

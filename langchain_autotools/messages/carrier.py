@@ -14,7 +14,7 @@ from langchain_core.messages.utils import message_chunk_to_message
 from ..compat import UNPARSABLE
 from .calls import records_of
 from .live import attached_messages
-from .metadata import KEY, own_metadata
+from .metadata import KEY, own_metadata, with_own_metadata
 
 __all__ = ["carried_messages", "final_message", "new_messages", "run_usage", "serialize_messages", "tells", "without_carrier"]
 
@@ -76,8 +76,7 @@ def without_carrier(message: _M) -> _M:
     if not _OF_A_RUN & own.keys():
         return message
     kept = {key: value for key, value in own.items() if key not in _OF_A_RUN}
-    metadata = {key: value for key, value in message.response_metadata.items() if key != KEY}
-    return message.model_copy(update={"response_metadata": metadata | ({KEY: kept} if kept else {})})
+    return message.model_copy(update={"response_metadata": with_own_metadata(message.response_metadata, kept)})
 
 
 # ---------------------------------------------------------------------------------------------- for users
@@ -124,7 +123,7 @@ def _with_decided_calls(message: BaseMessage) -> BaseMessage:
     own = {key: value for key, value in own_metadata(message).items() if key != "calls"}
     if tells(entries, mixed=bool(message.tool_calls and invalid)):
         own["calls"] = entries
-    metadata = {key: value for key, value in message.response_metadata.items() if key != KEY} | ({KEY: own} if own else {})
+    metadata = with_own_metadata(message.response_metadata, own)
     return message.model_copy(update={"invalid_tool_calls": invalid, "response_metadata": metadata})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-__all__ = ["KEY", "own_metadata", "text_of"]
+__all__ = ["KEY", "own_metadata", "text_of", "with_own_metadata"]
 
 
 KEY = "autotools"
@@ -27,3 +27,9 @@ def own_metadata(message: BaseMessage) -> Mapping[str, Any]:
     """What the package keeps of this message; empty where there is nothing, or something foreign."""
     own = message.response_metadata.get(KEY)
     return own if isinstance(own, Mapping) else {}
+
+
+def with_own_metadata(metadata: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A message's `response_metadata` in which `own` is all that the package keeps of it."""
+    foreign = {name: value for name, value in metadata.items() if name != KEY}
+    return {**foreign, KEY: own} if own else foreign

@@ -16,7 +16,7 @@ from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import tells
-from ..messages.metadata import KEY
+from ..messages.metadata import KEY, with_own_metadata
 from ..messages.provisional import without_provisional
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
@@ -293,8 +293,7 @@ def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: b
     if brief and not tells(kept, mixed=len({record["ok"] for record in records}) > 1):
         kept = []
     own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
-    rest = {key: value for key, value in metadata.items() if key != KEY}
-    return {**rest, KEY: own} if own else rest
+    return with_own_metadata(metadata, own)
 
 
 def _entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
