@@ -2,15 +2,18 @@
 
 A turn is a stream of parts. Each step of it (the wait for its next part) is taken with the deadline in sight: an asynchronous
 step is cancelled, a synchronous one finds it by `current_deadline` and gives up by itself (the wires of this package do), or is
-not followed by another one. Nothing of this is done where there is no deadline.
+not followed by another one. Nothing of this is done where there is no deadline. What a caller cancels ends in the same way:
+`cancelling` has a deadline that comes when it is asked for.
 """
 
 import asyncio
+import math
+import threading
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 __all__ = ["Deadline", "DeadlinePassed", "abounded", "bounded", "current_deadline"]
 
@@ -21,31 +24,77 @@ _current: ContextVar["Deadline | None"] = ContextVar("autotools_deadline", defau
 
 
 class Deadline:
-    """A moment that a run must not pass.
+    """A moment that a run must not pass, nor any of those that the runs around it must not pass.
 
     Attributes:
-        at: The moment, by `time.monotonic`.
+        at: The first of these moments that is known, by `time.monotonic`.
         cut: What ended a turn before it was whole; None as long as nothing has.
+        poll: After how many seconds of a wait somebody must look again whether it has come; None where the time alone says so.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.at = time.monotonic() + seconds
+    def __init__(self, seconds: float | None) -> None:
+        around = _current.get()
+        own = math.inf if seconds is None else time.monotonic() + seconds
+        self.at: float = own if around is None else min(own, around.at)
         self.cut: DeadlinePassed | None = None
-
-    def remaining(self) -> float:
-        """Seconds that are left; 0 where there are none."""
-        return max(0.0, self.at - time.monotonic())
+        self.poll: float | None = None if around is None else around.poll
+        self._around = around
 
     @property
-    def is_over(self) -> bool:
-        """Whether it has passed."""
-        return time.monotonic() >= self.at
+    def reason(self) -> Literal["deadline", "cancelled"]:
+        """What a run that it has ended gives as its stop reason."""
+        return "deadline"
+
+    def remaining(self) -> float | None:
+        """Seconds that are left; 0 where there are none, None where nobody counts them."""
+        return None if self.at == math.inf else max(0.0, self.at - time.monotonic())
+
+    def passed(self, within: float = 0.0) -> "Deadline | None":
+        """Which of these moments has passed, or will have in so many seconds, the outermost first; None where none has."""
+        around = None if self._around is None else self._around.passed(within)
+        return around or (self if self._comes(within) else None)
+
+    def _comes(self, within: float) -> bool:
+        return time.monotonic() + within >= self.at
+
+    def check(self, within: float = 0.0) -> None:
+        """See that there is time left for something, or for a wait of so many seconds.
+
+        Raises:
+            DeadlinePassed: There is not.
+        """
+        passed = self.passed(within)
+        if passed is not None:
+            raise DeadlinePassed(passed)
+
+    def wait(self, ended: threading.Event) -> None:
+        """Wait for an event, as long as there is time."""
+        while not ended.wait(_shorter(self.remaining(), self.poll)) and self.passed() is None:
+            pass
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep for so many seconds.
+
+        Raises:
+            DeadlinePassed: There is not so much time.
+        """
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.check()
+            time.sleep(left if self.poll is None else min(left, self.poll))
+
+    def watch(self) -> "asyncio.Task[None] | None":
+        """A task that ends when it has come; None where the time alone says so. To be cancelled by who asked for it."""
+        return None
+
+    def stay_in_sight(self) -> None:
+        """Let all that runs in this context from now on find this deadline."""
+        _current.set(self)
 
     @contextmanager
     def in_sight(self) -> Iterator[None]:
-        """Let what runs here find this deadline, or the one around it that comes earlier."""
-        around = _current.get()
-        token = _current.set(self if around is None or self.at < around.at else around)
+        """Let what runs here find this deadline."""
+        token = _current.set(self)
         try:
             yield
         finally:
@@ -70,7 +119,7 @@ class DeadlinePassed(Exception):
     """
 
     def __init__(self, deadline: Deadline) -> None:
-        super().__init__("the deadline of the run has passed")
+        super().__init__("the run was cancelled" if deadline.reason == "cancelled" else "the deadline of the run has passed")
         self.deadline = deadline
 
 
@@ -85,8 +134,8 @@ def bounded(parts: Iterator[_Part], deadline: Deadline) -> Generator[_Part, None
     try:
         with deadline.ends_turn():
             while True:
-                if not whole and deadline.is_over:
-                    raise DeadlinePassed(deadline)
+                if not whole:
+                    deadline.check()
                 with deadline.in_sight():
                     part = next(parts, _END)
                 if part is _END:
@@ -99,29 +148,55 @@ def bounded(parts: Iterator[_Part], deadline: Deadline) -> Generator[_Part, None
 
 async def abounded(parts: AsyncGenerator[_Part, None], deadline: Deadline) -> AsyncGenerator[_Part, None]:
     """Like `bounded`, asynchronously: the step that the deadline meets is cancelled."""
-    whole = False
-    async with aclosing(parts):
-        with deadline.ends_turn():
-            while True:
-                with deadline.in_sight():
-                    part = await anext(parts, _END) if whole else await _in_time(parts, deadline)
-                if part is _END:
-                    return
-                whole = whole or _is_last(part)
-                yield part
+    whole, watch = False, deadline.watch()
+    try:
+        async with aclosing(parts):
+            with deadline.ends_turn():
+                while True:
+                    with deadline.in_sight():
+                        part = await anext(parts, _END) if whole else await _in_time(parts, deadline, watch)
+                    if part is _END:
+                        return
+                    whole = whole or _is_last(part)
+                    yield part
+    finally:
+        if watch is not None:
+            watch.cancel()
 
 
-async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline) -> _Part:
+async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch: "asyncio.Task[None] | None") -> _Part:
     """The next part, if it comes in time. A cancellation of the caller's own stays one."""
-    if deadline.is_over:
-        raise DeadlinePassed(deadline)
+    deadline.check()
     try:
         async with asyncio.timeout(deadline.remaining()) as scope:
-            return await anext(parts, _END)
+            with nullcontext() if watch is None else _ended_by(watch, scope):
+                return await anext(parts, _END)
     except TimeoutError:
         if not scope.expired():
             raise
+        deadline.check()
         raise DeadlinePassed(deadline) from None
+
+
+@contextmanager
+def _ended_by(watch: "asyncio.Task[None]", scope: asyncio.Timeout) -> Iterator[None]:
+    """Let the scope end with the task, while this lasts."""
+    waits = True
+
+    def end(_: object) -> None:
+        if waits:
+            scope.reschedule(asyncio.get_running_loop().time())
+
+    watch.add_done_callback(end)
+    try:
+        yield
+    finally:
+        waits = False
+        watch.remove_done_callback(end)
+
+
+def _shorter(*seconds: float | None) -> float | None:
+    return min((one for one in seconds if one is not None), default=None)
 
 
 def _is_last(part: Any) -> bool:

@@ -87,7 +87,11 @@ class RetryPolicy:
                 wait = self._wait_after(error, failures, time.monotonic() - started)
                 if wait is None:
                     raise
-            time.sleep(wait)
+            deadline = current_deadline()
+            if deadline is None:
+                time.sleep(wait)
+            else:
+                deadline.sleep(wait)
 
     async def acall(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """Like `call`, asynchronously. A cancelled attempt is not repeated."""
@@ -125,7 +129,7 @@ class RetryPolicy:
             elapsed: Seconds since the first attempt began.
 
         Raises:
-            DeadlinePassed: The wait is longer than the run may take.
+            DeadlinePassed: The wait is longer than the run may take, or the run is cancelled.
         """
         if failures >= self.attempts or not self.allows(error):
             return None
@@ -133,8 +137,9 @@ class RetryPolicy:
         if self.timeout is not None and elapsed + wait >= self.timeout:
             return None
         deadline = current_deadline()
-        if deadline is not None and wait >= deadline.remaining():
-            raise DeadlinePassed(deadline) from error
+        passed = None if deadline is None else deadline.passed(within=wait)
+        if passed is not None:
+            raise DeadlinePassed(passed) from error
         _logger.debug("attempt %d failed (%s): next in %.2f s", failures, type(error).__name__, wait)  # its text may hold content
         return wait
 

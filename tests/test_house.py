@@ -21,7 +21,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 ROOMS = (
     ("errors", "compat", "strict_json", "_version"),
     ("chunks", "messages", "deadline"),
-    ("retry",),
+    ("cancelling", "retry"),
     ("executor", "history", "tool_calls"),
     ("turn",),
     ("run",),

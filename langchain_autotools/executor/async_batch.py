@@ -65,26 +65,44 @@ class _TaskBatch(Batch):
         super().__init__(answers, options)
         self._tasks: list[asyncio.Task[None]] = []
         self._progress: AsyncProgress | None = None
+        self._watch: list[asyncio.Task[None]] = []  # of a cancellation, where there may be one
 
     async def deliver(self) -> AsyncGenerator[ToolCallResult, None]:
         """Run the calls and yield their results."""
+        if self._cancel is not None:
+            self._watch = [self._cancel.watch()]
         try:
             slots = asyncio.Semaphore(self._limit)
             for number, places in enumerate(self._places):
-                if not number or self._limit == 1:  # one after another: each when it is asked for
+                if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
                     last = number + 1 if self._limit == 1 else len(self._places)
                     self._tasks += [asyncio.create_task(self._execute_all(those, slots)) for those in self._places[number:last]]
-                await asyncio.wait([self._tasks[number]])
-                if not self._ready.issuperset(places):
-                    await asyncio.wait(self._tasks)  # the calls that are running end first
-                    raise self._first_failure()
+                if not self._closed:
+                    await asyncio.wait([self._tasks[number], *self._watch], return_when=asyncio.FIRST_COMPLETED)
+                if not self._closed and not self._ready.issuperset(places):
+                    await self._end_early()
                 yield self._answered(number)
         finally:
+            for watch in self._watch:
+                watch.cancel()
             await self._stop()
+
+    async def _end_early(self) -> None:
+        """Some call has no result. After a failure the calls that are running end first; a cancelled run waits for nothing."""
+        if not self._is_cancelled():
+            others = asyncio.ensure_future(asyncio.wait(self._tasks))
+            await asyncio.wait([others, *self._watch], return_when=asyncio.FIRST_COMPLETED)
+            others.cancel()
+        if self._is_cancelled():
+            await self._stop(all_calls=True)
+        if self._failures:
+            raise self._first_failure()
 
     # ------------------------------------------------------------------------------------------ one call
 
     async def _execute_all(self, places: Sequence[int], slots: asyncio.Semaphore) -> None:
+        if self._cancel is not None:
+            self._cancel.stay_in_sight()
         async with slots:
             for index in places:
                 await self._execute(index)
@@ -113,7 +131,7 @@ class _TaskBatch(Batch):
             return planned.rejected
         if self._is_over():
             return overdue_result(planned.call)
-        if not self._begin(index):
+        if self._is_cancelled() or not self._begin(index):
             return None
         await self._tell(self._on_executing, planned.call)
         return await self._run(planned.run)
@@ -171,8 +189,8 @@ class _TaskBatch(Batch):
             return run.timed_out()
         return result_of(outcome[0])
 
-    async def _stop(self) -> None:
-        results = [] if self._closed else self._give_up()
+    async def _stop(self, *, all_calls: bool = False) -> None:
+        results = [] if self._closed else self._give_up(all_calls=all_calls)
         unfinished = [task for task in self._tasks if not task.done()]
         if self._progress is not None:
             unfinished += self._progress.close()

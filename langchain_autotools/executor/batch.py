@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from ..cancelling import Cancel
 from ..messages.calls import ToolCallRecord
 from .call import ToolRun
 from .context import AsyncProgress, Progress
@@ -33,6 +34,7 @@ class BatchOptions:
         on_progress: Called with the call and each value that its tool reports.
         deadline: How many seconds all of it may take, from now on; None for no limit.
         turn: The number of the model's turn that made the calls; None where there is no run.
+        cancel: Tells when the caller has cancelled it; None where he cannot.
     """
 
     threads: int
@@ -42,6 +44,7 @@ class BatchOptions:
     on_progress: Sequence[Callable[..., Any]] = ()
     deadline: float | None = None
     turn: int | None = None
+    cancel: Cancel | None = None
 
 
 class Batch:
@@ -65,6 +68,7 @@ class Batch:
         self._turn = options.turn
         self._threads = options.threads
         self._end = None if options.deadline is None else time.monotonic() + options.deadline
+        self._cancel = options.cancel
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
@@ -113,6 +117,10 @@ class Batch:
             run.end_within(left)
         return not self._is_over()
 
+    def _is_cancelled(self) -> bool:
+        """Whether the caller has cancelled."""
+        return self._cancel is not None and self._cancel.is_set()
+
     def _keep(self, index: int, result: ToolCallResult) -> bool:
         """Note a call's result; False if the call was given up before."""
         if index in self._results:
@@ -121,14 +129,17 @@ class Batch:
         self._results[index] = result
         return True
 
-    def _give_up(self) -> list[ToolCallResult]:
-        """Close the batch; returns the results of the calls that had begun and not ended."""
+    def _give_up(self, *, all_calls: bool = False) -> list[ToolCallResult]:
+        """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""
         self._closed = True
-        unfinished = sorted(self._begun - self._results.keys())
+        unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys())
         for index in unfinished:
-            error = self._failures.get(index)
-            self._results[index] = self._planned[index].unfinished(error)
-            run = self._planned[index].run
+            planned, error = self._planned[index], self._failures.get(index)
+            if index not in self._begun:
+                self._results[index] = planned.rejected or cancelled_result(planned.call)
+                continue
+            self._results[index] = planned.unfinished(error)
+            run = planned.run
             if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
                 given_up(run)
         return [self._results[index] for index in unfinished]

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import as_injected, is_core, is_graph_signal, raised_by_handler, with_methods
+from ..deadline import DeadlinePassed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .background import Home
@@ -96,6 +97,8 @@ def _observed(tool: BaseTool) -> dict[str, Any]:
     def observed_run(*args: Any, **kwargs: Any) -> Any:
         current = _current.get()
         current.executed = True
+        if current.stopped_by is not None:  # given up in the moment in which it would have begun
+            raise current.stopped_by
         if current.reporting is not None:
             return _presented(tool, current.reporting.run(run, *args, **kwargs))
         return _presented(tool, run(*args, **kwargs))
@@ -230,6 +233,10 @@ class ToolRun:
         finally:
             self.ended = True
 
+    def stop_for_good(self) -> None:
+        """Say that nobody waits for it any more: where it has not begun, it never will."""
+        self.stopped_by = _Cancelled("cancelled")
+
     def stop_for_timeout(self) -> None:
         """Say, before it is cancelled, that it took too long."""
         self.stopped_by = TimeoutError(self._late)
@@ -268,7 +275,7 @@ class ToolRun:
         return ToolCallResult(self.call, message, None, duration, direct, self.executed, commands)
 
     def _failed(self, error: BaseException) -> ToolCallResult:
-        if isinstance(error, asyncio.CancelledError | _Cancelled):
+        if isinstance(error, asyncio.CancelledError | _Cancelled | DeadlinePassed):  # the last: of a run inside the tool
             return cancelled_result(self.call, executed=self.executed, duration=self.duration())
         if isinstance(error, _NoException):
             error = error.args[0]
@@ -299,4 +306,3 @@ def _passes_through(error: BaseException) -> bool:
     if not isinstance(error, Exception | GeneratorExit):
         return True
     return is_graph_signal(error) or raised_by_handler(error, __name__)
-    return False

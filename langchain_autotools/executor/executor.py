@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 
+from ..cancelling import Cancel, CancelFlag
 from ..compat import is_resumed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
@@ -226,6 +227,7 @@ class ToolExecutor:
         on_progress: OnProgress | None = None,
         deadline: float | None = None,
         turn: int | None = None,
+        cancel: CancelFlag | None = None,
     ) -> ToolCallBatch:
         """Execute calls; each result is yielded, in call order, as soon as all before it are done.
 
@@ -242,13 +244,16 @@ class ToolExecutor:
             deadline: How many seconds all calls together may take, from now on; None for no limit. What has not ended by then is
                 answered with that: an asynchronous tool is cancelled, a thread is given up, what has not begun does not run.
             turn: The number of the model's turn that made the calls, for `ToolContext.turn`.
+            cancel: A `threading.Event`, an `asyncio.Event` or a function that returns True or False. Once it is set, or true, calls
+                that have not ended are answered as cancelled: what runs is stopped as at the deadline, what has not begun does not run.
 
         Returns:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
-            errors of `on_executing`, `on_executed`, `on_progress` and of callback handlers that are to raise.
+            errors of `on_executing`, `on_executed`, `on_progress`, `cancel` and of callback handlers that are to raise.
         """
         listeners: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
-        return self._batch(ToolCallBatch, calls, config, messages=messages, only=only, deadline=deadline, turn=turn, **listeners)
+        ends: dict[str, Any] = {"deadline": deadline, "cancel": cancel}
+        return self._batch(ToolCallBatch, calls, config, messages=messages, only=only, turn=turn, **ends, **listeners)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -275,6 +280,7 @@ class ToolExecutor:
         on_progress: OnProgress | None = None,
         deadline: float | None = None,
         turn: int | None = None,
+        cancel: CancelFlag | None = None,
     ) -> _B:
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
@@ -295,6 +301,7 @@ class ToolExecutor:
             on_progress=_both(self._on_progress, on_progress if on_progress is None else checked_listener("on_progress", on_progress)),
             deadline=deadline,
             turn=turn,
+            cancel=None if cancel is None else Cancel.of(cancel),
         )
         return kind(answers, options)
 

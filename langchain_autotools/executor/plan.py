@@ -38,6 +38,8 @@ class PlannedCall:
 
     def unfinished(self, error: BaseException | None) -> ToolCallResult:
         """The result of a call that began and did not end, with what it raised if it ended the run."""
+        if self.run is not None:
+            self.run.stop_for_good()
         executed, duration = (self.run.executed, self.run.duration()) if self.run is not None else (False, 0.0)
         if error is None:
             return cancelled_result(self.call, executed=executed, duration=duration)

@@ -5,7 +5,7 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from functools import partial
@@ -90,7 +90,7 @@ class _ThreadBatch(Batch):
             if not alone:
                 self._start_workers()
             for number, places in enumerate(self._places):
-                if alone:
+                if alone and not self._closed:
                     self._run_alone(places)
                 for index in places:
                     self._wait_for(index)
@@ -131,9 +131,10 @@ class _ThreadBatch(Batch):
             self._changed.notify_all()
 
     def _run_alone(self, places: Sequence[int]) -> None:
-        """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect."""
+        """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect, or he
+        must be able to leave it."""
         context = context_of_caller()
-        if running_loop() is None:
+        if running_loop() is None and self._cancel is None:
             context.run(self._execute_all, places)
             return
         deeper(context)
@@ -149,15 +150,27 @@ class _ThreadBatch(Batch):
             work()
 
     def _wait_for(self, index: int) -> None:
-        """Wait for a result. After a failure the calls that are running end first."""
-        with self._changed:
-            self._changed.wait_for(lambda: index in self._ready or (self._failures and not self._active))
-            if index not in self._ready:
+        """Wait for a result. After a failure the calls that are running end first; a cancelled run waits for nothing."""
+        cancel = self._cancel
+        while index not in self._ready and not self._closed:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: index in self._ready or (self._failures and not self._active) or (cancel is not None and cancel.came),
+                    None if cancel is None else cancel.poll,
+                )
+            if index in self._ready:
+                return
+            cancelled = cancel is not None and cancel.is_set()
+            if cancelled:
+                self._stop(all_calls=True)
+            if self._failures and (cancelled or not self._active):
                 raise self._first_failure()
 
     # ------------------------------------------------------------------------------------------ one call
 
     def _execute_all(self, places: Sequence[int]) -> None:
+        if self._cancel is not None:
+            self._cancel.stay_in_sight()
         for index in places:
             self._execute(index)
 
@@ -189,6 +202,8 @@ class _ThreadBatch(Batch):
             return planned.rejected
         if self._is_over():
             return overdue_result(planned.call)
+        if self._is_cancelled():
+            return None
         with self._changed:
             if not self._begin(index):
                 return None
@@ -271,12 +286,12 @@ class _ThreadBatch(Batch):
             self._tasks.discard(task)
         return result_of(task.result()) if in_time else run.timed_out()
 
-    def _stop(self) -> None:
+    def _stop(self, *, all_calls: bool = False) -> None:
         with self._changed:
-            results = [] if self._closed else self._give_up()
+            results = [] if self._closed else self._give_up(all_calls=all_calls)
             if self._progress is not None:
                 self._progress.close()
-            tasks = list(self._tasks)
+            tasks, self._tasks = self._tasks, set()
             jobs = self._jobs if results else []
         for job in jobs:
             job.abandon()
@@ -302,7 +317,7 @@ def _has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
     return task.wait(None if run.timeout is None else run.timeout - first)
 
 
-def _cancel(tasks: Sequence[BackgroundTask[Any]]) -> None:
+def _cancel(tasks: Collection[BackgroundTask[Any]]) -> None:
     for task in tasks:
         task.cancel()
     end = time.monotonic() + GRACE_SECONDS

@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from inspect import signature
 from typing import Any, ClassVar, Protocol
 
+from ..cancelling import checked_cancel
 from ..errors import ConfigurationError
 from ..executor import Policies, ToolExecutor, checked_concurrency, checked_listener, checked_seconds, joined_timeout
 from .limits import Limits
@@ -14,7 +15,7 @@ __all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_se
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
-_OTHERS = frozenset({"message_separator", "carry_messages", "on_executing", "on_executed", "on_progress", "resume"})
+_OTHERS = frozenset({"message_separator", "carry_messages", "on_executing", "on_executed", "on_progress", "resume", "cancel"})
 
 
 def _checked(kind: type, words: str, name: str, value: Any) -> Any:
@@ -40,7 +41,8 @@ _NEAR = 2
 
 
 class Settable(Protocol):
-    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS` but `resume`."""
+    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS` but `resume` and
+    `cancel`."""
 
     context_window: int | None
     profile: Any
@@ -62,6 +64,7 @@ class CallSettings:
         on_executed: Called after each call ran.
         on_progress: Called with each value that a tool reports.
         decisions: What to do with calls that the input ends in.
+        cancel: What the caller may cancel the run by; None where he cannot.
         asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
         fields: What the model's fields say of it.
         policies: The policies of the tools as the model's fields say them; None where they say nothing.
@@ -76,6 +79,7 @@ class CallSettings:
     on_executed: Any
     on_progress: Any
     decisions: Any
+    cancel: Any
     asked: Mapping[str, Any]
     fields: Mapping[str, Any]
     policies: Policies | None = None
@@ -115,6 +119,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         on_executed=checked_listener("on_executed", _setting(model, "on_executed", keywords)),
         on_progress=checked_listener("on_progress", _setting(model, "on_progress", keywords)),
         decisions=keywords.pop("resume", None),
+        cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
         policies=_read_policies(fields, model.policies, model.default_policy) if governed else None,
         asked_policies=_read_policies(asked, **policies) if policies else None,
         asked=asked,

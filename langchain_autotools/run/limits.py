@@ -3,7 +3,7 @@
 Pure bookkeeping: the time is passed in, nothing here waits, reads a clock or knows a model.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -28,9 +28,10 @@ StopReason = Literal[
     "refused",
     "length",
     "incomplete",
+    "cancelled",
 ]
 """Why a run ended. The first three are its natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` say
-that the last reply was cut off, at its token limit or by anything else; the others are limits."""
+that the last reply was cut off, at its token limit or by anything else; `cancelled` is the caller's doing; the others are limits."""
 
 OnLimit = Literal["answer", "return", "raise"]
 """What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
@@ -93,10 +94,12 @@ def _check(name: str, value: float | None, above: float, words: str) -> None:
 
 @dataclass
 class Progress:
-    """What a run has used so far. `started` is the time, in seconds, at which it began."""
+    """What a run has used so far. `started` is the time, in seconds, at which it began; `cancelled` tells whether its caller has
+    cancelled it."""
 
     limits: Limits
     started: float
+    cancelled: Callable[[], bool] | None = field(default=None, repr=False)
     turns: int = 0
     tool_calls: int = 0
     usage: UsageMetadata | None = None
@@ -142,9 +145,10 @@ class Progress:
         return self.limits.deadline is not None and now - self.started >= self.limits.deadline
 
     def reached(self, now: float) -> StopReason | None:
-        """The limit that forbids another ordinary turn; None where there is none."""
+        """What forbids another ordinary turn, the caller or a limit; None where nothing does."""
         limits = self.limits
         checks: list[tuple[StopReason, bool]] = [
+            ("cancelled", self.cancelled is not None and self.cancelled()),
             ("deadline", self.overdue(now)),
             ("max_tool_calls", self._refused_calls),
             ("no_progress", limits.no_progress is not None and self._repeats >= limits.no_progress),

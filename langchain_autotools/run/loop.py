@@ -62,13 +62,15 @@ class CallModel:
 
 @dataclass(frozen=True)
 class TurnCut:
-    """Sent in place of a turn's message, where the deadline ended the turn.
+    """Sent in place of a turn's message, where the deadline or the caller ended the turn.
 
     Attributes:
         message: What of the reply had reached the caller, as a message without calls; None where nothing had.
+        reason: Which of the two did.
     """
 
     message: AIMessage | None
+    reason: Literal["deadline", "cancelled"] = "deadline"
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,13 @@ Action = CallModel | RunTools
 Loop = Generator[Action, Any, RunOutcome]
 
 
-def tool_loop(history: Sequence[BaseMessage], plan: RunPlan, clock: Callable[[], float], found: OpenCalls | None = None) -> Loop:
+def tool_loop(
+    history: Sequence[BaseMessage],
+    plan: RunPlan,
+    clock: Callable[[], float],
+    found: OpenCalls | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Loop:
     """Run a conversation until it ends.
 
     Args:
@@ -174,11 +182,12 @@ def tool_loop(history: Sequence[BaseMessage], plan: RunPlan, clock: Callable[[],
         plan: Limits and names.
         clock: Seconds, from any fixed start.
         found: The calls that the history ends in.
+        cancelled: Tells whether the caller has cancelled the run; None where he cannot.
 
     Raises:
         LimitReachedError: A limit was reached and `plan.limits.on_limit` is "raise".
     """
-    run = _Run(list(history), plan, Progress(plan.limits, clock()), clock)
+    run = _Run(list(history), plan, Progress(plan.limits, clock(), cancelled), clock)
     return (yield from run.conversation(found))
 
 
@@ -200,8 +209,8 @@ def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCall
     return call if verdict.get("ok") else replace(call, args=None, why=verdict.get("why") or call.why or _ENDED)
 
 
-class _Overdue(Exception):
-    """The deadline has ended a turn."""
+class _Cut(Exception):
+    """Something has ended a turn; `args` say what."""
 
 
 class _Run:
@@ -216,9 +225,9 @@ class _Run:
     def conversation(self, found: OpenCalls | None) -> Loop:
         try:
             return (yield from self._conversation(found))
-        except _Overdue:
-            pass
-        return (yield from self._at_limit("deadline"))
+        except _Cut as cut:
+            (reason,) = cut.args
+        return (yield from self._at_limit(reason))
 
     def _conversation(self, found: OpenCalls | None) -> Loop:
         outcome = (yield from self._answer_found(found)) if found is not None else None
@@ -248,7 +257,7 @@ class _Run:
             admitted = self._admitted(list(zip(positions, calls, strict=True)))
             results = yield from self._run_tools(found.message, admitted, found.edited)
         if found.pending:
-            return self._outcome("calls_pending", pending=found.pending)
+            return self._left(found.pending, results)
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])
         reason = self._progress.reached(self._clock())
@@ -259,11 +268,11 @@ class _Run:
         reply = yield CallModel(self._history, choice)
         message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
         if message is None:
-            raise _Overdue
+            raise _Cut(reply.reason)
         self._progress.count_turn(message.usage_metadata)
         self._history.append(message)
         if isinstance(reply, TurnCut):
-            raise _Overdue
+            raise _Cut(reply.reason)
         return message, self._plan.meant(calls, caller_tools=self._plan.caller_tools), blocked
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
@@ -282,7 +291,7 @@ class _Run:
         if answered:
             results = yield from self._run_tools(message, self._admitted(answered))
         if pending or _waits_for_caller(message):
-            return self._outcome("calls_pending", pending=pending)
+            return self._left(pending, results)
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])
         return None
@@ -307,6 +316,8 @@ class _Run:
         return results
 
     def _at_limit(self, reason: StopReason) -> Generator[Action, Any, RunOutcome]:
+        if reason == "cancelled":
+            return self._outcome(reason)
         on_limit = self._plan.limits.on_limit
         if on_limit == "raise":
             raise LimitReachedError(f"the run reached its limit: {reason}", reason)
@@ -320,6 +331,11 @@ class _Run:
                 yield from self._run_tools(message, refused)
             return self._outcome(reason, pending=pending)
         return self._outcome(reason)
+
+    def _left(self, pending: Sequence[ToolCallRecord], results: Sequence[ToolCallResult]) -> RunOutcome:
+        """The end of a run that leaves calls to the caller; he may have cancelled those beside them."""
+        cancelled = self._progress.cancelled
+        return self._outcome("cancelled" if results and cancelled is not None and cancelled() else "calls_pending", pending=pending)
 
     def _outcome(self, reason: StopReason, *, pending: Sequence[ToolCallRecord] = (), direct: Sequence[ToolMessage] = ()) -> RunOutcome:
         progress = self._progress

@@ -10,11 +10,12 @@ import uuid
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
+from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded
 from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
@@ -82,9 +83,10 @@ class Run:
         )
         plan = settings.plan
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools)
-        seconds = plan.limits.deadline
-        self._deadline = None if seconds is None else Deadline(seconds)
-        self._loop = tool_loop(history, plan, time.monotonic, found)
+        flag, seconds = settings.call.cancel, plan.limits.deadline
+        self._cancel = None if flag is None else Cancel(flag, seconds)
+        self._deadline = self._cancel or (None if seconds is None else Deadline(seconds))
+        self._loop = tool_loop(history, plan, time.monotonic, found, None if self._cancel is None else self._cancel.is_set)
         self._counts_usage = bool(settings.usage_limits)
         self._parts = ChunkSum()
         self._whole: AIMessage | None = None
@@ -140,7 +142,7 @@ class Run:
     def turn_done(self) -> list[AIMessageChunk]:
         """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
         if self._deadline is not None and self._deadline.cut is not None:
-            return self._turn_cut(self._deadline.cut.__cause__)
+            return self._turn_cut(self._deadline.cut.__cause__, self._deadline.reason)
         parts, came_whole = self._parts, self._whole
         self._parts, self._whole = ChunkSum(), None
         whole = parts.message() if came_whole is None else came_whole
@@ -157,18 +159,19 @@ class Run:
         self._sent = (message, calls, blocked)
         return [*withheld, chunk]
 
-    def _turn_cut(self, cause: BaseException | None) -> list[AIMessageChunk]:
-        """End a turn that the deadline has cut; what has come of its text makes a message."""
-        because = f", after {type(cause).__name__}" if cause else ""
-        _logger.warning("the deadline of a run has ended a turn before its reply was whole%s", because)
+    def _turn_cut(self, cause: BaseException | None, reason: Literal["deadline", "cancelled"]) -> list[AIMessageChunk]:
+        """End a turn that the deadline or the caller has cut; what has come of its text makes a message."""
+        if reason == "deadline":
+            because = f", after {type(cause).__name__}" if cause else ""
+            _logger.warning("the deadline of a run has ended a turn before its reply was whole%s", because)
         parts, self._parts = self._parts, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
         said = _cut_message(parts.message()) if parts else None
         if said is None:
-            self._sent = TurnCut(None)
+            self._sent = TurnCut(None, reason)
             return withheld
         message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
-        self._sent = TurnCut(message)
+        self._sent = TurnCut(message, reason)
         return [*withheld, chunk]
 
     def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
@@ -190,6 +193,7 @@ class Run:
             "on_executed": call.on_executed,
             "on_progress": call.on_progress,
             "deadline": None if self._deadline is None else self._deadline.remaining(),
+            "cancel": self._cancel,
             "turn": action.turn,
         }
 

@@ -1,4 +1,7 @@
-"""Tries mutants of the rooms that hold the conversation: `python -m tests.mutation`; with `--write` also writes docs/mutation.md."""
+"""Tries mutants of the rooms that hold the conversation: `python -m tests.mutation`; with `--write` also writes docs/mutation.md.
+
+A run can be done in slices: what became of each mutant is kept, killed ones are not tried again, nor survivors that have a reason.
+"""
 
 import argparse
 import sys
@@ -7,32 +10,37 @@ from pathlib import Path
 
 import pytest
 
-from .mutants import ROOMS, sample
+from .mutants import REPOSITORY, sample
+from .notes import Notes
 from .one import OPTIONS
 from .page import summary, write
+from .reasons import REASONS
 from .session import Trials
 
-_TESTS = [f"tests/unit/{room}" for room in (*ROOMS, "messages")]
+_TESTS = ("unit", "laws", "loops", "compositions", "contract", "providers/openai/test_chat_model.py", "providers/openai/test_quirks.py")
 
 parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
 parser.add_argument("--count", type=int, default=500, help="how many mutants (500)")
 parser.add_argument("--seed", type=int, default=8, help="which ones (8)")
 parser.add_argument("--jobs", type=int, default=2, help="how many at once (2)")
 parser.add_argument("--minutes", type=float, default=float("inf"), help="after how many no further one is begun")
+parser.add_argument("--only", default="", help="only those whose key has this text")
 parser.add_argument("--write", action="store_true", help="write docs/mutation.md")
-parser.add_argument("--killed", type=Path, help="a file of the mutants that were killed before, which are not tried again; it is written")
-parser.add_argument("tests", nargs="*", default=_TESTS, help="the tests to try them with")
+parser.add_argument("--state", type=Path, default=REPOSITORY / ".mutation", help="the folder of what is known from runs before (.mutation)")
+parser.add_argument("tests", nargs="*", default=[f"tests/{name}" for name in _TESTS], help="the tests to try them with")
 asked = parser.parse_args()
 begun = time.monotonic()
 mutants, possible = sample(asked.count, asked.seed)
-before = set(asked.killed.read_text().splitlines()) if asked.killed and asked.killed.exists() else set()
-trials = Trials(mutants, asked.jobs, {mutant: "killed" for mutant in mutants if mutant.key in before}, begun + 60 * asked.minutes)
-pytest.main([*OPTIONS, *asked.tests], plugins=[trials])
-if asked.killed:
-    killed = {mutant.key for mutant, fate in trials.fates.items() if fate.startswith("killed")}
-    asked.killed.write_text("".join(f"{key}\n" for key in sorted(before | killed)))
-result = summary(trials, possible, time.monotonic() - begun)
-print(result)
+asked.state.mkdir(parents=True, exist_ok=True)
+notes = Notes(asked.state / "fates.jsonl")
+tried = notes.read()
+waiting = [one for one in mutants if one.key not in tried or not (tried[one.key].killed or one.key in REASONS)]
+waiting = sorted((one for one in waiting if asked.only in one.key), key=lambda one: one.key in tried)
+if waiting and asked.minutes:
+    pytest.main([*OPTIONS, *asked.tests], plugins=[Trials(waiting, asked.jobs, asked.state, notes, ends=begun + 60 * asked.minutes)])
+    tried = notes.read()
+known = {one: tried[one.key] for one in mutants if one.key in tried}
+print(summary(known, len(mutants), possible))
 if asked.write:
-    write(trials, result)
-sys.exit(len(trials.fates) != len(mutants))
+    write(known, len(mutants), possible)
+sys.exit(len(known) != len(mutants))

@@ -1,9 +1,10 @@
 """Small wrong changes of a module, one at a time: what the tests must notice."""
 
 import ast
-import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -35,15 +36,20 @@ class Change:
 
     Attributes:
         node: What is changed, or what is around it, for its text.
+        kind: Which of the changes of this node it is.
         line: Where it stands.
-        lines: The lines of the statement that it stands in; of one that holds others, of its head.
+        lines: The lines whose tests can tell: those of the statement that it stands in (of one that holds others, of its head); of a
+            parameter's default, which is read when the module is loaded, those of the function.
+        statement: The text of that statement before any change.
         function: The qualified name of the outermost function that it stands in; empty in the module's or a class's own body.
         apply: Changes the tree.
     """
 
     node: ast.AST
+    kind: int
     line: int
     lines: range
+    statement: str
     function: str
     apply: Callable[[], None]
 
@@ -56,10 +62,12 @@ class Mutant:
         path: The module, below the package.
         number: The number of the change among those of the module.
         line: Where it stands.
-        lines: The lines of its statement.
+        lines: The lines whose tests can tell.
         function: The function that it stands in.
+        statement: The statement that it stands in.
         was: The text before.
         becomes: The text after.
+        place: Which it is of several in the function that read the same.
     """
 
     path: str
@@ -67,8 +75,10 @@ class Mutant:
     line: int
     lines: range
     function: str
+    statement: str
     was: str
     becomes: str
+    place: int
 
     @property
     def room(self) -> str:
@@ -77,23 +87,36 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What the page of reasons knows it by, wherever its line has moved to."""
-        return f"{self.path} {self.function or '-'}: {self.was} -> {self.becomes}"
+        """What it is known by, wherever its line has moved to."""
+        statement = "" if self.statement == self.was else f"{self.statement}: "
+        place = f" #{self.place}" if self.place > 1 else ""
+        return f"{self.path} {self.function or '-'}: {statement}{self.was} -> {self.becomes}{place}"
 
 
 def sample(count: int, seed: int) -> tuple[list[Mutant], int]:
-    """So many mutants of the rooms, the same for the same seed and tree, and how many there are."""
-    paths = [path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))]
-    places = [(path, number) for path in paths for number in range(len(_changes(ast.parse(path.read_text()))))]
-    chosen = random.Random(seed).sample(places, min(count, len(places)))
-    return [_mutant(path, number) for path, number in chosen], len(places)
+    """So many mutants of the rooms, and how many there are.
+
+    Each has its place in the draw by what it changes, not by where that stands: where the package changes, the others stay drawn.
+    """
+    drawn = []
+    for path in (path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))):
+        same: Counter[str] = Counter()
+        name = path.relative_to(PACKAGE).as_posix()
+        for number, change in enumerate(_changes(ast.parse(path.read_text()))):
+            text = f"{name} {change.function}: {change.statement}: {_text(change.node)}: {change.kind}"
+            same[text] += 1
+            drawn.append((sha256(f"{seed} {text} {same[text]}".encode()).digest(), path, number, same[text]))
+    drawn.sort(key=lambda one: one[0])
+    return [_mutant(path, number, place) for _, path, number, place in drawn[:count]], len(drawn)
 
 
-def _mutant(path: Path, number: int) -> Mutant:
+def _mutant(path: Path, number: int, place: int) -> Mutant:
     change = _changes(ast.parse(path.read_text()))[number]
     was = _text(change.node)
     change.apply()
-    return Mutant(path.relative_to(PACKAGE).as_posix(), number, change.line, change.lines, change.function, was, _text(change.node))
+    becomes = _text(change.node)
+    name = path.relative_to(PACKAGE).as_posix()
+    return Mutant(name, number, change.line, change.lines, change.function, change.statement, was, becomes, place)
 
 
 def mutated(mutant: Mutant) -> ast.Module:
@@ -101,6 +124,12 @@ def mutated(mutant: Mutant) -> ast.Module:
     tree = ast.parse((PACKAGE / mutant.path).read_text())
     _changes(tree)[mutant.number].apply()
     return ast.fix_missing_locations(tree)
+
+
+def _head(statement: ast.stmt) -> str:
+    if isinstance(statement, _FUNCTION_NODES):
+        return f"def {statement.name}"
+    return _text(statement) if not hasattr(statement, "body") else ast.unparse(statement).split("\n")[0].rstrip(":")
 
 
 def _text(node: ast.AST) -> str:
@@ -118,20 +147,27 @@ class _Around:
 
     names: tuple[str, ...] = ()
     function: str = ""
+    statement: str = ""
     lines: range = range(0)
 
     def within(self, node: ast.AST) -> "_Around":
         """What is around the children of the node."""
-        names, function, lines = self.names, self.function, self.lines
-        if isinstance(node, ast.stmt):
-            last = min((child.lineno for child in getattr(node, "body", ()) if isinstance(child, ast.stmt)), default=None)
-            end = last or (node.end_lineno or node.lineno) + 1
-            lines = range(node.lineno, max(end, node.lineno + 1))
+        names, function = self.names, self.function
+        if not isinstance(node, ast.stmt):
+            return self
         if isinstance(node, ast.ClassDef):
             names = (*names, node.name)
         elif isinstance(node, _FUNCTION_NODES):
             function = function or ".".join((*names, node.name))
-        return _Around(names, function, lines)
+        return _Around(names, function, _head(node), _lines(node))
+
+
+def _lines(statement: ast.stmt) -> range:
+    first, after = statement.lineno, (statement.end_lineno or statement.lineno) + 1
+    body = [child.lineno for child in getattr(statement, "body", ()) if isinstance(child, ast.stmt)]
+    if isinstance(statement, _FUNCTION_NODES):
+        return range(body[0], after)
+    return range(first, max(min(body, default=after), first + 1))
 
 
 def _of_children(node: ast.AST, around: _Around) -> Iterator[Change]:
@@ -148,8 +184,8 @@ def _of_children(node: ast.AST, around: _Around) -> Iterator[Change]:
 def _of_node(node: ast.AST, parent: ast.AST, around: _Around) -> Iterator[Change]:
     shown = parent if isinstance(node, ast.Constant) and not isinstance(parent, _BODIES) else node
     inside = around.within(node)
-    for apply in _variants(node):
-        yield Change(shown, getattr(node, "lineno", 0), inside.lines, around.function, apply)
+    for kind, apply in enumerate(_variants(node)):
+        yield Change(shown, kind, getattr(node, "lineno", 0), inside.lines, inside.statement, around.function, apply)
     yield from _of_children(node, inside)
 
 
@@ -180,7 +216,7 @@ def _dropped(body: list[ast.stmt], place: int, statement: ast.stmt, inside: _Aro
         body[place] = ast.copy_location(ast.Pass(), statement)
         holder.body = [body[place]]
 
-    return Change(holder, statement.lineno, inside.lines, inside.function, apply)
+    return Change(holder, -1, statement.lineno, inside.lines, inside.statement, inside.function, apply)
 
 
 def _setter(node: ast.AST, field: str, value: object) -> Callable[[], None]:

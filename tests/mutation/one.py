@@ -47,5 +47,5 @@ class _Finder(MetaPathFinder):
 if __name__ == "__main__":
     module, place, *chosen = sys.argv[1:]
     if place != "-1":
-        sys.meta_path.insert(0, _Finder(Mutant(module, int(place), 0, range(0), "", "", "")))
+        sys.meta_path.insert(0, _Finder(Mutant(module, int(place), 0, range(0), "", "", "", "", 1)))
     sys.exit(pytest.main([*OPTIONS, *chosen]))

@@ -1,57 +1,74 @@
 """docs/mutation.md: how many mutants the tests notice, and each that they do not."""
 
-from .mutants import REPOSITORY, ROOMS
-from .reasons import REASONS
-from .session import Trials
+from collections.abc import Collection, Mapping
+
+from .mutants import REPOSITORY, ROOMS, Mutant
+from .notes import Tried
+from .reasons import EQUIVALENT, REASONS
 
 _START = """# Mutants
 
 Tests are only as good as what they notice. `python -m tests.mutation --write` makes small wrong changes in the rooms that hold a
-conversation ({rooms}), one at a time, and runs the unit tests that run the changed statement, until one fails. The changes: a comparison
-that is off by its edge or turned round, `and` for `or`, a `not` less, `any` for `all`, `min` for `max`, `+` for `-`, a number one up or
-down, True for False, None for what is returned, a statement left out. Left out are texts, annotations, decorators, assertions and what
-the log says at DEBUG. Which mutants are tried is drawn with a fixed seed.
+conversation ({rooms}), one at a time, and runs tests that run the changed statement, until
+one fails: first unit tests, those of the room before the others; then, where these let it live, the laws (with few examples), the recorded
+loops, the compositions, and what the contract and the vendor's own tests say of chat completions. The changes: a comparison that is off by
+its edge or turned round, `and` for `or`, a `not` less, `any` for `all`, `min` for `max`, `+` for `-`, a number one up or down, True for
+False, None for what is returned, a statement left out. Left out are texts, annotations, decorators, assertions and what the log says at
+DEBUG. Which mutants are tried is drawn with a fixed seed.
 
 {result}
 
-| Room | Mutants | Killed |
-|---|---|---|
+| Room | Mutants | Killed | Equivalent |
+|---|---|---|---|
 {table}
 
 ## Survivors
 
-Each with what stands in the way of a test. One that is called open is one that a test should kill.
+Each with the reason why it lives. An equivalent one does the same as the code that it was made from, as far as anybody can tell.
 
 """
 
 
-def summary(trials: Trials, possible: int, seconds: float) -> str:
-    """The result in one sentence."""
-    fates = trials.fates
-    killed = sum(fate.startswith("killed") for fate in fates.values())
-    timed = sum(fate == "killed by time" for fate in fates.values())
-    stopped = (
-        "" if len(fates) == len(trials.mutants) else f" The run was stopped after the first {len(fates)} of {len(trials.mutants)} drawn."
-    )
+def summary(known: Mapping[Mutant, Tried], drawn: int, possible: int) -> str:
+    """The result in a few sentences."""
+    killed = sum(tried.killed for tried in known.values())
+    alive = [mutant for mutant, tried in known.items() if not tried.killed]
+    different = len(known) - sum(mutant.key in EQUIVALENT for mutant in alive)
+    timed = sum(tried.fate == "killed by time" for tried in known.values())
+    stopped = "" if len(known) == drawn else f" The run was stopped: {drawn} were drawn."
     return (
-        f"{killed} of {len(fates)} mutants ({killed / max(1, len(fates)):.1%}) are killed, {timed} of them because a test never ended. "
-        f"{possible} are possible; {trials.tests} tests were asked, in {seconds / 60:.0f} minutes.{stopped}"
+        f"{killed} of {len(known)} mutants ({killed / max(1, len(known)):.1%}) are killed, {timed} of them because a test never ended. "
+        f"Of the {different} that are not equivalent these are {killed / max(1, different):.1%}. "
+        f"{possible} are possible. They were tried at {_commits(known.values())}.{stopped}"
     )
 
 
-def write(trials: Trials, result: str) -> None:
+def _commits(tried: Collection[Tried]) -> str:
+    count = {commit: sum(one.commit == commit for one in tried) for commit in dict.fromkeys(one.commit for one in tried)}
+    return ", ".join(f"`{commit}` ({number})" for commit, number in sorted(count.items(), key=lambda entry: -entry[1]))
+
+
+def write(known: Mapping[Mutant, Tried], drawn: int, possible: int) -> None:
     """Write the page."""
     rows = []
     for room in ROOMS:
-        fates = [fate for mutant, fate in trials.fates.items() if mutant.room == room]
-        rows.append(f"| `{room}` | {len(fates)} | {sum(fate.startswith('killed') for fate in fates)} |")
-    lines = []
-    for mutant, fate in sorted(trials.fates.items(), key=lambda entry: (entry[0].path, entry[0].line)):
-        if not fate.startswith("killed"):
-            why = REASONS.get(mutant.key) or ("no test of these enters it" if fate == "not reached" else "open: no test tells yet")
-            lines.append(f"- `{mutant.path}:{mutant.line}` `{_code(mutant.was)}` became `{_code(mutant.becomes)}`: {why}\n")
-    head = _START.format(rooms=", ".join(f"`{room}`" for room in ROOMS), result=result, table="\n".join(rows))
-    (REPOSITORY / "docs" / "mutation.md").write_text(head + "".join(lines))
+        of_room = {mutant: tried for mutant, tried in known.items() if mutant.room == room}
+        killed = sum(tried.killed for tried in of_room.values())
+        equivalent = sum(mutant.key in EQUIVALENT and not tried.killed for mutant, tried in of_room.items())
+        rows.append(f"| `{room}` | {len(of_room)} | {killed} | {equivalent} |")
+    alive = sorted((mutant for mutant, tried in known.items() if not tried.killed), key=lambda mutant: (mutant.path, mutant.line))
+    text = _START.format(
+        rooms=", ".join(f"`{room}`" for room in ROOMS), result=summary(known, drawn, possible), table="\n".join(rows)
+    ) + "".join(_survivor(mutant, known[mutant]) for mutant in alive)
+    (REPOSITORY / "docs" / "mutation.md").write_text(text)
+
+
+def _survivor(mutant: Mutant, tried: Tried) -> str:
+    open_ = "no test enters it" if tried.fate == "not reached" else "open: no test tells yet"
+    where = f"`{mutant.path}` `{mutant.function}`" if mutant.function else f"`{mutant.path}`"
+    statement = "" if mutant.statement == mutant.was else f", `{_code(mutant.statement)}`"
+    change = f"`{_code(mutant.was)}` became `{_code(mutant.becomes)}`"
+    return f"- {where}{statement}: {change}: {REASONS.get(mutant.key, open_)}\n"
 
 
 def _code(text: str) -> str:

@@ -1,37 +1,9 @@
 """Why a mutant may live: by what `Mutant.key` says of it."""
 
-# ruff: noqa: E501 - the changed code is the key
+EQUIVALENT: dict[str, str] = {}
+"""Those that do the same as the code that they were made from."""
 
-REASONS: dict[str, str] = {
-    "executor/background.py -: os.register_at_fork(after_in_child=_after_fork) -> pass": "by hand, `test_a_forked_process_and_the_end_of_a_program_work` never ends with it: its program is a process of its own and runs without the change here",
-    "executor/background.py BackgroundTask.cancel: self._loop is not None and (not self._done.is_set()) -> self._loop is not None or not self._done.is_set()": "equivalent: a closed or missing loop is caught as `RuntimeError`, or the task has ended and the request to stop finds nothing",
-    "executor/background.py _stop_loops: timeout=1.0 -> timeout=2.0": "how long an end is waited for",
-    "executor/batch.py Batch._time_left: max(0.0, self._end - time.monotonic()) -> max(-1.0, self._end - time.monotonic())": "equivalent: a wait of less than nothing is a wait of nothing",
-    "executor/batch.py Batch._uses_thread: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
-    "executor/call.py ToolRun._failed: error.args[0] -> error.args[-1]": "equivalent: it has one argument",
-    "executor/executor.py -: max_threads: ClassVar[int] = 128 -> max_threads: ClassVar[int] = 129": "a number that was chosen",
-    "executor/plan.py Answer.result: self, results: Sequence[ToolCallResult], *, ended: bool=True -> self, results: Sequence[ToolCallResult], *, ended: bool=False": "a default is read when the module is loaded, which counts as run by no test",
-    "executor/resolution.py Meaning._checked: :100 -> :101": "how much of a name a text repeats",
-    "executor/results.py _problems: include_input=False -> include_input=True": "equivalent: what was put in is not read from the entries",
-    "executor/results.py cancelled_result: call: ToolCallRecord, *, executed: bool=False, duration: float=0.0 -> call: ToolCallRecord, *, executed: bool=True, duration: float=0.0": "a default is read when the module is loaded, which counts as run by no test",
-    "executor/results.py failed: call: ToolCallRecord, text: str, error: BaseException | None=None, *, duration: float=0.0, executed: bool=F... -> call: ToolCallRecord, text: str, error: BaseException | None=None, *, duration: float=-1.0, executed: bool=...": "a default is read when the module is loaded, which counts as run by no test",
-    "executor/results.py failed: call: ToolCallRecord, text: str, error: BaseException | None=None, *, duration: float=0.0, executed: bool=F... -> call: ToolCallRecord, text: str, error: BaseException | None=None, *, duration: float=0.0, executed: bool=True": "a default is read when the module is loaded, which counts as run by no test",
-    "executor/results.py failed: call: ToolCallRecord, text: str, error: BaseException | None=None, *, duration: float=0.0, executed: bool=F... -> call: ToolCallRecord, text: str, error: BaseException | None=None, *, duration: float=1.0, executed: bool=F...": "a default is read when the module is loaded, which counts as run by no test",
-    "executor/threads.py -: os.register_at_fork(after_in_child=_after_fork) -> pass": "killed by `test_a_forked_process_and_the_end_of_a_program_work`, whose program is a process of its own and runs without the change here",
-    "executor/threads.py Job.abandon: return False -> return None": "equivalent: callers ask only whether it is true",
-    "executor/threads.py _Worker._next: self in _free -> self not in _free": "a race: the thread is taken in the moment in which it gives up waiting",
-    "executor/threads.py _start: job: Job, depth: _Depth | None, *, may_wait: bool=False -> job: Job, depth: _Depth | None, *, may_wait: bool=True": "a default is read when the module is loaded, which counts as run by no test",
-    "executor/threads.py _watch: threading.Thread(target=_go_on, name='autotools-tool-watch', daemon=True).start() -> pass": "by hand, `test_tools_that_lose_their_context_in_threads_of_their_own_go_on_too` never ends with it; the trial let it live",
-    "executor/threads.py deeper: _depth.get() + 1 -> _depth.get() - 1": "equivalent: a depth is only a key, and counted downwards there is still one for each",
-    "history/pairing.py _sound_ids: return ids -> return None": "equivalent but for speed: the closer look finds nothing either",
-    "history/pairing.py needs_no_repair: loose = False -> loose = True": "equivalent but for speed: the closer look finds nothing either",
-    "history/pairing.py needs_no_repair: return open_end or not awaited -> return None": "equivalent but for speed: the closer look finds nothing either",
-    "run/event_stream.py _collected: 'messages' in own -> 'messages' not in own": "the events of runs are tested by `tests/compositions` and the contract, which are not asked here",
-    "tool_calls/ambiguity.py doubt_copies: strict=True -> strict=False": "equivalent: an assertion, both are of one length",
-    "tool_calls/other_split.py -: _MOST_PIECES = 12 -> _MOST_PIECES = 11": "a number that was chosen",
-    "tool_calls/slot.py Slot.progress: len(pieces) > 1 -> len(pieces) >= 1": "equivalent: one piece that is an object is closed by the line before",
-    "turn/constructor.py unknown_argument: n=1 -> n=2": "equivalent: only the nearest is read",
-    "turn/descriptions.py describe_fields: fields[name].description = text -> pass": "set when the classes are made; tested by `tests/unit/providers/test_field_descriptions.py`, which is not asked",
-    "turn/generation_info.py generation_info: metadata: Mapping[str, Any], *, streamed: bool=False -> metadata: Mapping[str, Any], *, streamed: bool=True": "a default is read when the module is loaded, which counts as run by no test",
-    "turn/model.py SingleTurnChatModel.__pydantic_init_subclass__: describe_fields(cls) -> pass": "set when the classes are made; tested by `tests/unit/providers/test_field_descriptions.py`, which is not asked",
-}
+ACCEPTED: dict[str, str] = {}
+"""Those that do not, and that no test is meant to tell."""
+
+REASONS = {**{key: f"equivalent: {reason}" for key, reason in EQUIVALENT.items()}, **ACCEPTED}

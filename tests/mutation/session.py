@@ -1,48 +1,30 @@
-"""The tests, collected once; for each mutant a fork of the process runs those that enter the changed function, until one fails."""
+"""The tests, collected once; for each mutant a fork of the process runs those that run the changed statement, until one fails."""
 
 import gc
 import os
-import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Literal
 
 import pytest
-from coverage import Coverage
 
 from .mutants import PACKAGE, REPOSITORY, ROOMS, Mutant, mutated
+from .notes import Fate, Notes
+from .reach import Known, forked, known_of
 
-Fate = Literal["killed", "killed by time", "survived", "not reached"]
+UNIT = "tests/unit/"
 
-_SECONDS_OF_TESTS = 8.0
-"""How much time of a processor the tests of one mutant together took without it, at most; those that enter little else come first."""
+_SECONDS_OF_TESTS = 5.0
+"""How much time of a processor the unit tests of one mutant together took without it, at most, and then the wider ones."""
 
-
-@dataclass(frozen=True)
-class Known:
-    """What is known of a test: how long it takes, by the clock and of a processor, and the lines it runs, by module."""
-
-    waited: float
-    seconds: float
-    lines: dict[str, set[int]]
-
-    def runs(self, path: str, lines: range) -> bool:
-        """Whether it runs any of these lines."""
-        return not self.lines.get(path, set()).isdisjoint(lines)
-
-    @property
-    def size(self) -> int:
-        """How many lines it runs."""
-        return sum(map(len, self.lines.values()))
+_WIRE = "[openai-chat"
+"""Of the contract tests, which run over every class, those of one."""
 
 
 @dataclass(frozen=True)
@@ -61,34 +43,31 @@ class Trials:
     Attributes:
         mutants: The mutants.
         jobs: How many are tried at once.
-        fates: What became of each; of those that are in it already nothing is asked. Where time ran out, of the first ones alone.
+        cache: Where what is known of the tests is kept.
+        notes: Takes what became of each.
         ends: After which time no further one is begun.
-        tests: How many tests there are to try them with.
     """
 
     mutants: Sequence[Mutant]
     jobs: int
-    fates: dict[Mutant, Fate] = field(default_factory=dict)
-    ends: float = float("inf")
-    tests: int = 0
+    cache: Path
+    notes: Notes
+    ends: float
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Find out which test enters what; then one mutant after another."""
-        self._items = {item.nodeid: item for item in session.items}
+        """Find out which test runs what; then one mutant after another."""
+        items = [item for item in session.items if "tests/contract/" not in item.nodeid or _WIRE in item.nodeid]
+        self._items = {item.nodeid: item for item in items}
         self._functions = _functions()
-        self._known = _look(session.items, self.jobs)
-        self.tests = len(self._known)
-        waiting, running = [mutant for mutant in self.mutants if mutant not in self.fates], list[Running]()
+        self._known = known_of(items, self.jobs, self.cache)
+        waiting, running = list(self.mutants), list[Running]()
         while running or (waiting and time.monotonic() < self.ends):
             running = [one for one in running if not self._has_ended(one)]
             if waiting and len(running) < self.jobs and time.monotonic() < self.ends:
                 running += self._begin(waiting.pop(0))
             else:
                 time.sleep(0.02)
-        if waiting:  # those killed before that come later in the draw would make the result look better
-            for mutant in self.mutants[self.mutants.index(waiting[0]) :]:
-                self.fates.pop(mutant, None)
         return True
 
     def _begin(self, mutant: Mutant) -> list[Running]:
@@ -96,32 +75,38 @@ class Trials:
         if not chosen:
             self._note(mutant, "not reached")
             return []
-        process = _forked(lambda: self._trial(mutant, chosen))
+        process = forked(lambda: self._trial(mutant, chosen))
         return [Running(mutant, process, time.monotonic() + 30 + 3 * sum(self._known[name].waited for name in chosen))]
 
     def _tests_for(self, mutant: Mutant) -> list[str]:
-        """The tests that run the statement (for a change outside functions: anything of the module), the most telling first."""
+        """The unit tests that run the statement (for a change outside functions: anything of the module), then the wider tests that do.
+
+        Those of its own room come first, then those that run little else: they are the most telling.
+        """
         known = self._known
         if mutant.function:
             able = [name for name in known if known[name].runs(mutant.path, mutant.lines)]
         else:
             able = [name for name in known if mutant.path in known[name].lines]
-        folder = f"tests/unit/{mutant.room}/"
+        folder = f"{UNIT}{mutant.room}/"
         able.sort(key=lambda name: (not name.startswith(folder), known[name].size))
-        chosen, seconds = [], 0.0
-        for name in able:
-            if not chosen or seconds + known[name].seconds <= _SECONDS_OF_TESTS:
-                seconds += known[name].seconds
-                chosen.append(name)
-        return chosen
+        unit = [name for name in able if name.startswith(UNIT)]
+        return [*self._in_time(unit), *self._in_time([name for name in able if not name.startswith(UNIT)])]
+
+    def _in_time(self, names: Sequence[str]) -> Iterator[str]:
+        seconds = 0.0
+        for place, name in enumerate(names):
+            if not place or seconds + self._known[name].seconds <= _SECONDS_OF_TESTS:
+                seconds += self._known[name].seconds
+                yield name
 
     def _trial(self, mutant: Mutant, chosen: Sequence[str]) -> int:
         if _take_over(mutant, self._functions):
             return _run_until_failure([self._items[name] for name in chosen], self._known)
         one = [sys.executable, "-m", "tests.mutation.one", mutant.path]
-        if subprocess.run([*one, "-1", *chosen[:1]], check=False).returncode:
-            return -1  # it fails without any change
-        return subprocess.run([*one, str(mutant.number), *chosen], check=False).returncode
+        changed = subprocess.run([*one, str(mutant.number), *chosen], check=False, capture_output=True, text=True)
+        failed = next((name for name in chosen if f" {name} - " in changed.stdout), chosen[0])
+        return changed.returncode and not subprocess.run([*one, "-1", failed], check=False).returncode  # it may fail without any change
 
     def _has_ended(self, one: Running) -> bool:
         process, status = os.waitpid(one.process, os.WNOHANG)
@@ -134,29 +119,8 @@ class Trials:
         return True
 
     def _note(self, mutant: Mutant, fate: Fate) -> None:
-        self.fates[mutant] = fate
-        print(f"{len(self.fates):4} {fate:14} {mutant.path}:{mutant.line} {mutant.was}  ->  {mutant.becomes}", flush=True)
-
-
-# ---------------------------------------------------------------------------------------------- processes
-
-
-def _forked(work: Callable[[], int]) -> int:
-    """Do it in a fork of this process, in silence; returns its number."""
-    process = os.fork()
-    if process:
-        return process
-    said = os.fdopen(os.dup(2), "w")
-    try:
-        os.setsid()
-        silence = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(silence, stream)
-        os._exit(work() & 255)
-    except BaseException:
-        traceback.print_exc(file=said)
-        said.flush()
-        os._exit(1)
+        self.notes.add(mutant, fate)
+        print(f"{fate:14} {mutant.line:4} {mutant.key}", flush=True)
 
 
 class _EndAtFailure:
@@ -173,62 +137,6 @@ def _run_until_failure(items: Sequence[pytest.Item], known: dict[str, Known]) ->
         item.add_marker(pytest.mark.timeout(10 + 5 * known[item.nodeid].waited))
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
     return 0
-
-
-# ---------------------------------------------------------------------------------------------- which test enters what
-
-
-def _look(items: Sequence[pytest.Item], jobs: int) -> dict[str, Known]:
-    """Run every test once; those that fail are of no use."""
-    size = -(-len(items) // jobs)
-    seen: dict[str, Known] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        parts = [(Path(folder) / str(start), items[start : start + size]) for start in range(0, len(items), size)]
-        for process in [_forked(lambda file=file, part=part: _watch(file, part)) for file, part in parts]:
-            os.waitpid(process, 0)
-        for file, _ in parts:
-            seen.update(pickle.loads(file.read_bytes()))
-    seconds = sum(one.seconds for one in seen.values())
-    print(f"{len(seen)} of {len(items)} tests pass without a change, in {seconds:.0f} s of a processor", flush=True)
-    return seen
-
-
-class _Watch:
-    """A pytest plugin that notes whether the running test passes."""
-
-    def __init__(self) -> None:
-        self.passed = False
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.passed = report.passed if report.when == "call" else self.passed and not report.failed
-
-
-def _watch(file: Path, items: Sequence[pytest.Item]) -> int:
-    watch, times = _Watch(), dict[str, tuple[float, float]]()
-    items[0].config.pluginmanager.register(watch)
-    coverage = Coverage(data_file=None, config_file=False, include=[f"{PACKAGE}/*"])
-    coverage.start()
-    for item, following in zip(items, [*items[1:], None], strict=True):
-        coverage.switch_context(item.nodeid)
-        watch.passed = False
-        begun, worked = time.monotonic(), time.process_time()
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if watch.passed:
-            times[item.nodeid] = time.monotonic() - begun, time.process_time() - worked
-    coverage.stop()
-    lines: dict[str, dict[str, set[int]]] = {name: {} for name in times}
-    data = coverage.get_data()
-    for measured in data.measured_files():
-        path = Path(measured).relative_to(PACKAGE).as_posix()
-        for line, names in data.contexts_by_lineno(measured).items():
-            for name in lines.keys() & names:
-                lines[name].setdefault(path, set()).add(line)
-    file.write_bytes(pickle.dumps({name: Known(*times[name], lines[name]) for name in times}))
-    return 0
-
-
-def _is_ours(code: CodeType) -> bool:
-    return code.co_filename.startswith(f"{PACKAGE}{os.sep}")
 
 
 # ---------------------------------------------------------------------------------------------- the change
@@ -268,3 +176,7 @@ def _gather(code: CodeType, into: dict[tuple[str, int], CodeType]) -> None:
         if isinstance(constant, CodeType):
             into[constant.co_qualname, constant.co_firstlineno] = constant
             _gather(constant, into)
+
+
+def _is_ours(code: CodeType) -> bool:
+    return code.co_filename.startswith(f"{PACKAGE}{os.sep}")

@@ -1,4 +1,4 @@
-"""Requests that a synchronous run gives up at its deadline.
+"""Requests that a synchronous run gives up at its deadline, or when it is cancelled.
 
 A blocking read cannot be ended from within: a server that sends one byte now and then keeps it alive for ever. So each step of
 such a request (opening it, reading its next chunk) runs in a thread, and the caller waits no longer than there is time. The step
@@ -43,8 +43,7 @@ class _Steps:
         Raises:
             DeadlinePassed: It did not end in time.
         """
-        if self._deadline.is_over:
-            raise DeadlinePassed(self._deadline)
+        self._deadline.check()
         ended = threading.Event()
         outcome: list[tuple[Any, BaseException | None]] = []
 
@@ -69,11 +68,11 @@ class _Steps:
         except NoThreadError:  # then it cannot be given up, but it can be done
             context.run(work)
         try:
-            ended.wait(self._deadline.remaining())
+            self._deadline.wait(ended)
         finally:
             self._give_up(outcome)
         if not outcome:
-            raise DeadlinePassed(self._deadline)
+            raise DeadlinePassed(self._deadline.passed() or self._deadline)
         result, failure = outcome[0]
         if failure is not None:
             raise failure
@@ -95,9 +94,7 @@ class _Steps:
                 return
             self._given_up = True
             if not _shut(self._stream()):
-                _logger.warning(
-                    "a request is given up at the deadline: its thread goes on until the server answers, or the HTTP client gives up"
-                )
+                _logger.warning("a request is given up: its thread goes on until the server answers, or the HTTP client gives up")
 
     def hold(self, response: Any) -> None:
         """The response that the step now reads; None for none."""
@@ -114,10 +111,11 @@ class _Steps:
         """
         if self._given_up:
             raise DeadlinePassed(self._deadline)
-        longest = self._deadline.remaining() + _GRACE_SECONDS
-        timeouts = request.extensions.get("timeout") or {}
-        names = ("connect", "read", "write", "pool")
-        request.extensions["timeout"] = {name: min(longest, timeouts.get(name) or longest) for name in names}
+        left = self._deadline.remaining()
+        if left is not None:
+            longest, timeouts = left + _GRACE_SECONDS, request.extensions.get("timeout") or {}
+            names = ("connect", "read", "write", "pool")
+            request.extensions["timeout"] = {name: min(longest, timeouts.get(name) or longest) for name in names}
         request.extensions["trace"] = self._trace
 
     def _trace(self, event: str, info: Any) -> None:

@@ -201,3 +201,40 @@ def test_where_no_thread_can_be_started_calls_are_answered(way: Way, timeout: fl
         assert results == ["ran"] * 3
     else:
         assert ["no thread can be started" in str(one) for one in results] == [True] * 3
+
+
+def test_where_no_thread_can_be_started_an_error_of_a_listener_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for workers that never began."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("autotools-tool"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def forbid(_: Any) -> None:
+        raise PermissionError("stop")
+
+    monkeypatch.setattr(threads, "_free", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(PermissionError):
+        ToolExecutor([x], on_executing=forbid).execute_all([call("x")] * 3)
+
+
+@both_ways
+def test_a_call_whose_listener_took_all_the_time_does_not_run(way: Way) -> None:
+    """The deadline is looked at once more just before the tool would begin."""
+    ran = []
+
+    def note() -> str:
+        """Note."""
+        ran.append("ran")
+        return "ran"
+
+    executor = ToolExecutor([note], on_executing=lambda _: time.sleep(0.1))
+    if way is synchronously:
+        results = executor.execute_all([call("note")] * 2, deadline=0.05)
+    else:
+        results = asyncio.run(executor.aexecute_all([call("note")] * 2, deadline=0.05))
+    assert ["time for this run is over" in str(one.content) for one in results] == [True, True]
+    assert ran == []

@@ -10,7 +10,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, Field
 from pydantic.v1 import BaseModel as OldModel
 from typing_extensions import TypedDict
 
@@ -117,6 +117,20 @@ def test_a_forged_argument_under_an_alias_is_dropped() -> None:
     given = StructuredTool.from_function(delete, args_schema=Schema, description="Delete.")
     for key in ("user", "user_id", "uid"):
         assert answers(given, {"path": "/x", key: "root"}) == ["/x as nobody"]
+
+
+def test_a_forged_argument_under_a_path_is_dropped() -> None:
+    """An alias may be a path into an object: the object that it begins in is not the model's to give."""
+
+    class Schema(BaseModel):
+        path: str
+        user: Annotated[str, InjectedToolArg] = Field("nobody", validation_alias=AliasPath("caller", "name"))
+
+    def delete(path: str, user: str) -> str:
+        return f"{path} as {user}"
+
+    given = StructuredTool.from_function(delete, args_schema=Schema, description="Delete.")
+    assert answers(given, {"path": "/x", "caller": {"name": "root"}}) == ["/x as nobody"]
 
 
 def test_a_forged_argument_for_an_older_schema_is_dropped() -> None:

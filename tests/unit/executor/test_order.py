@@ -206,6 +206,28 @@ async def test_max_concurrency_is_never_exceeded(from_config: bool) -> None:
     assert most == 2
 
 
+def test_of_two_limits_the_lower_one_holds() -> None:
+    """The executor's own and the configuration's `max_concurrency` both hold, whichever is lower."""
+    barrier = threading.Barrier(2)
+
+    def meet() -> str:
+        barrier.wait(0.05)
+        return "met"
+
+    for own, configured in ((1, 2), (2, 1)):
+        barrier.reset()
+        results = ToolExecutor([meet], max_concurrency=own).execute_all(calls("meet", "meet"), {"max_concurrency": configured})
+        assert "met" not in contents(results)
+
+
+def test_a_tool_that_is_replaced_runs_from_then_on() -> None:
+    """`tools` is the executor's own mapping: what stands there when a call comes is what runs."""
+    executor, other = ToolExecutor({"say": lambda: "old"}), ToolExecutor({"say": lambda: "new"})
+    assert contents(executor.execute_all(calls("say"))) == ["old"]
+    executor.tools["say"] = other.tools["say"]
+    assert contents(executor.execute_all(calls("say"))) == ["new"]
+
+
 def test_law_5_a_hundred_batches_at_once_do_not_mix_in_threads() -> None:
     """A hundred threads share one executor; each gets its own results."""
 

@@ -1,0 +1,124 @@
+"""What a caller gives as `cancel=`, to end one run from outside.
+
+A cancelled run is one whose deadline has come: what it waits for ends in the same way. Nothing of this module is entered by a run that
+nobody can cancel.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal
+
+from .deadline import Deadline
+from .errors import ConfigurationError
+
+__all__ = ["POLL_SECONDS", "Cancel", "CancelFlag", "checked_cancel"]
+
+POLL_SECONDS = 0.1
+"""How often a run that waits looks whether it is cancelled, where nothing wakes it."""
+
+CancelFlag = threading.Event | asyncio.Event | Callable[[], bool]
+"""What `cancel=` takes: an event that somebody sets, or a function that is asked."""
+
+_EVENTS = (threading.Event, asyncio.Event)
+_WANTED = "cancel must be a threading.Event, an asyncio.Event, or a function that returns True or False"
+
+
+class Cancel(Deadline):
+    """A deadline that comes when the caller cancels the run, or after some seconds.
+
+    Whoever has cancelled cannot take it back: an event that is cleared, or a function that changes its mind, changes nothing. What
+    the function raises it raises here, each time.
+
+    Args:
+        flag: An event that somebody sets, or a function that is asked.
+        seconds: How many seconds there are in any case; None for any number.
+
+    Attributes:
+        came: Whether it was found to be cancelled.
+    """
+
+    def __init__(self, flag: CancelFlag, seconds: float | None = None) -> None:
+        super().__init__(seconds)
+        self.poll = POLL_SECONDS
+        self.came = False
+        self._flag = flag
+        self._error: BaseException | None = None
+
+    @classmethod
+    def of(cls, value: "CancelFlag | Cancel") -> "Cancel":
+        """The value of `cancel=`, which a run has made one already.
+
+        Raises:
+            ConfigurationError: It is neither an event nor a function.
+        """
+        return value if isinstance(value, Cancel) else cls(checked_cancel(value))
+
+    @property
+    def reason(self) -> Literal["deadline", "cancelled"]:
+        """What a run that it has ended gives as its stop reason."""
+        return "cancelled" if self.came else "deadline"
+
+    def is_set(self) -> bool:
+        """Whether the caller has cancelled.
+
+        Raises:
+            BaseException: What the caller's function raised.
+            ConfigurationError: It returned neither True nor False.
+        """
+        if self._error is not None:
+            raise self._error
+        if not self.came:
+            try:
+                self.came = self._asked()
+            except BaseException as error:
+                self._error = error
+                raise
+        return self.came
+
+    def _asked(self) -> bool:
+        if isinstance(self._flag, _EVENTS):
+            return self._flag.is_set()
+        answer = self._flag()
+        if not isinstance(answer, bool):
+            raise ConfigurationError(f"{_WANTED}: it returned {type(answer).__name__}")
+        return answer
+
+    def _comes(self, within: float) -> bool:
+        return self.is_set() or super()._comes(within)
+
+    def watch(self) -> "asyncio.Task[None]":
+        """A task that ends when the caller has cancelled, or his function has raised something: `is_set` tells then."""
+        return asyncio.create_task(self._until_set())
+
+    async def _until_set(self) -> None:
+        with suppress(Exception):
+            while not self.is_set():
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait until it may be time to look again: an event of this loop says so by itself."""
+        if isinstance(self._flag, asyncio.Event):
+            try:
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._flag.wait()
+            except TimeoutError:
+                return
+            except RuntimeError:  # it belongs to another loop
+                await asyncio.sleep(POLL_SECONDS)
+        else:
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def checked_cancel(flag: Any) -> Any:
+    """The value of `cancel=`, where it is one.
+
+    Raises:
+        ConfigurationError: It is neither an event nor a function.
+    """
+    if not isinstance(flag, _EVENTS) and (not callable(flag) or inspect.iscoroutinefunction(flag) or isinstance(flag, type)):
+        other = " (of another kind of event, its is_set)" if hasattr(flag, "is_set") else ""
+        raise ConfigurationError(f"{_WANTED}{other}, not {type(flag).__name__}")
+    return flag
