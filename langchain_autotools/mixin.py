@@ -8,6 +8,7 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from functools import partial
 from typing import Any, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
@@ -16,6 +17,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
+from .cancelling import checked_cancel
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
@@ -27,6 +29,7 @@ from .run.limits import OnLimit
 from .run.loop import CallModel
 from .run.run import Run, failing, stored_message
 from .run.settings import Toolbox, run_settings, toolbox_of
+from .run.single_turn import acancellable, ainvoked, cancellable, invoked
 from .run.tracing import astart_trace, start_trace
 from .turn.accumulator import caller_metadata
 from .turn.constructor import given_arguments, tool_labels
@@ -131,7 +134,10 @@ class ToolsAndMessagesMixin(BindableChatModel):
         if not self.tools:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
+            cancel = kwargs.pop("cancel", None)
             drop_settings(self, kwargs)
+            if cancel is not None:
+                kwargs["cancel"] = checked_cancel(cancel)
             if kwargs.get("tools"):
                 kwargs["tools"] = format_request_tools(self, kwargs["tools"])
             return None
@@ -148,16 +154,18 @@ class ToolsAndMessagesMixin(BindableChatModel):
         Args:
             input: Messages, a prompt or a text.
             config: LangChain's configuration; callbacks, tags and metadata reach turns and tools.
-            **kwargs: `stop`, any run setting (`max_turns=3`, `on_limit="raise"`, ...), `resume` (see `resume`), and what
-                goes to the vendor.
+            **kwargs: `stop`, any run setting (`max_turns=3`, `on_limit="raise"`, ...), `resume` (see `resume`), what goes to the
+                vendor, and `cancel`: an event or a function that returns True or False, by which another thread or task ends the
+                answer, whatever it waits for.
 
         Returns:
             The run message; `new_messages` takes the new messages out of it.
         """
         run = self._run(input, kwargs)
         if run is None:
+            cancel, ask = kwargs.pop("cancel", None), partial(super().invoke, input, config, **kwargs)
             with concise():
-                return stored_message(super().invoke(input, config, **kwargs), self.output_version, brief=True)
+                return stored_message(ask() if cancel is None else invoked(ask, cancel), self.output_version, brief=True)
         invoke = super().invoke
 
         def turn(action: CallModel) -> Iterator[AIMessage]:
@@ -174,8 +182,9 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """Like `invoke`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
+            cancel, ask = kwargs.pop("cancel", None), partial(super().ainvoke, input, config, **kwargs)
             with concise():
-                return stored_message(await super().ainvoke(input, config, **kwargs), self.output_version, brief=True)
+                return stored_message(await (ask() if cancel is None else ainvoked(ask, cancel)), self.output_version, brief=True)
         invoke = super().ainvoke
 
         async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
@@ -195,9 +204,10 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
-            parts = ChunkSum()
+            parts, cancel = ChunkSum(), kwargs.pop("cancel", None)
+            turn_chunks: Iterator[AIMessageChunk] = super().stream(input, config, **kwargs)
             with concise():
-                for chunk in super().stream(input, config, **kwargs):
+                for chunk in turn_chunks if cancel is None else cancellable(turn_chunks, cancel):
                     yield self._attach(chunk, parts)
             return
         streams = self._streams(run, kwargs, async_api=False)
@@ -222,9 +232,10 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """Like `stream`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
-            parts = ChunkSum()
+            parts, cancel = ChunkSum(), kwargs.pop("cancel", None)
+            reply = _generator(super().astream(input, config, **kwargs))
             with concise():
-                async with aclosing(_generator(super().astream(input, config, **kwargs))) as turn_chunks:
+                async with aclosing(reply if cancel is None else acancellable(reply, cancel)) as turn_chunks:
                     async for part in turn_chunks:
                         yield self._attach(part, parts)
             return

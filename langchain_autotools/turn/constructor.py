@@ -12,6 +12,7 @@ from ..executor.names import tool_name
 
 __all__ = ["argument_names", "given_arguments", "names_of", "tool_labels", "unknown_argument"]
 
+_PER_CALL: Final = frozenset({"cancel", "resume"})
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 
@@ -32,6 +33,8 @@ def argument_names(model: type[BaseModel]) -> frozenset[str]:
 
 def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], others: str = "") -> str:
     """That there is no argument of this name, what there is instead, and where others go."""
+    if name in _PER_CALL:
+        return f"{model.__name__} has no argument {name!r}: it belongs to one call: give it to invoke, stream or their asynchronous twins"
     near = get_close_matches(name, sorted(known), n=1)
     hints = [*([f"did you mean {near[0]!r}?"] if near else []), *([others] if others else [])]
     return f"{model.__name__} has no argument {name!r}" + (f": {' '.join(hints)}" if hints else "")
