@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .agent import Agent, AgentResult
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
     from .executor import ToolCallResult, ToolContext, ToolExecutor, ToolPolicy
     from .history import explain, repair, validate
@@ -58,6 +59,8 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ChatXAI",
     "ToolsAndMessagesMixin",
     "init_chat_model",
+    "Agent",
+    "AgentResult",
     # The messages of a run
     "calls_of",
     "final_message",
@@ -99,6 +102,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
 ]
 
 _HOMES = {
+    "agent": ("Agent", "AgentResult"),
     "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
     "executor": ("ToolCallResult", "ToolContext", "ToolExecutor", "ToolPolicy"),
     "history": ("explain", "repair", "validate"),

@@ -112,6 +112,16 @@ class ToolsAndMessagesMixin(BindableChatModel):
         if tools:
             yield "tools", tools
 
+    def with_tools(self, tools: Any) -> Self:
+        """A copy of the model that runs these tools in place of its own. Both use the same connections.
+
+        Raises:
+            ConfigurationError: Something in `tools` can be neither executed nor declared, or a setting names a tool that is not there.
+        """
+        model = self.model_copy(update={"tools": tools})
+        run_settings(model, model._own_tools(), {})
+        return model
+
     def _own_tools(self) -> Toolbox:
         """The model's own tools, made ready once for each value of `tools`."""
         if self._toolbox is None or self._toolbox.source is not self.tools:

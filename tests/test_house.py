@@ -27,6 +27,7 @@ ROOMS = (
     ("run",),
     ("mixin",),
     ("testing", "providers"),
+    ("agent",),
     ("cli",),
     ("__main__",),
 )
