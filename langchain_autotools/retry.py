@@ -113,6 +113,20 @@ class RetryPolicy:
         backoff = min(self.wait_initial * 2.0 ** min(failures - 1, 64), self.wait_max)
         return backoff * (1 - self.jitter * random.random()) * self.wait_scale
 
+    def next_wait(self, error: BaseException, failures: int, elapsed: float) -> float | None:
+        """Seconds to wait before the next attempt, after an error that permits one; None where the attempts or the time are used up.
+
+        Args:
+            error: What the last attempt raised; it may ask for a wait of its own (`retry_after`).
+            failures: How many attempts have failed.
+            elapsed: Seconds since the first attempt began.
+        """
+        asked = _asked_wait(error)
+        if failures >= self.attempts or (asked is not None and asked > self.retry_after_max):
+            return None
+        wait = self.wait(failures, asked)
+        return None if self.timeout is not None and elapsed + wait >= self.timeout else wait
+
     def allows(self, error: BaseException) -> bool:
         """Whether this error permits another attempt. Cancellation and interruption never do."""
         if not isinstance(error, Exception) or not getattr(error, "is_retryable", False):
@@ -131,10 +145,8 @@ class RetryPolicy:
         Raises:
             DeadlinePassed: The wait is longer than the run may take, or the run is cancelled.
         """
-        if failures >= self.attempts or not self.allows(error):
-            return None
-        wait = self.wait(failures, _asked_wait(error))
-        if self.timeout is not None and elapsed + wait >= self.timeout:
+        wait = self.next_wait(error, failures, elapsed) if self.allows(error) else None
+        if wait is None:
             return None
         deadline = current_deadline()
         passed = None if deadline is None else deadline.passed(within=wait)

@@ -4,16 +4,19 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import closing
 from contextvars import copy_context
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from ..messages.calls import ToolCallRecord
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import AsyncProgress, ProgressReport
+from .governed import Attempt, Pause, Step, governed
 from .plan import Answer
+from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
 from .threads import NoThreadError, deeper, run_in_thread
 
@@ -76,7 +79,8 @@ class _TaskBatch(Batch):
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
                     last = number + 1 if self._limit == 1 else len(self._places)
-                    self._tasks += [asyncio.create_task(self._execute_all(those, slots)) for those in self._places[number:last]]
+                    for one in range(number, last):
+                        self._tasks.append(asyncio.create_task(self._execute_all(one, slots)))
                 if not self._closed:
                     await asyncio.wait([self._tasks[number], *self._watch], return_when=asyncio.FIRST_COMPLETED)
                 if not self._closed and not self._ready.issuperset(places):
@@ -100,12 +104,18 @@ class _TaskBatch(Batch):
 
     # ------------------------------------------------------------------------------------------ one call
 
-    async def _execute_all(self, places: Sequence[int], slots: asyncio.Semaphore) -> None:
+    async def _execute_all(self, number: int, slots: asyncio.Semaphore) -> None:
         if self._cancel is not None:
             self._cancel.stay_in_sight()
+        if self._exclusive and (before := self._before(number)):
+            await asyncio.wait(before)
         async with slots:
-            for index in places:
+            for index in self._places[number]:
                 await self._execute(index)
+
+    def _before(self, number: int) -> list[asyncio.Task[None]]:
+        """What must have ended before a call begins: all calls before it, or those among them that no other one runs beside."""
+        return [task for place, task in enumerate(self._tasks[:number]) if number in self._exclusive or place in self._exclusive]
 
     async def _execute(self, index: int) -> None:
         """Answer one call. Whatever happens is noted, nothing but the batch's own cancellation is raised."""
@@ -133,8 +143,34 @@ class _TaskBatch(Batch):
             return overdue_result(planned.call)
         if self._is_cancelled() or not self._begin(index):
             return None
+        if planned.run.policy is not None:
+            return await self._run_by_policy(planned.run, planned.run.policy)
         await self._tell(self._on_executing, planned.call)
         return await self._run(planned.run)
+
+    async def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
+        done: ToolCallResult | None = None
+        with closing(governed(run, policy, self._may_wait, in_thread=self._uses_thread(run))) as steps:
+            while True:
+                try:
+                    step = steps.send(done)
+                except StopIteration as end:
+                    return cast("ToolCallResult | None", end.value)
+                done = await self._carry_out(step, run)
+
+    async def _carry_out(self, step: Step, run: ToolRun) -> ToolCallResult | None:
+        if isinstance(step, Attempt):
+            if step.number == 1:
+                await self._tell(self._on_executing, run.call)
+            return await self._run(run)
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+        else:
+            loop = asyncio.get_running_loop()
+            landed = loop.create_future()
+            step.flight.add_done_callback(lambda _: _tell_loop(loop, landed, run))
+            await asyncio.wait([landed], timeout=self._time_left())
+        return None
 
     def _reports(self) -> AsyncProgress:
         if self._progress is None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -35,6 +35,7 @@ class BatchOptions:
         deadline: How many seconds all of it may take, from now on; None for no limit.
         turn: The number of the model's turn that made the calls; None where there is no run.
         cancel: Tells when the caller has cancelled it; None where he cannot.
+        exclusive: The positions of the calls that no other one runs beside.
     """
 
     threads: int
@@ -45,6 +46,7 @@ class BatchOptions:
     deadline: float | None = None
     turn: int | None = None
     cancel: Cancel | None = None
+    exclusive: Collection[int] = ()
 
 
 class Batch:
@@ -69,6 +71,7 @@ class Batch:
         self._threads = options.threads
         self._end = None if options.deadline is None else time.monotonic() + options.deadline
         self._cancel = options.cancel
+        self._exclusive = options.exclusive
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
@@ -109,6 +112,12 @@ class Batch:
     def _time_left(self) -> float | None:
         """How many seconds are left; None for no limit."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def _may_wait(self, seconds: float) -> bool:
+        """Whether a call may wait for so long before it is tried again."""
+        left = self._time_left()
+        ending = self._closed or self._failures or self._is_cancelled()
+        return not ending and (left is None or seconds < left)
 
     def _in_time(self, run: ToolRun) -> bool:
         """Whether there is time to run it; it will take no more than there is."""

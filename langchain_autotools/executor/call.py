@@ -24,6 +24,7 @@ from ..deadline import DeadlinePassed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .background import Home
+from .cache import CachedCall
 from .content import answered, does_more, output_content
 from .context import AsyncProgress, Progress, Reporting, as_asynchronous
 from .injection import InjectedArguments, InjectionContext, type_hints
@@ -158,10 +159,13 @@ class ToolRun:
         timeout: How many seconds it may take; None for no limit.
         home: Gives the event loop that the tool belongs to, if that is known.
         policy: What else is done about its calls; None where nothing is.
+        cached: How its result is shared with the same calls; None where it is not.
         executed: Whether the tool's own code began to run.
         ended: Whether it has ended.
         stopped_by: Why it is being stopped, if so.
         started: When it began to run, by `time.perf_counter`.
+        is_late: Whether it took too long.
+        ends_with_batch: Whether the time it may take is all that there is for its batch.
         reporting: Takes what its tool reports; None where that reports nothing.
     """
 
@@ -180,10 +184,12 @@ class ToolRun:
         self.timeout = timeout
         self.home = home
         self.policy: ToolPolicy | None = None
+        self.cached: CachedCall | None = None
         self.executed = not prepared.observed  # where its code is not seen, it must be taken to have run
         self.ended = False
         self.stopped_by: Exception | None = None
         self.started = time.perf_counter()
+        self.is_late = self.ends_with_batch = False
         self.reporting: Reporting | None = None
         self._context = InjectionContext(call, config, messages, tuple(tools.values()))
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
@@ -191,7 +197,14 @@ class ToolRun:
     def end_within(self, seconds: float) -> None:
         """Let it take no longer than this, whatever its own timeout: its run ends then."""
         if self.timeout is None or seconds < self.timeout:
+            self.ends_with_batch = True
             self.timeout, self._late = seconds, "stopped: the time for this run is over; what it did until then may remain"
+
+    def begin_anew(self) -> None:
+        """Forget what became of an attempt that has ended: another one follows."""
+        self.executed = not self.prepared.observed
+        self.ended = self.is_late = False
+        self.stopped_by = None
 
     def report_to(self, reports: Progress | AsyncProgress, index: int, turn: int | None) -> None:
         """Let its tool report progress.
@@ -243,6 +256,7 @@ class ToolRun:
 
     def timed_out(self) -> ToolCallResult:
         """The result of a call that took too long."""
+        self.is_late = True
         error = TimeoutError(self._late)
         return failed(self.call, str(error), error, duration=self.duration(), executed=self.executed)
 

@@ -1,6 +1,6 @@
 """`ToolExecutor`: the tools a model may call, and how its calls are executed."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from itertools import repeat
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -19,6 +19,7 @@ from .background import home_of_caller
 from .batch import BatchOptions
 from .call import PreparedTool, ToolRun
 from .checks import checked_concurrency, checked_listener, checked_seconds
+from .governed import apply_policies
 from .names import find_name
 from .plan import Answer, Call, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
 from .policies import Policies, ToolPolicy, joined_timeout
@@ -228,6 +229,7 @@ class ToolExecutor:
         deadline: float | None = None,
         turn: int | None = None,
         cancel: CancelFlag | None = None,
+        cache: MutableMapping[str, Any] | None = None,
     ) -> ToolCallBatch:
         """Execute calls; each result is yielded, in call order, as soon as all before it are done.
 
@@ -246,14 +248,17 @@ class ToolExecutor:
             turn: The number of the model's turn that made the calls, for `ToolContext.turn`.
             cancel: A `threading.Event`, an `asyncio.Event` or a function that returns True or False. Once it is set, or true, calls
                 that have not ended are answered as cancelled: what runs is stopped as at the deadline, what has not begun does not run.
+            cache: Where the results of tools with `ToolPolicy(cache=True)` are kept: give all turns of a loop of your own the same
+                dict. By default they are kept for these calls only.
 
         Returns:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
             errors of `on_executing`, `on_executed`, `on_progress`, `cancel` and of callback handlers that are to raise.
         """
         listeners: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
-        ends: dict[str, Any] = {"deadline": deadline, "cancel": cancel}
-        return self._batch(ToolCallBatch, calls, config, messages=messages, only=only, turn=turn, **ends, **listeners)
+        limits: dict[str, Any] = {"only": only, "deadline": deadline, "cancel": cancel}
+        known: dict[str, Any] = {"messages": messages, "turn": turn, "cache": cache}
+        return self._batch(ToolCallBatch, calls, config, **limits, **known, **listeners)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -281,6 +286,7 @@ class ToolExecutor:
         deadline: float | None = None,
         turn: int | None = None,
         cancel: CancelFlag | None = None,
+        cache: MutableMapping[str, Any] | None = None,
     ) -> _B:
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
@@ -302,6 +308,7 @@ class ToolExecutor:
             deadline=deadline,
             turn=turn,
             cancel=None if cancel is None else Cancel.of(cancel),
+            exclusive=apply_policies(answers, self._changes, {} if cache is None else cache) if self._changes else (),
         )
         return kind(answers, options)
 
@@ -325,10 +332,7 @@ class ToolExecutor:
             prepared = self._prepared[key] = PreparedTool(tool)
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
-        run = ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
-        if key in self._changes:
-            run.policy = self._changes[key]
-        return run
+        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
 
 
 def _both(own: Any, call: Any) -> Sequence[Any]:

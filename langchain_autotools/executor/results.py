@@ -32,9 +32,11 @@ class ToolCallResult:
             (`handle_tool_error`).
         duration: How long the tool ran, in seconds.
         return_direct: Whether the answer goes to the user instead of back to the model. Never for an error.
-        executed: Whether the tool's own code began to run.
+        executed: Whether the tool's own code began to run. It does not for a result that came from a cache.
         commands: The graph commands that the tool returned. A model cannot apply them; a graph around it can.
         inner: The results of the calls that the call bundles.
+        attempts: How often its tool was tried: 1, unless a policy has it retried; 0 for a result that came from a cache.
+        full_content: The whole content, where a policy's `max_output` has shortened that of the message.
     """
 
     call: ToolCallRecord
@@ -45,6 +47,8 @@ class ToolCallResult:
     executed: bool = True
     commands: tuple[Any, ...] = ()
     inner: tuple["ToolCallResult", ...] = ()
+    attempts: int = 1
+    full_content: Any = None
 
 
 def failed(

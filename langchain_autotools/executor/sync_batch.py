@@ -6,18 +6,21 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from contextlib import closing
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from ..messages.calls import ToolCallRecord
 from .background import BackgroundTask, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import Progress, ProgressReport
+from .governed import Attempt, Pause, Step, governed
 from .plan import Answer
+from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
 from .threads import Job, NoThreadError, deeper, run_in_thread
 
@@ -81,6 +84,7 @@ class _ThreadBatch(Batch):
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
         self._jobs: list[Job] = []
         self._next = 0
+        self._taken: set[int] = set()  # while some calls must run alone: those that are being executed
         self._active = 0
 
     def deliver(self) -> Generator[ToolCallResult, None, None]:
@@ -116,14 +120,32 @@ class _ThreadBatch(Batch):
         """What a worker thread does: one call after another, until none is left."""
         while (number := self._take()) is not None:
             contexts[number].run(self._execute_all, self._places[number])
+            if self._exclusive:
+                self._give_back(number)
         self._rest()
 
     def _take(self) -> int | None:
         with self._changed:
+            if self._exclusive:
+                self._changed.wait_for(self._may_take)
             if self._closed or self._failures or self._next == len(self._answers):
                 return None
+            number = self._next
             self._next += 1
-            return self._next - 1
+            if self._exclusive:
+                self._taken.add(number)
+            return number
+
+    def _give_back(self, number: int) -> None:
+        with self._changed:
+            self._taken.discard(number)
+            self._changed.notify_all()
+
+    def _may_take(self) -> bool:
+        """Whether the next call may begin beside those that run, or none is left to begin."""
+        if self._closed or self._failures or self._next == len(self._answers) or not self._taken:
+            return True
+        return self._next not in self._exclusive and self._taken.isdisjoint(self._exclusive)
 
     def _rest(self) -> None:
         with self._changed:
@@ -207,8 +229,32 @@ class _ThreadBatch(Batch):
         with self._changed:
             if not self._begin(index):
                 return None
+        if planned.run.policy is not None:
+            return self._run_by_policy(planned.run, planned.run.policy)
         self._tell(self._on_executing, planned.call)
         return None if self._closed else self._run(planned.run)
+
+    def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
+        done: ToolCallResult | None = None
+        with closing(governed(run, policy, self._may_wait, in_thread=self._uses_thread(run))) as steps:
+            while True:
+                try:
+                    step = steps.send(done)
+                except StopIteration as end:
+                    return cast("ToolCallResult | None", end.value)
+                done = self._carry_out(step, run)
+
+    def _carry_out(self, step: Step, run: ToolRun) -> ToolCallResult | None:
+        if isinstance(step, Attempt):
+            if step.number == 1:
+                self._tell(self._on_executing, run.call)
+            return None if self._closed else self._run(run)
+        if isinstance(step, Pause):
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._failures, step.seconds)
+        else:
+            wait([step.flight], self._time_left())
+        return None
 
     def _reports(self) -> Progress:
         if self._progress is None:
@@ -289,6 +335,8 @@ class _ThreadBatch(Batch):
     def _stop(self, *, all_calls: bool = False) -> None:
         with self._changed:
             results = [] if self._closed else self._give_up(all_calls=all_calls)
+            if results:
+                self._changed.notify_all()  # a call may wait to be tried again, or to be alone
             if self._progress is not None:
                 self._progress.close()
             tasks, self._tasks = self._tasks, set()

@@ -87,6 +87,7 @@ class Run:
         self._cancel = None if flag is None else Cancel(flag, seconds)
         self._deadline = self._cancel or (None if seconds is None else Deadline(seconds))
         self._loop = tool_loop(history, plan, time.monotonic, found, None if self._cancel is None else self._cancel.is_set)
+        self._cache: dict[str, Any] = {}
         self._counts_usage = bool(settings.usage_limits)
         self._parts = ChunkSum()
         self._whole: AIMessage | None = None
@@ -195,6 +196,7 @@ class Run:
             "deadline": None if self._deadline is None else self._deadline.remaining(),
             "cancel": self._cancel,
             "turn": action.turn,
+            "cache": self._cache,
         }
 
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
 
@@ -31,3 +34,21 @@ def error(result: ToolCallResult) -> str:
     content = json.loads(str(result.message.content))
     assert list(content) == ["error"]
     return str(content["error"])
+
+
+def synchronously(executor: ToolExecutor, *calls: dict[str, Any], **options: Any) -> list[ToolCallResult]:
+    """The results of some calls, of a synchronous run."""
+    return list(executor.stream(calls, **options))
+
+
+def asynchronously(executor: ToolExecutor, *calls: dict[str, Any], **options: Any) -> list[ToolCallResult]:
+    """The same of an asynchronous run."""
+
+    async def run() -> list[ToolCallResult]:
+        return [result async for result in executor.astream(calls, **options)]
+
+    return asyncio.run(run())
+
+
+Way = Callable[..., list[ToolCallResult]]
+both_ways = pytest.mark.parametrize("run", [synchronously, asynchronously])

@@ -1,0 +1,166 @@
+"""A call under a policy: looked up, tried, tried again, shared with whoever makes the same one, shortened.
+
+`governed` is a generator that does nothing by itself: it yields what is to be done next and is sent what came of it, so that threads and
+tasks follow the same policy.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Generator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..retry import RetryPolicy
+from .cache import CachedCall, Flight
+from .call import ToolRun
+from .plan import Answer
+from .policies import ToolPolicy
+from .results import ToolCallResult, overdue_result
+from .shortening import shortened
+
+__all__ = ["Attempt", "Follow", "Pause", "Step", "apply_policies", "governed"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Run the tool; sent back: its result, or None where the batch is closed.
+
+    Attributes:
+        number: Which attempt it is. `on_executing` is told of the first.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait before the next attempt.
+
+    Attributes:
+        seconds: How long.
+    """
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Wait for the same call, which somebody else has made, for no longer than there is time.
+
+    Attributes:
+        flight: That call.
+    """
+
+    flight: Flight
+
+
+Step = Attempt | Pause | Follow
+_Steps = Generator[Step, Any, ToolCallResult | None]
+
+
+def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any]) -> frozenset[int]:
+    """Give the calls of a batch what their tools' policies say.
+
+    Args:
+        answers: What answers each call.
+        policies: By name of tool.
+        cache: Keeps the results of those whose policy names no mapping.
+
+    Returns:
+        The positions of the answers that nothing may run beside.
+    """
+    exclusive = set()
+    for number, answer in enumerate(answers):
+        for run in [planned.run for planned in answer.planned if planned.run is not None and planned.call.name in policies]:
+            run.policy = policy = policies[run.call.name]
+            if policy.caches:
+                mapping = cache if isinstance(policy.cache, bool) or policy.cache is None else policy.cache
+                run.cached = CachedCall(run.call, mapping, policy.cache_key, direct=run.prepared.tool.return_direct)
+            if policy.exclusive:
+                exclusive.add(number)
+    return frozenset(exclusive)
+
+
+def governed(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool) -> _Steps:
+    """Carry out a call as its policy says.
+
+    Args:
+        run: The call.
+        policy: What is done about it.
+        may_wait: Tells whether its batch goes on for longer than some seconds.
+        in_thread: Whether the tool runs in a thread, which cannot be stopped.
+
+    Returns:
+        Its result; None where the batch was closed before there was one.
+    """
+    attempts = _Attempts(run, policy, may_wait, in_thread=in_thread)
+    result = yield from (attempts.steps() if run.cached is None else _shared(run, run.cached, attempts))
+    return result if result is None or policy.max_output is None else shortened(result, policy.max_output)
+
+
+def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Steps:
+    while True:
+        found = cached.enter()
+        if isinstance(found, ToolCallResult):
+            return found
+        if found is None:
+            break
+        yield Follow(found)
+        if not found.done():
+            return overdue_result(run.call)
+        if (landed := found.result()) is not None:
+            return cached.landed(landed)
+    given: ToolCallResult | None = None
+    try:
+        result = yield from attempts.steps()
+        given = result if attempts.ended_by_itself(result) else None
+        return result
+    finally:
+        cached.leave(given)
+
+
+class _Attempts:
+    """The attempts at one call."""
+
+    def __init__(self, run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool) -> None:
+        self._run = run
+        self._errors = policy.retry_on or ()
+        self._retry = policy.retry or RetryPolicy()
+        self._may_wait = may_wait
+        self._in_thread = in_thread
+
+    def steps(self) -> _Steps:
+        """Try until it succeeds, fails for good, or the attempts or the time are used up."""
+        started, number = time.monotonic(), 1
+        result: ToolCallResult | None = yield Attempt(number)
+        while result is not None and (wait := self._wait(result, number, time.monotonic() - started)) is not None:
+            _logger.debug("tool %s has failed, call %s: attempt %d follows in %.2f s", result.call.name, result.call.id, number + 1, wait)
+            yield Pause(wait)
+            self._run.begin_anew()
+            result = yield Attempt(number + 1)
+            number += 1
+        return None if result is None else replace(result, attempts=number)
+
+    def _wait(self, result: ToolCallResult, failures: int, elapsed: float) -> float | None:
+        """Seconds to wait before the next attempt; None where there is none."""
+        error, run = result.error, self._run
+        if not self._errors or error is None or not result.executed or not _is_named(error, self._errors):
+            return None
+        if run.is_late and (self._in_thread or not run.ended):  # it may still be running
+            return None
+        wait = self._retry.next_wait(error, failures, elapsed)
+        return wait if wait is not None and self._may_wait(wait) else None
+
+    def ended_by_itself(self, result: ToolCallResult | None) -> bool:
+        """Whether the result is the tool's own, and as good for others: not that this batch has ended, or its time."""
+        if result is None or not result.executed or isinstance(result.error, asyncio.CancelledError):
+            return False
+        return not (self._run.is_late and self._run.ends_with_batch)
+
+
+def _is_named(error: BaseException, errors: tuple[type[Exception], ...]) -> bool:
+    """Whether an error is one of these; a group, whether all in it are."""
+    return error.split(errors)[1] is None if isinstance(error, BaseExceptionGroup) else isinstance(error, errors)

@@ -1,0 +1,283 @@
+"""Calls that are tried again: after named errors only, each attempt a run of its own, and told of once."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+
+from langchain_autotools import RetryPolicy, ToolExecutor, ToolPolicy
+from langchain_autotools.executor import threads
+from tests.support.calls import Way, asynchronously, both_ways, call, error
+
+AT_ONCE = RetryPolicy(attempts=3, wait_scale=0)
+POLICY = ToolPolicy(retry=AT_ONCE, retry_on=(ConnectionError,))
+
+
+class Flaky:
+    """A tool that fails some times before it succeeds."""
+
+    def __init__(self, *errors: BaseException) -> None:
+        self.errors = list(errors)
+        self.times = 0
+
+    def _look(self) -> str:
+        self.times += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "seen"
+
+    def tool(self, *, asynchronous: bool) -> BaseTool:
+        """It, as a tool named `look`."""
+
+        def look() -> str:
+            """Look."""
+            return self._look()
+
+        async def alook() -> str:
+            """Look."""
+            await asyncio.sleep(0)
+            return self._look()
+
+        given: dict[str, Any] = {"coroutine": alook} if asynchronous else {"func": look}
+        return StructuredTool.from_function(name="look", description="Look.", **given)
+
+
+def executor_of(flaky: Flaky, policy: ToolPolicy = POLICY, *, asynchronous: bool = False, **options: Any) -> ToolExecutor:
+    """An executor with that tool and policy."""
+    return ToolExecutor([flaky.tool(asynchronous=asynchronous)], policies={"look": policy}, **options)
+
+
+kinds = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync_tool", "async_tool"])
+
+
+@both_ways
+@kinds
+def test_a_named_error_is_tried_again(run: Way, asynchronous: bool) -> None:
+    """Until it succeeds; the result says how often it was tried."""
+    flaky = Flaky(ConnectionResetError("once"), ConnectionError("twice"))
+    (result,) = run(executor_of(flaky, asynchronous=asynchronous), call("look"))
+    assert (result.message.content, result.attempts, flaky.times, result.error) == ("seen", 3, 3, None)
+
+
+@both_ways
+@kinds
+def test_the_last_error_is_told_when_the_attempts_are_used_up(run: Way, asynchronous: bool) -> None:
+    """No attempt more than the policy allows."""
+    flaky = Flaky(*(ConnectionError(f"number {number}") for number in range(1, 9)))
+    (result,) = run(executor_of(flaky, asynchronous=asynchronous), call("look"))
+    assert (error(result), result.attempts, flaky.times) == ("ConnectionError: number 3", 3, 3)
+
+
+@both_ways
+@pytest.mark.parametrize("failure", [ValueError("no"), OSError("no"), ToolException("no")], ids=lambda one: type(one).__name__)
+def test_an_error_that_is_not_named_is_not_tried_again(run: Way, failure: Exception) -> None:
+    """Also not one of a kind that the named one is itself of."""
+    flaky = Flaky(failure)
+    (result,) = run(executor_of(flaky), call("look"))
+    assert (result.message.status, result.attempts, flaky.times) == ("error", 1, 1)
+
+
+@both_ways
+def test_an_empty_retry_on_means_never(run: Way) -> None:
+    """Also where the default policy names errors."""
+    flaky = Flaky(ConnectionError("no"))
+    tools = [flaky.tool(asynchronous=False)]
+    (result,) = run(ToolExecutor(tools, policies={"look": ToolPolicy(retry_on=())}, default_policy=POLICY), call("look"))
+    assert (result.message.status, result.attempts, flaky.times) == ("error", 1, 1)
+
+
+@both_ways
+def test_a_group_is_tried_again_if_all_in_it_are_named(run: Way) -> None:
+    """Of tools that run tasks of their own."""
+    mixed = ExceptionGroup("tasks", [ConnectionError("lost"), ValueError("wrong")])
+    flaky = Flaky(ExceptionGroup("tasks", [ConnectionError("lost")]), mixed)
+    (result,) = run(executor_of(flaky), call("look"))
+    assert (result.error, result.attempts) == (mixed, 2)
+
+
+def place(number: int) -> str:
+    """Look at a place."""
+    return str(number)
+
+
+@both_ways
+def test_wrong_arguments_are_not_tried_again(run: Way) -> None:
+    """A ValidationError is a ValueError, but the tool did not even run."""
+    executor = ToolExecutor([place], default_policy=ToolPolicy(retry=AT_ONCE, retry_on=(ValueError,)))
+    (result,) = run(executor, call("place", number="x"))
+    assert (result.message.status, result.executed, result.attempts) == ("error", False, 1)
+
+
+class Trace(BaseCallbackHandler):
+    """Notes how runs of tools begin and end."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.runs: set[Any] = set()
+
+    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: Any, **kwargs: Any) -> None:
+        """A run begins."""
+        self.seen.append("start")
+        self.runs.add(run_id)
+
+    def on_tool_end(self, output: Any, **kwargs: Any) -> None:
+        """A run has ended."""
+        self.seen.append("end")
+
+    def on_tool_error(self, error: BaseException, **kwargs: Any) -> None:
+        """A run has failed."""
+        self.seen.append(str(error))
+
+
+@both_ways
+@kinds
+def test_each_attempt_is_a_run_in_the_trace_and_listeners_hear_once(run: Way, asynchronous: bool) -> None:
+    """The trace tells what happened, the listeners what became of the call."""
+    trace, told = Trace(), []
+    options: dict[str, Any] = {
+        "on_executing": lambda call: told.append(call.id),
+        "on_executed": lambda result: told.append(result.attempts),
+    }
+    executor = executor_of(Flaky(ConnectionError("lost")), asynchronous=asynchronous, **options)
+    run(executor, call("look", "7"), config={"callbacks": [trace]})
+    assert (trace.seen, len(trace.runs), told) == (["start", "lost", "start", "end"], 2, ["7", 2])
+
+
+@both_ways
+def test_a_wait_that_is_longer_than_the_deadline_is_not_begun(run: Way) -> None:
+    """The error is told at once: nobody waits for what cannot come."""
+    flaky = Flaky(ConnectionError("lost"))
+    policy = ToolPolicy(retry=RetryPolicy(wait_initial=600, wait_max=600), retry_on=(ConnectionError,))
+    (result,) = run(executor_of(flaky, policy), call("look"), deadline=60)
+    assert (error(result), result.attempts) == ("ConnectionError: lost", 1)
+
+
+@both_ways
+def test_a_wait_that_the_error_asks_for_is_taken(run: Way) -> None:
+    """As of a vendor's request: `retry_after` in seconds, unless it is too long."""
+    asking, asking_much = ConnectionError("lost"), ConnectionError("lost")
+    asking.retry_after, asking_much.retry_after = 0.0, 3600.0  # type: ignore[attr-defined]
+    policy = ToolPolicy(retry=RetryPolicy(attempts=9, wait_initial=600, wait_max=600), retry_on=(ConnectionError,))
+    (result,) = run(executor_of(Flaky(asking, asking_much), policy), call("look"))
+    assert (result.error, result.attempts) == (asking_much, 2)
+
+
+@both_ways
+def test_our_timeout_of_a_synchronous_tool_is_never_tried_again(run: Way) -> None:
+    """It may still be running: a second one beside it is what a retry must never be."""
+    release, begun = threading.Event(), []
+
+    def look() -> str:
+        """Look."""
+        begun.append(1)
+        release.wait(10)
+        return "seen"
+
+    policy = ToolPolicy(timeout=0.05, retry=AT_ONCE, retry_on=(TimeoutError,))
+    (result,) = run(ToolExecutor([look], policies={"look": policy}), call("look"))
+    release.set()
+    assert (error(result), result.attempts, begun) == ("timed out after 0.05 s", 1, [1])
+
+
+@both_ways
+def test_a_timeout_of_the_tools_own_is_tried_again(run: Way) -> None:
+    """It has ended, so nothing can be running."""
+    (result,) = run(
+        executor_of(Flaky(TimeoutError("its own")), ToolPolicy(timeout=9, retry_on=(TimeoutError,), retry=AT_ONCE)), call("look")
+    )
+    assert (result.message.content, result.attempts) == ("seen", 2)
+
+
+@both_ways
+def test_our_timeout_of_an_asynchronous_tool_is_tried_again_where_it_is_named(run: Way) -> None:
+    """It was cancelled and has ended."""
+    begun: list[int] = []
+
+    async def look() -> str:
+        """Look."""
+        begun.append(1)
+        await asyncio.sleep(0 if len(begun) > 1 else 60)
+        return "seen"
+
+    for errors, expected in (((TimeoutError,), ("seen", 2)), ((ConnectionError,), ('{"error": "timed out after 0.05 s"}', 1))):
+        begun.clear()
+        policy = ToolPolicy(timeout=0.05, retry=AT_ONCE, retry_on=errors)
+        (result,) = run(ToolExecutor([look], policies={"look": policy}), call("look"))
+        assert (result.message.content, result.attempts) == expected
+
+
+def test_an_asynchronous_tool_that_goes_on_when_it_is_cancelled_is_not_tried_again() -> None:
+    """It may still do something."""
+    begun: list[int] = []
+
+    async def look() -> str:
+        """Look."""
+        begun.append(1)
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            try:
+                await asyncio.sleep(0.05)
+            except asyncio.CancelledError:
+                continue
+        return "seen"
+
+    policy = ToolPolicy(timeout=0.05, retry=AT_ONCE, retry_on=(TimeoutError,))
+    (result,) = asynchronously(ToolExecutor([look], policies={"look": policy}), call("look"))
+    assert (result.attempts, begun) == (1, [1])
+
+
+LONG = ToolPolicy(retry=RetryPolicy(wait_initial=600, wait_max=600), retry_on=(ConnectionError,))
+
+
+def test_a_batch_that_is_closed_ends_the_waits_of_its_calls() -> None:
+    """The thread that waited for a further attempt is free again, and has tried nothing more."""
+    used: list[threading.Thread] = []
+
+    def look() -> str:
+        """Look."""
+        used.append(threading.current_thread())
+        raise ConnectionError("lost")
+
+    executor = ToolExecutor([look, place], policies={"look": LONG})
+    with executor.stream([call("place", "1", number=1), call("look", "2")]) as batch:
+        assert next(batch).message.content == "1"
+        wait_until(lambda: used)
+    assert "cancelled" in error(batch.settled()[1])
+    wait_until(lambda: used[0] in threads._free)
+    assert len(used) == 1
+
+
+def test_another_calls_failure_ends_the_waits() -> None:
+    """A run that must end does not wait minutes for a call to be tried again."""
+    flaky = Flaky(ConnectionError("lost"))
+
+    def listener(one: Any) -> None:
+        if one.name == "place":
+            raise RuntimeError("the listener fails")
+
+    executor = ToolExecutor([flaky.tool(asynchronous=False), place], policies={"look": LONG})
+    with pytest.raises(RuntimeError, match="the listener fails"):
+        executor.execute_all([call("look", "1"), call("place", "2", number=1)], on_executing=listener)
+    assert flaky.times <= 2
+
+
+def wait_until(holds: Callable[[], Any]) -> None:
+    """Wait for what another thread does, for some seconds at most."""
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+@both_ways
+def test_the_calls_of_a_bundle_have_their_policies(run: Way) -> None:
+    """Each call inside is tried again by itself."""
+    flaky = Flaky(ConnectionError("lost"))
+    uses = [{"recipient_name": "functions.look", "parameters": {}}, {"recipient_name": "functions.look", "parameters": {}}]
+    (result,) = run(executor_of(flaky), call("multi_tool_use.parallel", tool_uses=uses))
+    assert [(inner.message.content, inner.attempts) for inner in result.inner] == [("seen", 2), ("seen", 1)]
