@@ -79,8 +79,7 @@ class _TaskBatch(Batch):
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
                     last = number + 1 if self._limit == 1 else len(self._places)
-                    for one in range(number, last):
-                        self._tasks.append(asyncio.create_task(self._execute_all(one, slots)))
+                    self._start(range(number, last), slots)
                 if not self._closed:
                     await asyncio.wait([self._tasks[number], *self._watch], return_when=asyncio.FIRST_COMPLETED)
                 if not self._closed and not self._ready.issuperset(places):
@@ -90,6 +89,11 @@ class _TaskBatch(Batch):
             for watch in self._watch:
                 watch.cancel()
             await self._stop()
+
+    def _start(self, numbers: Iterable[int], slots: asyncio.Semaphore) -> None:
+        """Each finds those before it among the tasks: one may begin at once, where the loop has eager tasks."""
+        for number in numbers:
+            self._tasks.append(asyncio.create_task(self._execute_all(number, slots)))
 
     async def _end_early(self) -> None:
         """Some call has no result. After a failure the calls that are running end first; a cancelled run waits for nothing."""
