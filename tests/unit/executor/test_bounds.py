@@ -238,3 +238,43 @@ def test_a_call_whose_listener_took_all_the_time_does_not_run(way: Way) -> None:
         results = asyncio.run(executor.aexecute_all([call("note")] * 2, deadline=0.05))
     assert ["time for this run is over" in str(one.content) for one in results] == [True, True]
     assert ran == []
+
+
+def test_what_waits_is_begun_as_soon_as_a_thread_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the system refused one more than once, and nothing else runs that could take it over."""
+    start, release, attempts = threading.Thread.start, threading.Event(), []
+
+    def refuse_some(thread: threading.Thread) -> None:
+        if thread.name == "autotools-tool":
+            attempts.append(thread)
+            if 1 < len(attempts) < 5:
+                raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def hang() -> str:
+        """Hang."""
+        release.wait(60)
+        return "late"
+
+    monkeypatch.setattr(ToolExecutor, "max_threads", 1)
+    monkeypatch.setattr(threads, "_STALLED_SECONDS", 0.02)
+    monkeypatch.setattr(threads, "_free", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse_some)
+    threads._watched = False  # one of an earlier test may still sleep
+    results = asynchronously(ToolExecutor([hang, x], timeouts={"hang": 0.1}), [call("hang"), call("x")])
+    release.set()
+    assert results[1] == "ran"
+    assert len(attempts) == 5
+
+
+async def test_a_tool_that_runs_tools_does_not_wait_for_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where calls run one after another, in a thread because the caller's has an event loop, the tools of a tool have another."""
+    monkeypatch.setattr(ToolExecutor, "max_threads", 1)
+    monkeypatch.setattr(threads, "_STALLED_SECONDS", 60)
+    inner = ToolExecutor([x], timeout=60)
+
+    def outer() -> str:
+        """Run a tool."""
+        return "".join(map(str, synchronously(inner, [call("x")])))
+
+    assert synchronously(ToolExecutor([outer], parallel=False), [call("outer")]) == ["ran"]

@@ -1,0 +1,54 @@
+"""`ToolCallAssembler` on fragments that may belong to more than one call: what is unclear never runs, what is clear does."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.tool_calls.test_tool_calls import REFUSED, assemble, fragment, meant
+
+STREAMS: list[tuple[str, list[Any], list[tuple[str, dict[str, Any] | None]]]] = [
+    (
+        "a text said twice is no cumulative text, whatever follows it",
+        [fragment(0, "a", "f", "x"), fragment(0, arguments="x"), fragment(0, arguments='{"q":1}')],
+        [("f", REFUSED)],
+    ),
+    (
+        "two objects for the first of two calls, when both seem whole",
+        [fragment(0, name="g"), fragment(0, "a", "f", '{"q":1}'), fragment(0, name="g", arguments='{"q":1}{"q":2}')],
+        [("g", REFUSED), ("f", {"q": 1})],
+    ),
+    (
+        "a header that comes twice and then arguments without its id",
+        [fragment(id="a", name="f"), fragment(id="a", name="f"), fragment(name="f", arguments='{"q":1}')],
+        [("f", REFUSED)],
+    ),
+    (
+        "a call without arguments, and an id without a name under no index",
+        [fragment(0, name="f", arguments="{}"), fragment(id="b", arguments=" ")],
+        [("f", REFUSED), ("", REFUSED)],
+    ),
+    (
+        "three headers of one tool and then two objects at once",
+        [fragment(name="f"), fragment(name="f"), fragment(name="f"), fragment(name="f", arguments='{"q":1}{"q":2}')],
+        [("f", REFUSED)],
+    ),
+    (
+        "an id among texts that nothing names is one call",
+        [fragment(0, arguments='{"q":1}'), fragment(0, "a", arguments="1}"), fragment(0)],
+        [("", REFUSED)],
+    ),
+]
+
+
+@pytest.mark.parametrize(("chunks", "expected"), [row[1:] for row in STREAMS], ids=[row[0] for row in STREAMS])
+def test_what_is_unclear_never_runs(chunks: list[Any], expected: list[tuple[str, dict[str, Any] | None]]) -> None:
+    """The calls that each of these makes; None where one must not run."""
+    assert meant(assemble(*chunks)) == expected
+
+
+def test_an_id_or_a_name_may_be_a_number() -> None:
+    """A server that numbers its calls or tools is understood; a truth value names nothing."""
+    (call,) = assemble({"index": 0, "id": 7, "function": {"name": 8, "arguments": "{}"}}, declared=("8",))
+    assert (call.id, call.name, call.args) == ("7", "8", {})
+    (call,) = assemble({"index": 0, "id": True, "function": {"name": "f", "arguments": "{}"}})
+    assert call.id == ""
