@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ..messages.calls import call_ids, records_of
+from ..messages.calls import call_ids
 from ..messages.memo import MessageMemo
+from ..messages.metadata import own_metadata
 from .normalize import with_call_ids
 
 __all__ = ["as_sent"]
@@ -51,7 +52,11 @@ def _copy(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage:
 
 def _sent_ids(message: AIMessage) -> Mapping[str, str]:
     """What each call of the message is sent with, by its id; empty where that is the id itself, or would make two calls one."""
-    recorded = {str(call_id): str(entry["sent_id"]) for call_id, entry in records_of(message).items() if entry.get("sent_id")}
+    entries = own_metadata(message).get("calls")
+    recorded: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else ():  # not `records_of`: this is done for every message of every request
+        if isinstance(entry, Mapping) and entry.get("sent_id"):
+            recorded[str(entry.get("id"))] = str(entry["sent_id"])
     if not recorded:
         return recorded
     sent = {call_id: recorded.get(call_id, call_id) for call_id in call_ids(message) if call_id}
