@@ -308,7 +308,7 @@ class ToolExecutor:
             deadline=deadline,
             turn=turn,
             cancel=None if cancel is None else Cancel.of(cancel),
-            exclusive=apply_policies(answers, self._changes, {} if cache is None else cache) if self._changes else (),
+            exclusive=apply_policies(answers, self._changes, cache) if self._changes else (),
         )
         return kind(answers, options)
 

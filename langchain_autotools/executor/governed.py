@@ -15,7 +15,7 @@ from ..retry import RetryPolicy
 from .cache import CachedCall, Flight
 from .call import ToolRun
 from .plan import Answer
-from .policies import ToolPolicy
+from .policies import ToolPolicy, checked_cache
 from .results import ToolCallResult, overdue_result
 from .shortening import shortened
 
@@ -61,23 +61,24 @@ Step = Attempt | Pause | Follow
 _Steps = Generator[Step, Any, ToolCallResult | None]
 
 
-def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any]) -> frozenset[int]:
+def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> frozenset[int]:
     """Give the calls of a batch what their tools' policies say.
 
     Args:
         answers: What answers each call.
         policies: By name of tool.
-        cache: Keeps the results of those whose policy names no mapping.
+        cache: Keeps the results of those whose policy names no mapping; by default as long as these calls run.
 
     Returns:
         The positions of the answers that nothing may run beside.
     """
+    own = {} if cache is None else checked_cache("cache", cache)
     exclusive = set()
     for number, answer in enumerate(answers):
         for run in [planned.run for planned in answer.planned if planned.run is not None and planned.call.name in policies]:
             run.policy = policy = policies[run.call.name]
             if policy.caches:
-                mapping = cache if isinstance(policy.cache, bool) or policy.cache is None else policy.cache
+                mapping: Any = own if policy.cache is True else policy.cache
                 run.cached = CachedCall(run.call, mapping, policy.cache_key, direct=run.prepared.tool.return_direct)
             if policy.exclusive:
                 exclusive.add(number)

@@ -4,7 +4,7 @@
 executor's, then the model's; after them come the default policies, in the same order.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from ..errors import ConfigurationError
 from ..retry import RetryPolicy
 from .checks import checked_seconds
 
-__all__ = ["Policies", "ToolPolicy", "joined_timeout"]
+__all__ = ["Policies", "ToolPolicy", "checked_cache", "joined_timeout"]
 
 MIN_OUTPUT = 200
 """The fewest characters that `max_output` can leave: what says that something is missing takes room too."""
@@ -27,7 +27,8 @@ class ToolPolicy:
         retry: How often a call that fails is tried, and after which waits; `RetryPolicy()` where only `retry_on` is given.
         retry_on: The errors after which a call is tried again; `()` for none, whatever the default policy says. Our own timeout of an
             asynchronous tool is a `TimeoutError`; that of a synchronous one is never retried, because the tool may still be running.
-        cache: True: calls of one run with the same arguments run once. A mapping keeps the results beyond the run. False: never.
+        cache: True: calls of one run with the same arguments run once. A mutable mapping keeps the results beyond the run: one for the
+            process (a dict) or on disk. False: never. Errors are not kept.
         cache_key: Called with the arguments of a call; what it returns (text, or anything that JSON can write) stands for them. Needed
             for a tool that is given more than its arguments (the messages, the configuration).
         max_output: How many characters of text a result may have, at least 200. Of a longer one the head and the tail are kept.
@@ -57,7 +58,8 @@ class ToolPolicy:
                 raise ConfigurationError(f"retry_on must name types of errors, not {kind!r}")
         if self.retry is not None and self.retry_on is None:
             raise ConfigurationError("retry needs retry_on: the errors after which a call is tried again, such as (ConnectionError,)")
-        _check("cache", self.cache, bool | MutableMapping, "True, False or a mutable mapping")
+        if not isinstance(self.cache, bool):
+            checked_cache("cache", self.cache)
         if self.cache_key is not None and not callable(self.cache_key):
             raise ConfigurationError(f"cache_key must be a function of the arguments, not {type(self.cache_key).__name__}")
         _check("max_output", self.max_output, int, "a number of characters")
@@ -81,6 +83,18 @@ class ToolPolicy:
     def caches(self) -> bool:
         """Whether results are kept: an empty mapping keeps them too."""
         return self.cache is not None and self.cache is not False
+
+
+def checked_cache(name: str, cache: Any) -> Any:
+    """Something that keeps results by key, or None. Some caches are mappings in all but name.
+
+    Raises:
+        ConfigurationError: It cannot keep them.
+    """
+    keeps = isinstance(cache, MutableMapping) or (hasattr(cache, "__setitem__") and not isinstance(cache, Sequence))
+    if cache is not None and not keeps:
+        raise ConfigurationError(f"{name} must be a mutable mapping, not {type(cache).__name__}")
+    return cache
 
 
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
