@@ -6,12 +6,11 @@ free (`answer_dangling`).
 """
 
 import json
-from typing import Any
+from collections.abc import Collection
 
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
 from ..messages.calls import ToolCallRecord, calls_of
-from ..messages.metadata import text_of
 from .pairing import Finding, Item, Problem, messages_of, pair
 
 __all__ = ["answer_dangling", "drop_orphans", "order_results"]
@@ -19,9 +18,6 @@ __all__ = ["answer_dangling", "drop_orphans", "order_results"]
 _INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
 _NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
 
-_SCREEN = "computer_call_output"
-_TO_VENDOR = frozenset({_SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"})
-_OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length", "caller")
 _NOT_OURS = "a result for a tool of the vendor's own; it becomes an item in a user's message"
 _DUPLICATE = "a second result for call {0.tool_call_id!r}; the first counts, this one is left out"
 _MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
@@ -37,7 +33,8 @@ def drop_orphans(items: list[Item], *, open_start: bool = False) -> Finding:
     start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
     doomed = {place for place in pair(messages_of(items)).orphans if not (open_start and place < start)}
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
-    answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1])) is not None}
+    in_content = _ids_in_content(items) if doomed else frozenset()
+    answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1], in_content)) is not None}
     problems = [
         Problem(items[place][0], "vendor_result", _NOT_OURS)
         if place in answers
@@ -48,26 +45,23 @@ def drop_orphans(items: list[Item], *, open_start: bool = False) -> Finding:
     return [item for place, item in kept if place not in doomed or place in answers], problems
 
 
-def _answer_to_vendor(message: BaseMessage) -> HumanMessage | None:
-    """What the caller's machine answers to a call of the vendor's own tool, if a result says so: an item in a user's message."""
+def _ids_in_content(items: list[Item]) -> frozenset[str]:
+    """The ids of the calls that stand in the content of AI messages alone: those of the vendor's own tools."""
+    contents = [message.content for _, message in items if isinstance(message, AIMessage) and isinstance(message.content, list)]
+    blocks = [block.get("value", block) for content in contents for block in content if isinstance(block, dict)]
+    return frozenset(str(block[key]) for block in blocks if isinstance(block, dict) for key in ("call_id", "id") if block.get(key))
+
+
+def _answer_to_vendor(message: BaseMessage, call_ids: Collection[str]) -> HumanMessage | None:
+    """What the caller's machine answers to a call of the vendor's own tool, if a result says as what: a block of a user's message.
+
+    The block has the type that the result says, the call's id, the result's content as `output`, and `is_error`; its wire shapes it.
+    """
     kind = message.additional_kwargs.get("type")
-    if not isinstance(message, ToolMessage) or kind not in _TO_VENDOR:
+    if not kind or not isinstance(message, ToolMessage) or message.tool_call_id not in call_ids:
         return None
-    rest = {key: message.additional_kwargs[key] for key in _OF_ANSWERS if key in message.additional_kwargs}
-    return HumanMessage([{"type": kind, "call_id": message.tool_call_id, **_output(message, str(kind)), **rest}])
-
-
-def _output(message: ToolMessage, kind: str) -> dict[str, Any]:
-    """What a result says, in the form of the item that it becomes."""
-    failed, content = message.status == "error", message.content
-    if kind == _SCREEN:
-        shown: Any = {"type": "input_image", "image_url": content}
-        return {"output": next((block for block in content if isinstance(block, dict)), {}) if isinstance(content, list) else shown}
-    if kind == "shell_call_output":
-        one = {"stdout": "" if failed else text_of(message), "stderr": text_of(message) if failed else ""}
-        return {"output": content if isinstance(content, list) else [{**one, "outcome": {"type": "exit", "exit_code": int(failed)}}]}
-    status = {"status": "failed" if failed else "completed"} if kind == "apply_patch_call_output" else {}
-    return {"output": text_of(message), **status}
+    output = {"output": message.content, "is_error": message.status == "error"}
+    return HumanMessage([{"type": kind, "call_id": message.tool_call_id, **output, **message.additional_kwargs}])
 
 
 def _orphan_text(message: BaseMessage) -> str:

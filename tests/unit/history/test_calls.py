@@ -280,3 +280,16 @@ def test_a_result_in_a_block_keeps_its_cache_mark_on_its_last_part(content: list
     result = repair([HI, asking, HumanMessage([block])])[-1]
     assert isinstance(result, ToolMessage)
     assert result.content == [content[0], {"type": "text", "text": "b", "cache_control": mark}]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_result_for_a_call_in_content_alone_becomes_a_users_block(wrapped: bool) -> None:
+    """It says as what it is sent, and its call is there, in any vendor's form; else it answers nothing."""
+    call = {"type": "robot_call", "call_id": "r", "action": "wave"}
+    asking = AIMessage([{"type": "non_standard", "value": call} if wrapped else call])
+    said, silent = (ToolMessage("waved", tool_call_id="r", additional_kwargs=extra) for extra in ({"type": "robot_output"}, {}))
+    block = {"type": "robot_output", "call_id": "r", "output": "waved", "is_error": False}
+    assert repair([HI, asking, said]) == [HI, asking, HumanMessage([block])]
+    assert [problem.kind for problem in validate([HI, asking, said])] == ["vendor_result"]
+    for history in ([HI, asking, silent], [HI, AIMessage("hm"), said]):
+        assert [problem.kind for problem in validate(history)] == ["orphan_result"]

@@ -7,6 +7,9 @@ as data, as the id of an upload or as a URL (platform.openai.com/docs/api-refere
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from langchain_core.messages import HumanMessage
+
+from ....messages.metadata import text_of
 from ..._encode.sources import source_of, unsupported
 from ..blocks import Part, part_of
 
@@ -16,9 +19,12 @@ _WIRE_PARTS = frozenset({"input_text", "input_image", "input_file", "input_audio
 _DOCUMENTS = frozenset({"file", "document", "media"})
 _WHY = "the Responses API has no such content"
 
+_SCREEN = "computer_call_output"
+_OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length", "caller")
+
 ITEM_TYPES = frozenset(
     {
-        *("mcp_approval_response", "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
+        *("mcp_approval_response", _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
         *("tool_search_output", "item_reference", "additional_tools", "configuration_update", "compaction", "compaction_trigger"),
     }
 )
@@ -31,7 +37,25 @@ def item_of(block: Any) -> dict[str, Any] | None:
         return None
     if block.get("type") == "non_standard":
         return item_of(block.get("value"))
-    return _without_index(block) if block.get("type") in ITEM_TYPES else None
+    if block.get("type") not in ITEM_TYPES:
+        return None
+    return _of_result(block) if "is_error" in block else _without_index(block)
+
+
+def _of_result(block: Mapping[str, Any]) -> dict[str, Any]:
+    """The item that a result becomes which answers a call of the vendor's own tool: `output` and `is_error` are a tool message's."""
+    kind, content, failed = block["type"], block["output"], block["is_error"]
+    text = text_of(HumanMessage(content))
+    item: dict[str, Any] = {"type": kind, "call_id": block["call_id"], "output": text}
+    if kind == _SCREEN:
+        shown = {"type": "input_image", "image_url": content}
+        item["output"] = next((part for part in content if isinstance(part, dict)), {}) if isinstance(content, list) else shown
+    elif kind == "shell_call_output":
+        told = {"stdout": "" if failed else text, "stderr": text if failed else ""}
+        item["output"] = content if isinstance(content, list) else [{**told, "outcome": {"type": "exit", "exit_code": int(failed)}}]
+    elif kind == "apply_patch_call_output":
+        item["status"] = "failed" if failed else "completed"
+    return item | {name: block[name] for name in _OF_ANSWERS if name in block}
 
 
 def _without_index(block: Mapping[str, Any]) -> dict[str, Any]:
