@@ -204,7 +204,6 @@ def _number(text: str | None) -> float | None:
 
 def _date(text: str | None) -> float | None:
     try:
-        parts = email.utils.parsedate_tz(text) if text else None
-        return None if parts is None else float(email.utils.mktime_tz(parts))
+        return email.utils.parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, OverflowError, OSError):
         return None

@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 
 from langchain_autotools._version import __version__
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.providers.registry import PROVIDERS
 
 from .conversation import Conversation
 from .display import Display, make_display
 from .history_file import HistoryFile
-from .models import open_model, provider_names
+from .models import open_model
 from .session import converse
 from .tools import load_tools
 
@@ -123,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         "-m",
         "--model",
         metavar="NAME",
-        help=f"provider, provider:model or a model known by its name, of {', '.join(provider_names())} (local:FILE.gguf runs a file); "
+        help=f"provider, provider:model or a model known by its name, of {', '.join(PROVIDERS)} (local:FILE.gguf runs a file); "
         "default: a provider whose key is set in the environment, else the local model",
     )
     chat.add_argument("--base-url", metavar="URL", help="the address of the provider's API, or of a server compatible with it")

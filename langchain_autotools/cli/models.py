@@ -14,7 +14,7 @@ from langchain_autotools.providers.registry import PROVIDERS, model_named
 
 from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
-__all__ = ["OpenedModel", "open_model", "provider_names"]
+__all__ = ["OpenedModel", "open_model"]
 
 _SERVER_MODULE = "xllamacpp"
 _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
@@ -28,11 +28,6 @@ class OpenedModel:
     name: str
     reason: str | None
     built_in: Sequence[BaseTool]
-
-
-def provider_names() -> list[str]:
-    """The providers that `--model` knows."""
-    return list(PROVIDERS)
 
 
 def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[str, Any]) -> OpenedModel:

@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from langchain_core.tools import tool as make_tool
 
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.executor.tools import tools_by_name
 
 __all__ = ["load_tools"]
 
@@ -111,7 +111,7 @@ def _tools_of(module: ModuleType, attribute: str | None, source: str) -> list[An
 
 def _as_list(found: Any, source: str) -> list[Any]:
     if isinstance(found, Mapping):
-        return [value if isinstance(value, BaseTool) else make_tool(str(name), value) for name, value in found.items()]
+        return list(tools_by_name(found).values())
     if isinstance(found, BaseTool) or callable(found):
         return [found]
     if isinstance(found, Sequence) and not isinstance(found, str):

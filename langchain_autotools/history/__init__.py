@@ -24,12 +24,11 @@ from langchain_core.messages import BaseMessage
 
 from . import passes
 from .blocks import read_blocks
-from .expansion import expand_runs
+from .expansion import expand, expand_runs
 from .merging import merge_runs
 from .normalize import apply_removals, drop_empty, fold_chunks, name_calls, translate_functions
 from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair
 from .sent import as_sent
-from .single import answer_dangling, drop_orphans, expand, order_results
 
 __all__ = [
     "Problem",
@@ -96,6 +95,26 @@ def explain(messages: Sequence[BaseMessage]) -> str:
         return f"Nothing to repair in {len(messages)} messages."
     lines = [f"message {problem.index} ({type(messages[problem.index]).__name__}): {problem.text}" for problem in problems]
     return "\n".join([f"{len(problems)} to repair in {len(messages)} messages:", *lines])
+
+
+def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Leave out the results that answer no call: that pass of `repair` by itself."""
+    return messages_of(passes.drop_orphans(list(enumerate(messages)))[0])
+
+
+def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Put every result directly after its AI message, in the order of the calls. Calls get ids of their own first."""
+    return messages_of(passes.order_results(name_calls(list(enumerate(messages)))[0])[0])
+
+
+def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
+    """Answer every call that has no result. Calls get ids of their own first.
+
+    Args:
+        messages: The history.
+        open_end: Whether the calls of the last AI message may stay without results.
+    """
+    return messages_of(passes.answer_dangling(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
 
 
 def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> Finding:

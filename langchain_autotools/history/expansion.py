@@ -15,7 +15,7 @@ from ..messages.metadata import own_metadata, text_of
 from .normalize import fold_chunks
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
 
-__all__ = ["expand_runs"]
+__all__ = ["expand", "expand_runs"]
 
 _Mark = tuple[str | None, ...]  # what a message is known by: its generation and id; a result: also those of its AI message and call
 
@@ -31,6 +31,11 @@ def expand_runs(items: list[Item]) -> Finding:
     problems: list[Problem] = []
     runs = {place: _carried(message, source, problems) for place, (source, message) in enumerate(items) if is_run(message)}
     return (_unfold(items, runs) if runs else items), problems
+
+
+def expand(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Replace every run message by the messages that it carries: that pass of `repair` by itself."""
+    return messages_of(expand_runs(list(enumerate(messages)))[0])
 
 
 def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list[BaseMessage]:

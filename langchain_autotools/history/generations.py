@@ -9,7 +9,7 @@ from ..errors import ConfigurationError
 from ..messages.calls import call_ids
 from ..messages.carrier import serialize_messages
 from ..messages.places import generation_id
-from .single import expand
+from .expansion import expand
 
 __all__ = ["GenerationRow", "join_generations", "split_generations"]
 

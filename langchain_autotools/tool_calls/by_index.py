@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ..strict_json import same
 from .ambiguity import MIXED, OPENER, doubt_empty
 from .arguments import spell_text
-from .fragments import Fragment
+from .fragments import Fragment, is_header
 from .slot import Progress, Slot
 from .without_index import read_as_one, read_group
 
@@ -30,7 +30,7 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
     """
     named = {key for key, group in groups.items() if _is_named(group)}
     mixed: set[int | None] = set()
-    if named and any(not _is_header(group[0]) for group in groups.values()):
+    if named and any(not is_header(group[0]) for group in groups.values()):
         groups, mixed = _Adoption(groups, named).run(order)
     if len(named) < 2:
         slots = [slot for key, group in groups.items() for slot in _marked(read_group(group, declared), key in mixed)]
@@ -42,10 +42,6 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
         read = read_group if key is None else _read_index
         slots += _marked(read(group, declared), key in mixed)
     return _without_copies(slots), "index"
-
-
-def _is_header(entry: Fragment | str) -> bool:
-    return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
 
 
 def _is_named(group: Sequence[Fragment | str]) -> bool:
@@ -90,7 +86,7 @@ class _Adoption:
         for key in order:
             entry = next(self._waiting[key])
             fragment = Fragment(None, key, None, entry) if isinstance(entry, str) else entry
-            at_home = key in self._named and (key in self._slots or _is_header(fragment))
+            at_home = key in self._named and (key in self._slots or is_header(fragment))
             self._put(key if at_home else self._home(key, fragment), fragment)
         return self._groups, self._mixed
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from .ambiguity import COPY, MIXED, doubt_empty, doubt_openers
 from .arguments import spell_text
 from .fragments import Fragment
-from .other_split import has_other_split
+from .json_text import has_other_split
 from .slot import Progress, Slot
 
 __all__ = ["read_by_shape"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from .arguments import as_text, spell_text
 
-__all__ = ["Fragment", "read_fragment", "read_list"]
+__all__ = ["Fragment", "is_header", "read_fragment", "read_list"]
 
 _NOTHING = frozenset({"", "null", "None"})
 _KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error"})
@@ -36,6 +36,11 @@ class Fragment:
     text: str
     extra: Mapping[str, Any] | None = None
     twin: int = 0
+
+
+def is_header(entry: Fragment | str) -> bool:
+    """Whether a fragment, or one that is nothing but text, has an id or a name."""
+    return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
 
 
 def read_fragment(raw: Mapping[str, Any]) -> Fragment:

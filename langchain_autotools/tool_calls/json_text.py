@@ -1,13 +1,15 @@
-"""What the text of an unfinished JSON document says about itself: is it whole, may more of it come?"""
+"""What the text of an unfinished JSON document says about itself: is it whole, may more of it come, is it one document or several?"""
 
 import json
 import re
+from collections.abc import Sequence
 
 from ..compat import is_unterminated
-from ..strict_json import mend_surrogates
+from ..strict_json import mend_surrogates, read_json
 
-__all__ = ["JsonScanner", "is_prefix", "mend_json"]
+__all__ = ["JsonScanner", "has_other_split", "is_prefix", "mend_json"]
 
+_MOST_PIECES = 12
 _OUTSIDE = re.compile(r'["{}\[\]]')
 _INSIDE = re.compile(r'["\\]')
 _BEGUN = re.compile(r"\s*(?:u[0-9a-fA-F]{0,4}|-|tr?u?|fa?l?s?|nu?l?|\.|[eE][+-]?|)")
@@ -76,3 +78,39 @@ class JsonScanner:
             self._depth += 1
         else:
             self._depth = max(0, self._depth - 1)
+
+
+# ---------------------------------------------------------------------------------------------- one object, or several
+
+
+def has_other_split(pieces: Sequence[str]) -> bool:
+    """Whether the pieces, in order, can be dealt out to two or more objects of which each is valid as far as it goes.
+
+    A new object starts with a piece that begins with a bracket. `{"a":` `{"b":1}` `}` cannot be dealt out: `{"a":}` is nothing.
+    `{"a":[` `{"b":1}` `]}` can. More pieces than can be tried out are taken for such a case.
+    """
+    if len(pieces) > _MOST_PIECES:
+        return True
+    return _deal((pieces[0],), pieces[1:])
+
+
+def _deal(objects: tuple[str, ...], pieces: Sequence[str]) -> bool:
+    if not pieces:
+        return len(objects) > 1
+    piece, rest = pieces[0], pieces[1:]
+    if piece.lstrip().startswith("{") and _is_valid_so_far(piece) and _deal((*objects, piece), rest):
+        return True
+    for number, text in enumerate(objects):
+        longer = text + piece
+        if _is_valid_so_far(longer) and _deal((*objects[:number], longer, *objects[number + 1 :]), rest):
+            return True
+    return False
+
+
+def _is_valid_so_far(text: str) -> bool:
+    text = text.strip()
+    try:
+        read_json(text)
+    except ValueError as error:
+        return is_prefix(text, error)
+    return True

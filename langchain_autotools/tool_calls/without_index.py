@@ -11,7 +11,7 @@ from ..strict_json import same
 from .ambiguity import MIXED, doubt_copies, doubt_empty, doubt_openers
 from .by_order import read_in_order
 from .by_shape import read_by_shape
-from .fragments import Fragment
+from .fragments import Fragment, is_header
 from .slot import Slot
 
 __all__ = ["read_as_one", "read_group"]
@@ -30,8 +30,7 @@ def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) ->
 
 def read_group(entries: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
     """The calls that fragments without a telling index make, in order of appearance."""
-    headers = sum(not isinstance(entry, str) and (entry.id is not None or entry.name is not None) for entry in entries)
-    if headers == 1 and not isinstance(entries[0], str):
+    if sum(map(is_header, entries)) == 1 and not isinstance(entries[0], str):
         return [read_as_one(entries, declared)]
     return _read_apart([Fragment(None, None, None, entry) if isinstance(entry, str) else entry for entry in entries], declared)
 

@@ -5,7 +5,7 @@ kept back and leave on one last chunk, where `+` cannot glue them together or ad
 the turn ended, and for every call whether it may run.
 """
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
@@ -53,7 +53,7 @@ class TurnAccumulator:
 
     Args:
         declared: The names of the tools that the model was told of.
-        used_ids: The ids of calls that the history already has.
+        is_used: Whether the history already has a call of an id.
         new_id: Makes an id for the call at a position of this turn, where the server's own is missing or used.
         sent_id: Gives the id that such a call is sent with, by its position; None where it is sent with the other one.
         runs: Whether a run goes on from this turn; else nobody asks why a turn without calls broke off.
@@ -63,13 +63,13 @@ class TurnAccumulator:
         self,
         *,
         declared: Collection[str] = (),
-        used_ids: Container[str] = (),
+        is_used: Callable[[str], bool] = lambda _: False,
         new_id: Callable[[int], str],
         sent_id: Callable[[int], str] | None = None,
         runs: bool = True,
     ) -> None:
         self._assembler = ToolCallAssembler(declared)
-        self._used_ids = used_ids
+        self._is_used = is_used
         self._new_id = new_id
         self._sent_id = sent_id
         self._runs = runs
@@ -183,7 +183,7 @@ class TurnAccumulator:
         records: list[dict[str, Any]] = []
         taken: set[str] = set()
         for position, call in enumerate(self._assembler.finish()):
-            kept = bool(call.id) and call.id not in taken and call.id not in self._used_ids
+            kept = bool(call.id) and call.id not in taken and not self._is_used(call.id)
             identifier = call.id if kept else self._new_id(position)
             taken.add(identifier)
             record = _decided(call, identifier, blocked, self._metadata.get("finish_message"))

@@ -8,6 +8,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -58,8 +59,8 @@ class Turn:
     ) -> None:
         self.messages = as_sent(repair(messages, open_start=open_start))
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
-        used = _UsedIds(self.messages)
-        self._accumulator = TurnAccumulator(declared=names, used_ids=used, new_id=lambda _: new_id(), sent_id=self._sent_id, runs=runs)
+        is_used, sent_id = self._is_used, self._sent_id
+        self._accumulator = TurnAccumulator(declared=names, is_used=is_used, new_id=lambda _: new_id(), sent_id=sent_id, runs=runs)
         self._writer = BlockWriter() if blocks else None
         self._begun = False
 
@@ -87,6 +88,14 @@ class Turn:
         """The turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
         return result_of([*left, self.finish()])
+
+    @cached_property
+    def _used_ids(self) -> set[str | None]:
+        """The ids of all calls of the history, gathered when first asked for."""
+        return {used for message in self.messages if isinstance(message, AIMessage) for used in call_ids(message)}
+
+    def _is_used(self, call_id: str) -> bool:
+        return call_id in self._used_ids
 
     def _sent_id(self, position: int) -> str:
         """The id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
@@ -133,19 +142,6 @@ def _text_alone(content: str | list[Any]) -> str | None:
     block = content[0] if len(content) == 1 else None
     text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
     return text if isinstance(text, str) else None
-
-
-class _UsedIds:
-    """The ids of all calls of a history; gathered when first asked for."""
-
-    def __init__(self, messages: Sequence[BaseMessage]) -> None:
-        self._messages = messages
-        self._ids: set[object] | None = None
-
-    def __contains__(self, call_id: object) -> bool:
-        if self._ids is None:
-            self._ids = {used for message in self._messages if isinstance(message, AIMessage) for used in call_ids(message)}
-        return call_id in self._ids
 
 
 def _digest(messages: Sequence[BaseMessage]) -> str:

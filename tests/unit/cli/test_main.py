@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from langchain_autotools.cli import main
-from langchain_autotools.cli.models import open_model, provider_names
+from langchain_autotools.cli.models import open_model
+from langchain_autotools.providers.registry import PROVIDERS
 from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
 from tests.support.programs import interrupt
@@ -210,7 +211,7 @@ def test_help_names_the_providers_and_the_version_is_told(capsys):
             main(arguments)
         assert end.value.code == 0
     shown = capsys.readouterr().out
-    assert all(name in shown for name in provider_names()) and "langchain-autotools" in shown
+    assert all(name in shown for name in PROVIDERS) and "langchain-autotools" in shown
 
 
 def test_the_local_model_is_the_default_without_keys(tmp_path):

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from langchain_autotools.strict_json import read_json, same
 from langchain_autotools.tool_calls.arguments import read_arguments, spell_text, spelling
-from langchain_autotools.tool_calls.json_text import JsonScanner, is_prefix, mend_json
-from langchain_autotools.tool_calls.other_split import has_other_split
+from langchain_autotools.tool_calls.json_text import JsonScanner, has_other_split, is_prefix, mend_json
 
 REFUSED = None
 BOUGHT = '"' + json.dumps({"q": 1}).replace('"', '\\"') + '"'

@@ -174,7 +174,7 @@ def test_ids() -> None:
     """The server's ids stay unless they are missing, used in the history or given twice; the old one is remembered."""
     names = ["a", "", "null", "b", "b", "used"]
     fragments = [{"index": at, "id": name, "function": {"name": "f", "arguments": f'{{"q":{at}}}'}} for at, name in enumerate(names)]
-    (last,) = run([raw(*fragments)], used_ids={"used"})
+    (last,) = run([raw(*fragments)], is_used={"used"}.__contains__)
     records = last.response_metadata[KEY]["calls"]
     assert [record["id"] for record in records] == ["a", "new_1", "new_2", "b", "new_4", "new_5"]
     assert [record.get("wire_id") for record in records] == [None, None, None, None, "b", "used"]
