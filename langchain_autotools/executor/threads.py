@@ -92,14 +92,14 @@ class _Worker(threading.Thread):
         self._inbox.put(job)
 
     def run(self) -> None:
-        while (job := self._next()) is not None:
-            following: Job | None = job
-            while following is not None:
-                following.run()
-                with _lock:
-                    following = following.ended()
-                    if following is None:
-                        _free.append(self)
+        job = self._next()
+        while job is not None:
+            job.run()
+            with _lock:
+                job = job.ended()  # what it has done is not kept while it waits
+                if job is None:
+                    _free.append(self)
+            job = job or self._next()
 
     def _next(self) -> Job | None:
         """The next job; None if none came and none can come any more."""

@@ -1,48 +1,38 @@
 """`deadline` bounds a run in wall time, whatever the server does: retries, open replies, running tools."""
 
 import asyncio
-import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
-from langchain_core.exceptions import ModelError
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, LimitReachedError, new_messages
+from langchain_autotools import ChatOpenAI, LimitReachedError, new_messages
+from langchain_autotools.deadline import Deadline
+from langchain_autotools.providers._transport.bounded import opened_in_time
 from tests.support.endless import EndlessServer, ended, endless, head, silent
+from tests.support.endless_chat import (
+    CALL,
+    CLASSES,
+    Way,
+    ainvoke,
+    asks,
+    astream,
+    event,
+    every_way,
+    load_sdks,
+    look,
+    stop_reason,
+    stream,
+    streamed,
+)
 
-CLASSES = [ChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama]
 SECONDS = 1.0
 ENOUGH = 20.0
 """A run that ends within this time, where its server never would, was ended by its deadline: machines are slow at times."""
-
-
-def look() -> str:
-    """Look."""
-    return "seen"
-
-
-def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
-    """One event of a stream of chat completions."""
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return b"data: " + json.dumps({"id": "1", "object": "chat.completion.chunk", "model": "any", "choices": [choice]}).encode() + b"\n\n"
-
-
-CALL = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-ASKS = [head() + event({"role": "assistant", "tool_calls": [CALL]}) + event({}, "tool_calls") + b"data: [DONE]\n\n"]
-WHOLE_CALL = {**{key: value for key, value in CALL.items() if key != "index"}}
-ASKS_WHOLE = ended(
-    200,
-    {
-        "id": "1",
-        "model": "any",
-        "choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": [WHOLE_CALL]}, "finish_reason": "tool_calls"}],
-    },
-)
 
 
 def model_of(server: EndlessServer, **more: Any) -> ChatOpenAI:
@@ -51,55 +41,10 @@ def model_of(server: EndlessServer, **more: Any) -> ChatOpenAI:
     return ChatOpenAI(**{**fields, **more})
 
 
-def stream(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
-    """The sum of the chunks, and the new messages that they brought."""
-    return _summed(list(model.stream([HumanMessage("Hi")], **keywords)))
-
-
-def astream(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
-    """The same, asynchronously."""
-
-    async def chunks() -> list[Any]:
-        return [chunk async for chunk in model.astream([HumanMessage("Hi")], **keywords)]
-
-    return _summed(asyncio.run(chunks()))
-
-
-def invoke(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
-    """The run message, and its new messages."""
-    message = model.invoke([HumanMessage("Hi")], **keywords)
-    return message, new_messages(message)
-
-
-def ainvoke(model: Any, **keywords: Any) -> tuple[Any, list[Any]]:
-    """The same, asynchronously."""
-    message = asyncio.run(model.ainvoke([HumanMessage("Hi")], **keywords))
-    return message, new_messages(message)
-
-
-def _summed(chunks: list[Any]) -> tuple[Any, list[Any]]:
-    whole = chunks[0]
-    for chunk in chunks[1:]:
-        whole += chunk
-    new = [message for chunk in chunks for message in new_messages(chunk)]
-    assert new_messages(whole) == new
-    return whole, new
-
-
-Way = Callable[..., tuple[Any, list[Any]]]
-every_way = pytest.mark.parametrize("way", [invoke, stream, ainvoke, astream])
-streamed = pytest.mark.parametrize("way", [stream, astream])
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _ready() -> None:
-    """The SDKs are loaded: the first request takes long."""
-    with EndlessServer(lambda _: ended(400, {"error": {"message": "no"}})) as server:
-        for chat_model in CLASSES:
-            model = chat_model(model="any", base_url=server.address, api_key="key")
-            for ask in (model.invoke, lambda text, model=model: asyncio.run(model.ainvoke(text))):
-                with pytest.raises(ModelError):
-                    ask("Hi")
+    """The SDKs are loaded."""
+    load_sdks()
 
 
 @pytest.fixture(autouse=True)
@@ -108,11 +53,6 @@ def _ends_in_time() -> Iterator[None]:
     started = time.monotonic()
     yield
     assert time.monotonic() - started < ENOUGH
-
-
-def stop_reason(message: Any) -> str:
-    """Why the run ended, as it says."""
-    return str(message.response_metadata["autotools"]["stop_reason"])
 
 
 REPLIES: dict[str, Callable[[], Any]] = {
@@ -169,7 +109,7 @@ def test_a_text_without_end_is_cut(way: Way) -> None:
 @every_way
 def test_what_had_completed_is_kept_and_there_is_no_last_request(way: Way) -> None:
     """The first turn and its result are there; `answer` acts as `return`, `raise` raises with them."""
-    first = ASKS if way in (stream, astream) else ASKS_WHOLE
+    first = asks(way, "look")
     for on_limit in ("answer", "raise"):
         with EndlessServer(lambda number: first if number == 0 else silent()) as server:
             model = model_of(server, deadline=2, on_limit=on_limit)
@@ -205,12 +145,7 @@ def test_running_tools_end_with_the_deadline(way: Way, parallel: bool, caplog: p
             raise
         return "late"
 
-    calls = [{**CALL, "index": number, "id": f"call_{number}", "function": {"name": name, "arguments": "{}"}}
-             for number, name in enumerate(("linger", "block", "look"))]  # fmt: skip
-    asks = [head() + event({"role": "assistant", "tool_calls": calls}) + event({}, "tool_calls") + b"data: [DONE]\n\n"]
-    whole = [{key: value for key, value in call.items() if key != "index"} for call in calls]
-    choice = {"index": 0, "message": {"role": "assistant", "tool_calls": whole}, "finish_reason": "tool_calls"}
-    first = asks if way in (stream, astream) else ended(200, {"id": "1", "model": "any", "choices": [choice]})
+    first = asks(way, "linger", "block", "look")
     try:
         with EndlessServer(lambda _: first) as server, caplog.at_level(logging.WARNING, "langchain_autotools"):
             message, new = way(model_of(server, tools=[block, linger, look], parallel=parallel, deadline=2))
@@ -258,3 +193,21 @@ def test_runs_at_once_have_their_own_deadlines() -> None:
         assert not ends
         late.join(ENOUGH)
         assert stop_reason(ends[1.5]) == "deadline"
+
+
+def test_a_reply_that_is_left_at_its_first_chunk_is_closed() -> None:
+    """Its connection is not kept until somebody happens to forget it."""
+    closed: list[bool] = []
+
+    def chunks() -> Generator[int, None, None]:
+        try:
+            yield from (1, 2)
+        finally:
+            closed.append(True)
+
+    opened = chunks()
+    with Deadline(60).in_sight():
+        begun, rest = opened_in_time(lambda: ([next(opened)], opened))()
+    assert (begun, closed) == ([1], [])
+    rest.close()
+    assert closed == [True]

@@ -79,8 +79,9 @@ class _Steps:
         return result  # type: ignore[no-any-return]
 
     def rest(self, chunks: Generator[_T, None, None]) -> Generator[_T, None, None]:
-        """The chunks of an open reply."""
+        """The chunks of an open reply, after nothing: only a generator that was begun ends the reply when it is closed."""
         try:
+            yield _END
             while (chunk := self.take(lambda: next(chunks, _END), lambda _: chunks.close())) is not _END:
                 yield chunk
         finally:
@@ -196,5 +197,7 @@ def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]
 
 
 def _opened(begin: Callable[[], _Opened[_T]], steps: _Steps) -> _Opened[_T]:
-    begun, rest = steps.take(begin, lambda opened: opened[1].close())
-    return begun, steps.rest(rest)
+    begun, chunks = steps.take(begin, lambda opened: opened[1].close())
+    rest = steps.rest(chunks)
+    next(rest)
+    return begun, rest
