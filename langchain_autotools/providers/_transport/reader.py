@@ -64,8 +64,8 @@ class ReplyDecoder(Protocol):
     @property
     def complete(self) -> bool: ...
 
-    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        """Take one event; returns what it brings, or None. An error in the stream is raised."""
+    def feed(self, event: Any) -> AIMessageChunk | None:
+        """Take one event, a JSON object; returns what it brings, or None. An error in the stream is raised."""
         ...
 
     def done(self) -> None:

@@ -8,9 +8,10 @@ Wire facts: a part is one of text, image_url, input_audio and file; files go as 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._encode.sources import (
+    Block,
     Source,
     convert_block,
     decoded_text,
@@ -22,10 +23,13 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
+from .wire import Part
 
-__all__ = ["Part", "part_of", "text_part"]
+if TYPE_CHECKING:
+    from openai.types.chat.chat_completion_content_part_image_param import ImageURL
+    from openai.types.chat.chat_completion_content_part_param import FileFile
 
-Part = dict[str, Any]
+__all__ = ["part_of", "text_part"]
 
 _NO_SUCH = "chat completions has no such content"
 _PROMPT_CACHE = "prompt_cache_breakpoint"  # a key that the vendor takes on any part
@@ -39,7 +43,7 @@ def text_part(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def part_of(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
+def part_of(block: str | Block, keys: Collection[str] = ()) -> Part:
     """One content block as a content part.
 
     Args:
@@ -52,18 +56,18 @@ def part_of(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
     if isinstance(block, str):
         return text_part(block)
     block = unwrapped(block)
-    kept = {key: holder[key] for holder in holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
+    kept: Any = {key: holder[key] for holder in holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
     return {**convert_block(block, text_part, _CONVERTERS, _NO_SUCH), **kept}
 
 
 # ---------------------------------------------------------------------------------------------- text
 
 
-def _search_result(block: Mapping[str, Any]) -> Part:
+def _search_result(block: Block) -> Part:
     return text_part(search_result_text(block))
 
 
-def _titled(block: Mapping[str, Any], text: str) -> Part:
+def _titled(block: Block, text: str) -> Part:
     head = [str(block[key]) for key in ("title", "context") if block.get(key)]
     return text_part("\n".join([*head, text]))
 
@@ -71,7 +75,7 @@ def _titled(block: Mapping[str, Any], text: str) -> Part:
 # ---------------------------------------------------------------------------------------------- media
 
 
-def _image(block: Mapping[str, Any]) -> Part:
+def _image(block: Block) -> Part:
     source = source_of(block)
     if source.url:
         return _image_part(source.url, block)
@@ -83,28 +87,30 @@ def _image(block: Mapping[str, Any]) -> Part:
     return _image_part(f"data:{mime_type};base64,{source.data}", block)
 
 
-def _image_part(url: str, block: Mapping[str, Any]) -> Part:
-    detail = extra(block, "detail")
-    return {"type": "image_url", "image_url": {"url": url, **({"detail": detail} if detail else {})}}
+def _image_part(url: str, block: Block) -> Part:
+    image: ImageURL = {"url": url}
+    if detail := extra(block, "detail"):
+        image["detail"] = detail
+    return {"type": "image_url", "image_url": image}
 
 
-def _image_url(block: Mapping[str, Any]) -> Part:
+def _image_url(block: Block) -> Part:
     """Chat completions' own image part, and the flat form of Responses."""
-    image = block.get("image_url")
+    image: ImageURL | str | None = block.get("image_url")
     if isinstance(image, str):
         return _image_part(image, block)
     if not isinstance(image, Mapping) or not image.get("url"):
         raise unsupported(block.get("type"), "an image needs a URL or base64 data")
-    return {"type": "image_url", "image_url": dict(image)}
+    return {"type": "image_url", "image_url": {**image}}
 
 
-def _generated_image(block: Mapping[str, Any]) -> Part:
+def _generated_image(block: Block) -> Part:
     if not block.get("result"):
         raise unsupported(block.get("type"), "it has no result")
     return _image({"type": "image", "base64": block["result"], "mime_type": block.get("mime_type") or "image/png"})
 
 
-def _audio(block: Mapping[str, Any]) -> Part:
+def _audio(block: Block) -> Part:
     source = source_of(block)
     if source.data is None or not source.mime_type:
         raise unsupported(block.get("type"), "audio needs base64 data and a mime_type")
@@ -112,10 +118,10 @@ def _audio(block: Mapping[str, Any]) -> Part:
     return {"type": "input_audio", "input_audio": {"data": source.data, "format": _AUDIO_FORMATS.get(name, name)}}
 
 
-def _own(key: str) -> Callable[[Mapping[str, Any]], Part]:
+def _own(key: str) -> Callable[[Block], Part]:
     """A part of the wire itself, without what LangChain added to it."""
 
-    def part(block: Mapping[str, Any]) -> Part:
+    def part(block: Block) -> Any:
         if not block.get(key):
             raise unsupported(block.get("type"), f"{key!r} is missing")
         return {"type": block["type"], key: block[key]}
@@ -123,13 +129,12 @@ def _own(key: str) -> Callable[[Mapping[str, Any]], Part]:
     return part
 
 
-def _file(block: Mapping[str, Any]) -> Part:
-    if isinstance(block.get("file"), Mapping):
-        return {"type": "file", "file": dict(block["file"])}
-    return _document(block)
+def _file(block: Block) -> Part:
+    file: FileFile | None = block.get("file")
+    return {"type": "file", "file": {**file}} if isinstance(file, Mapping) else _document(block)
 
 
-def _document(block: Mapping[str, Any]) -> Part:
+def _document(block: Block) -> Part:
     source = source_of(block)
     if source.file_id:
         return {"type": "file", "file": {"file_id": source.file_id}}
@@ -140,7 +145,7 @@ def _document(block: Mapping[str, Any]) -> Part:
     raise unsupported(block.get("type"), "a file needs base64 data or the id of an uploaded file; chat completions takes no file URL")
 
 
-def _file_data(block: Mapping[str, Any], source: Source) -> Part:
+def _file_data(block: Block, source: Source) -> Part:
     """A file as data. The vendor asks for a name; where there is none, one is made from the media type."""
     mime_type = source.mime_type or "application/pdf"
     extension = _EXTENSIONS.get(mime_type, mime_type.rpartition("/")[2])
@@ -148,28 +153,28 @@ def _file_data(block: Mapping[str, Any], source: Source) -> Part:
     return {"type": "file", "file": {"filename": name, "file_data": f"data:{mime_type};base64,{source.data}"}}
 
 
-def _input_file(block: Mapping[str, Any]) -> Part:
+def _input_file(block: Block) -> Part:
     """A file part of Responses."""
-    file = {key: block[key] for key in ("file_id", "file_data", "filename") if block.get(key)}
+    file: Any = {key: block[key] for key in ("file_id", "file_data", "filename") if block.get(key)}
     if "file_id" not in file and "file_data" not in file:
         raise unsupported("input_file", "chat completions takes no file URL")
     return {"type": "file", "file": file}
 
 
-def _plain_text(block: Mapping[str, Any]) -> Part:
+def _plain_text(block: Block) -> Part:
     source = source_of(block)
     if source.data is not None:
         return _titled(block, decoded_text(source.data))
     return _document(block)
 
 
-def _media(block: Mapping[str, Any]) -> Part:
+def _media(block: Block) -> Part:
     """Google's media block: what it is, its media type says."""
     kind = str(block.get("mime_type") or "").partition("/")[0]
     return {"image": _image, "audio": _audio}.get(kind, _document)({**block, "type": "media"})
 
 
-_CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
+_CONVERTERS: dict[str, Callable[[Block], Part]] = {
     "text-plain": _plain_text,
     "search_result": _search_result,
     "image": _image,

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from ...messages.calls import ToolCallRecord
 from .._encode.calls import legal_arguments
 from .dialect import IdShape
+from .wire import Call
 
-__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "CallId", "encode_call", "legal_name", "wire_ids"]
+__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "CallId", "custom_input", "encode_call", "is_custom", "legal_name", "wire_ids"]
 
 
 class CallId(NamedTuple):
@@ -62,11 +63,20 @@ def legal_name(name: str) -> str:
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
-def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> dict[str, Any]:
+def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> Call:
     """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
-    if same_origin and call.extra.get(CUSTOM) is True and call.args is not None:
-        custom = {"name": legal_name(call.name), "input": str(call.args.get(CUSTOM_ARGUMENT, ""))}
-        return {"id": identifier, "type": CUSTOM, CUSTOM: custom}
-    function = {"name": legal_name(call.name), "arguments": legal_arguments(call)}
-    extra = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if same_origin else {}
-    return {"id": identifier, "type": "function", "function": function, **extra}
+    if same_origin and is_custom(call):
+        return {"id": identifier, "type": CUSTOM, "custom": {"name": legal_name(call.name), "input": custom_input(call)}}
+    wire: Call = {"id": identifier, "type": "function", "function": {"name": legal_name(call.name), "arguments": legal_arguments(call)}}
+    extra: Any = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if same_origin else {}
+    return {**wire, **extra}
+
+
+def is_custom(call: ToolCallRecord) -> bool:
+    """Whether a call is one of a custom tool."""
+    return call.extra.get(CUSTOM) is True and call.args is not None
+
+
+def custom_input(call: ToolCallRecord) -> str:
+    """What the model wrote to a custom tool."""
+    return str((call.args or {}).get(CUSTOM_ARGUMENT, ""))

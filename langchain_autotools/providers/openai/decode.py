@@ -14,11 +14,12 @@ from ...chunks import new_chunk
 from ...errors import StreamError
 from ...messages.metadata import KEY
 from .._encode.json_text import dumps
-from .calls import CUSTOM, CUSTOM_ARGUMENT
+from .calls import CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
 from .encode import REASONING_KEYS, THINKING_PART
 from .streamed_parts import add_audio, add_log_probabilities, add_reasoning_details
 from .usage import usage_metadata
+from .wire import Call, CallText, Choice, Event, Part, Usage
 
 __all__ = ["ChatCompletionsDecoder"]
 
@@ -28,7 +29,7 @@ _LISTS = ("annotations", "executed_tools", "images")
 _CHOICE_OFFSET = 1_000_000
 
 
-def _plain_text(event: Mapping[str, Any]) -> str | None:
+def _plain_text(event: Event) -> str | None:
     """The text of an event that brings one piece of text and nothing else; None of any other."""
     choices = event.get("choices")
     if choices.__class__ is not list or len(choices) != 1 or event.get("usage") or "error" in event:
@@ -74,7 +75,7 @@ class ChatCompletionsDecoder:
         self._model: str | None = None
         self._finish_reason: str | None = None
         self._metadata: dict[str, Any] = {}
-        self._usage: Mapping[str, Any] | None = None
+        self._usage: Usage | None = None
         self._seen: set[str] = set()
         self._choice_of: dict[str, int] = {}
         self._calls = False
@@ -85,7 +86,7 @@ class ChatCompletionsDecoder:
         self._log_probabilities: dict[str, list[Any]] = {}
         self._custom: set[Any] = set()
 
-    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+    def feed(self, event: Event) -> AIMessageChunk | None:
         """Take one event; returns the text, reasoning and fragments of calls that it brings, or None.
 
         Raises:
@@ -103,7 +104,7 @@ class ChatCompletionsDecoder:
         """Whether a finish reason or the end marker has come."""
         return self._done or self._finish_reason is not None
 
-    def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
+    def decode_body(self, body: Event) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
         Raises:
@@ -124,7 +125,7 @@ class ChatCompletionsDecoder:
 
     # ------------------------------------------------------------------------------------------ events
 
-    def _read(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+    def _read(self, event: Event) -> AIMessageChunk | None:
         _raise_error_of(event)
         choices = event.get("choices")
         self._known = self._known or choices is not None or isinstance(event.get("usage"), Mapping)
@@ -141,20 +142,18 @@ class ChatCompletionsDecoder:
         self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
         return new_chunk("".join(texts), extra, self._message_id)
 
-    def _note(self, event: Mapping[str, Any]) -> None:
+    def _note(self, event: Event) -> None:
         """What is true of the reply as a whole: said at its start, at its end or in every event."""
         self._id = self._id or str(event.get("id") or "") or None
         self._message_id = None if self._id in self._taken else self._id
         self._model = self._model or str(event.get("model") or "") or None
-        for key in _METADATA:
-            if event.get(key):
-                self._metadata[key] = event[key]
+        self._metadata.update((key, value) for key, value in event.items() if key in _METADATA and value)
         groq = event.get("x_groq")
-        usage = event.get("usage") or (groq.get("usage") if isinstance(groq, Mapping) else None)
+        usage: Usage | None = event.get("usage") or (groq.get("usage") if isinstance(groq, Mapping) else None)
         if isinstance(usage, Mapping):
             self._usage = usage
 
-    def _choice(self, choice: Mapping[str, Any], event: Mapping[str, Any], texts: list[str], extra: dict[str, Any]) -> None:
+    def _choice(self, choice: Choice, event: Event, texts: list[str], extra: dict[str, Any]) -> None:
         _raise_error_of(choice)
         reason = choice.get("finish_reason")
         if reason:
@@ -164,16 +163,16 @@ class ChatCompletionsDecoder:
         if choice.get("content_filter_results"):
             self._metadata["content_filter_results"] = choice["content_filter_results"]
         number = choice.get("index") or 0
-        delta = choice.get("delta")
+        delta, message = choice.get("delta"), choice.get("message")
         if delta and isinstance(delta, Mapping):
             self._delta(delta, number, texts, extra)
-        elif isinstance(choice.get("message"), Mapping):
+        elif isinstance(message, Mapping):
             # A whole body in place of a stream ends with itself. A whole message after deltas repeats them.
             self._done = self._done or event.get("object") == "chat.completion"
-            rest = {key: value for key, value in choice["message"].items() if key not in self._seen}
+            rest = {key: value for key, value in message.items() if key not in self._seen}
             self._delta(rest, number, texts, extra, whole=True)
 
-    def _end_of(self, choice: Mapping[str, Any], reason: str, event: Mapping[str, Any]) -> None:
+    def _end_of(self, choice: Choice, reason: str, event: Event) -> None:
         """A finish reason. Some servers send two: the one that says more than "stop" counts."""
         if reason.lower() == "error":
             _raise_error({"message": "the server ended its reply with the finish reason 'error'"})
@@ -205,7 +204,7 @@ class ChatCompletionsDecoder:
             else:
                 self._rest(key, value)
 
-    def _content(self, value: Any, texts: list[str], extra: dict[str, Any]) -> None:
+    def _content(self, value: str | Part | list[Part | str], texts: list[str], extra: dict[str, Any]) -> None:
         """Text; or, of some servers, a list of parts."""
         if isinstance(value, str):
             texts.append(value)
@@ -236,13 +235,13 @@ class ChatCompletionsDecoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _function_call(self, value: Any, extra: dict[str, Any]) -> None:
+    def _function_call(self, value: CallText, extra: dict[str, Any]) -> None:
         """The wire's older form of a call. Some servers send an empty one with every message."""
         if isinstance(value, Mapping) and (value.get("name") or value.get("arguments")):
             self._calls = True
             extra["function_call"] = dict(value)
 
-    def _tool_calls(self, value: Any, number: int, extra: dict[str, Any], *, whole: bool) -> None:
+    def _tool_calls(self, value: Call | list[Call], number: int, extra: dict[str, Any], *, whole: bool) -> None:
         """Fragments of calls, as they came. Some servers send one without a list around it.
 
         In a whole message each entry is a call of its own: its place tells it apart, whatever ids and indices say.
@@ -253,15 +252,16 @@ class ChatCompletionsDecoder:
             self._calls = True
             if whole:
                 fragment = {**fragment, "index": position}
-            if number and isinstance(fragment.get("index"), int):
-                fragment = {**fragment, "index": number * _CHOICE_OFFSET + fragment["index"]}
+            index = fragment.get("index")
+            if number and isinstance(index, int):
+                fragment = {**fragment, "index": number * _CHOICE_OFFSET + index}
             if _is_custom(fragment):
                 fragment = self._custom_fragment(fragment, whole)
             extra.setdefault("tool_calls", []).append(fragment)
 
-    def _custom_fragment(self, fragment: Mapping[str, Any], whole: bool) -> dict[str, Any]:
+    def _custom_fragment(self, fragment: Call, whole: bool) -> Call:
         """A call of a custom tool as one of a function with one argument: its free text becomes a JSON string, piece by piece."""
-        custom, slot = fragment[CUSTOM], fragment.get("index")
+        custom, slot = fragment["custom"], fragment.get("index")
         text = dumps(str(custom.get("input") or ""))[1:-1]
         if whole or slot not in self._custom:
             text = f'{{"{CUSTOM_ARGUMENT}":"{text}'
@@ -269,8 +269,9 @@ class ChatCompletionsDecoder:
             text += '"}'
         else:
             self._custom.add(slot)
-        kept = {key: value for key, value in fragment.items() if key not in (CUSTOM, "type")}
-        return {**kept, "function": {"name": custom.get("name"), "arguments": text}, CUSTOM: True}
+        call: Call = {**fragment, "function": {"name": custom.get("name"), "arguments": text}, "custom": True}
+        call.pop("type", None)
+        return call
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -311,10 +312,10 @@ class ChatCompletionsDecoder:
         return metadata
 
 
-def _is_custom(fragment: Mapping[str, Any]) -> bool:
+def _is_custom(fragment: Call) -> bool:
     """Whether a fragment is of a custom tool; some servers send an empty `custom` with every call of a function."""
     function = fragment.get("function")
-    return isinstance(fragment.get(CUSTOM), Mapping) and not (isinstance(function, Mapping) and function.get("name"))
+    return isinstance(fragment.get("custom"), Mapping) and not (isinstance(function, Mapping) and function.get("name"))
 
 
 def _text_of(value: Any) -> str:

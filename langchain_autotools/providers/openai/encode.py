@@ -13,7 +13,7 @@ import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -23,9 +23,10 @@ from ...messages.provisional import is_provisional
 from .._encode.calls import BELOW, empty_output
 from .._encode.encoder import MessageEncoder
 from .._encode.json_text import encode
-from .blocks import Part, part_of, text_part
+from .blocks import part_of, text_part
 from .calls import CallId, encode_call, wire_ids
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
+from .wire import Message, Part
 
 __all__ = [
     "FROM_MODEL",
@@ -41,7 +42,12 @@ __all__ = [
     "user_message",
 ]
 
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionToolMessageParam
+
 logger = logging.getLogger("langchain_autotools")
+
+PartT = TypeVar("PartT", bound=Mapping[str, object])
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 """The keys under which servers send reasoning as text."""
@@ -81,7 +87,7 @@ class Encoded:
     calls: tuple[CallId, ...] = ()
 
 
-def encode_media(caption: Part, parts: Sequence[Part]) -> bytes:
+def encode_media(caption: Mapping[str, object], parts: Sequence[Mapping[str, object]]) -> bytes:
     """Media that only a user message may hold, after a caption; parts joined by commas."""
     return b",".join(map(encode, (caption, *parts))) if parts else b""
 
@@ -138,7 +144,8 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
             role = message.additional_kwargs.get("__openai_role__", role)
         if role == "developer" and not self._dialect.developer:
             role = "system"
-        return Encoded(encode({"role": role, "content": self._content(message.content, text_only=is_system), **self._name_of(message)}))
+        wire: Message = {"role": role, "content": self._content(message.content, text_only=is_system)}
+        return Encoded(encode(self._named(wire, message)))
 
     def _content(self, content: str | list[str | dict[Any, Any]], *, text_only: bool) -> str | list[Part]:
         """Content of a user or system message: a string where it says no more than that."""
@@ -159,8 +166,8 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         media = [part for part in parts if part["type"] != "text"]
         if not text:
             text = BELOW if media else empty_output(failed=message.status == "error")
-        body = encode({"role": "tool", "tool_call_id": identifier, "content": text})
-        return Encoded(body, encode_media(text_part(FROM_TOOL.format(identifier)), media))
+        wire: ChatCompletionToolMessageParam = {"role": "tool", "tool_call_id": identifier, "content": text}
+        return Encoded(encode(wire), encode_media(text_part(FROM_TOOL.format(identifier)), media))
 
     # ------------------------------------------------------------------------------------------ assistant
 
@@ -169,30 +176,29 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         calls = calls_of(message)
         same_origin = self.is_same_origin(message)
         ids = wire_ids(calls, self._dialect.ids, same_origin=same_origin)
-        content = self._assistant_content(message, text, bool(calls), same_origin)
-        wire: dict[str, Any] = {"role": "assistant", **content, **self._name_of(message)}
+        wire = self._named(self._without_calls(message, text, bool(calls), same_origin), message)
+        more: Any = {key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs}
         if calls:
             wire["tool_calls"] = [encode_call(call, one, same_origin=same_origin) for call, one in zip(calls, ids, strict=True)]
-            wire.update(dict.fromkeys(self._demanded, "") | (self._opaque(message) if same_origin else {}))
-        wire.update({key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs})
+            more = dict.fromkeys(self._demanded, "") | (self._opaque(message) if same_origin else {}) | more
         pairs = tuple(CallId(call.id, one) for call, one in zip(calls, ids, strict=True))
         changed = any(self._fit(known) != sent for known, sent, *_ in pairs)
-        return Encoded(encode(wire), encode_media(text_part(FROM_MODEL), media), pairs if changed else ())
+        return Encoded(encode({**wire, **more}), encode_media(text_part(FROM_MODEL), media), pairs if changed else ())
 
-    def _assistant_content(self, message: AIMessage, text: str, calls: bool, same_origin: bool) -> dict[str, Any]:
-        """The content of an assistant message; a refusal and words that were only spoken are text to other servers."""
+    def _without_calls(self, message: AIMessage, text: str, calls: bool, same_origin: bool) -> Message:
+        """An assistant message, but for its calls; a refusal and words that were only spoken are text to other servers."""
         extra = message.additional_kwargs
         thinking = extra.get(THINKING_PART)
         if self._dialect.reasoning == THINKING_PART:
             thinking = thinking or extra.get("reasoning_content") or _reasoning_in(message.content)
         if thinking and calls and same_origin and self._thinking:
-            thought = {"type": "thinking", "thinking": [text_part(thinking)]}
-            return {"content": [thought, text_part(text)] if text else [thought]}
+            thought: Part = {"type": "thinking", "thinking": [text_part(thinking)]}
+            return {"role": "assistant", "content": [thought, text_part(text)] if text else [thought]}
         audio = _audio_of(message)
         if audio.get("id") and not text and message.response_metadata.get("model_provider") == self._dialect.provider:
-            return {"content": None, "audio": {"id": audio["id"]}}
+            return {"role": "assistant", "content": None, "audio": {"id": audio["id"]}}
         text = text or fallback_text(message)
-        return {"content": None if calls and not text and self.null_content else text}
+        return {"role": "assistant", "content": None if calls and not text and self.null_content else text}
 
     def _opaque(self, message: AIMessage) -> dict[str, Any]:
         """State that this server wants back with its calls, under the keys it came in."""
@@ -206,9 +212,10 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
             state[self._dialect.reasoning] = state.pop("reasoning_content")
         return state
 
-    def _name_of(self, message: BaseMessage) -> dict[str, str]:
+    def _named(self, wire: Message, message: BaseMessage) -> Message:
+        """The message on the wire, with the name of its author where the server takes one."""
         name = (message.name or message.additional_kwargs.get("name")) if self._dialect.names else None
-        return {"name": _ILLEGAL_IN_NAME.sub("_", str(name))[:64]} if name else {}
+        return {**wire, "name": _ILLEGAL_IN_NAME.sub("_", str(name))[:64]} if name else wire
 
 
 def _reasoning_in(content: str | list[str | dict[Any, Any]]) -> str:
@@ -216,7 +223,7 @@ def _reasoning_in(content: str | list[str | dict[Any, Any]]) -> str:
     return "".join(str(block.get("reasoning") or "") for block in blocks if block.get("type") == "reasoning")
 
 
-def plain_content(parts: list[Part]) -> str | list[Part]:
+def plain_content(parts: list[PartT]) -> str | list[PartT]:
     """The parts of a message; a string where they are no more than one text."""
     if not parts:
         return ""

@@ -6,12 +6,16 @@ Wire facts: `{"type": "json_schema", "json_schema": {name, description, schema, 
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigurationError
 from .._encode.functions import function_of
 from .._encode.schemas import at_the_top, is_pydantic
 from .strict import strict_schema, why_not_strict
+from .wire import ResponseFormat
+
+if TYPE_CHECKING:
+    from openai.types.shared_params.response_format_json_schema import JSONSchema
 
 __all__ = ["response_format"]
 
@@ -19,7 +23,7 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST_NAME = 64
 
 
-def response_format(schema: Any, *, strict: bool | None = None) -> dict[str, Any]:
+def response_format(schema: Any, *, strict: bool | None = None) -> ResponseFormat:
     """The `response_format` that asks for output of this schema.
 
     Args:
@@ -32,15 +36,17 @@ def response_format(schema: Any, *, strict: bool | None = None) -> dict[str, Any
         ConfigurationError: `strict` contradicts the schema, or no JSON schema can be made of it.
     """
     if isinstance(schema, Mapping) and isinstance(schema.get("type"), str) and schema["type"] in ("json_schema", "json_object", "text"):
-        return _agreed({**schema}, strict)
+        own: Any = {**schema}
+        return _agreed(own, strict)
     if isinstance(schema, Mapping) and "name" in schema and "schema" in schema:
-        return _agreed({"type": "json_schema", "json_schema": dict(schema)}, strict)
+        inner: Any = {**schema}
+        return _agreed({"type": "json_schema", "json_schema": inner}, strict)
     if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
         return _of_class(schema, strict)
     return _of_function(schema, strict)
 
 
-def _agreed(format: dict[str, Any], strict: bool | None) -> dict[str, Any]:
+def _agreed(format: ResponseFormat, strict: bool | None) -> ResponseFormat:
     """A format in the wire's own form, with `strict` where it does not say."""
     inner = format.get("json_schema")
     if strict is None or not isinstance(inner, Mapping):
@@ -50,19 +56,19 @@ def _agreed(format: dict[str, Any], strict: bool | None) -> dict[str, Any]:
     return {**format, "json_schema": {**inner, "strict": strict}}
 
 
-def _of_class(schema: Any, strict: bool | None) -> dict[str, Any]:
+def _of_class(schema: Any, strict: bool | None) -> ResponseFormat:
     declared = at_the_top(schema.model_json_schema())
     if strict is None:
         strict = why_not_strict(declared) is None
-    named = {"name": _legal(declared.get("title") or schema.__name__)}
-    described = {"description": declared["description"]} if declared.get("description") else {}
-    body = strict_schema(declared) if strict else declared
-    return {"type": "json_schema", "json_schema": {**named, **described, "schema": body, "strict": strict}}
+    inner: JSONSchema = {"name": _legal(declared.get("title") or schema.__name__)}
+    if declared.get("description"):
+        inner["description"] = declared["description"]
+    return {"type": "json_schema", "json_schema": {**inner, "schema": strict_schema(declared) if strict else declared, "strict": strict}}
 
 
-def _of_function(schema: Any, strict: bool | None) -> dict[str, Any]:
+def _of_function(schema: Any, strict: bool | None) -> ResponseFormat:
     try:
-        function = function_of(schema, strict=strict)
+        function: Any = function_of(schema, strict=strict)
     except ConfigurationError:
         raise
     except ValueError as error:
@@ -70,7 +76,8 @@ def _of_function(schema: Any, strict: bool | None) -> dict[str, Any]:
     strict = bool(function.pop("strict", False))
     body = function.pop("parameters", {"type": "object", "properties": {}})
     body = strict_schema(body) if strict else body
-    return {"type": "json_schema", "json_schema": {**function, "name": _legal(function["name"]), "schema": body, "strict": strict}}
+    inner: JSONSchema = function
+    return {"type": "json_schema", "json_schema": {**inner, "name": _legal(function["name"]), "schema": body, "strict": strict}}
 
 
 def _legal(name: str) -> str:

@@ -16,6 +16,7 @@ from ...errors import ConfigurationError
 from .._encode.choices import format_choice, unknown_choice
 from .._encode.functions import declaring, function_of
 from .strict import strict_schema
+from .wire import ToolChoice
 
 __all__ = ["format_tool", "format_tool_choice", "tool_name"]
 
@@ -92,7 +93,7 @@ def tool_name(tool: Mapping[str, Any]) -> str | None:
 # ---------------------------------------------------------------------------------------------- choices
 
 
-def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any] | None:
+def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice | None:
     """A tool choice as a request says it.
 
     Args:
@@ -109,7 +110,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
     return format_choice(choice, tools, any_tool=lambda _: "required", named=_named, from_mapping=_from_mapping)
 
 
-def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
     """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
     for tool in tools:
         if tool_name(tool) == choice:
@@ -127,18 +128,22 @@ def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, A
     raise unknown_choice(choice, names, _MODES)
 
 
-def _pointer(tool: Mapping[str, Any], name: str) -> dict[str, Any]:
-    kind = "custom" if tool.get("type") == "custom" else "function"
-    return {"type": kind, kind: {"name": name}}
+def _pointer(tool: Mapping[str, Any], name: str) -> ToolChoice:
+    if tool.get("type") == "custom":
+        return {"type": "custom", "custom": {"name": name}}
+    return {"type": "function", "function": {"name": name}}
 
 
-def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
     kind = choice.get("type")
     if kind == "allowed_tools":
         return _allowed(choice, tools)
     inner = choice.get("function") or choice.get("custom")
-    if isinstance(inner, Mapping):
-        return {"type": "custom" if "custom" in choice else "function", **choice}
+    default = {"type": "custom" if "custom" in choice else "function"} if isinstance(inner, Mapping) else {}
+    given: Any = {**default, **choice}
+    own: ToolChoice = given
+    if default:
+        return own
     if isinstance(choice.get("name"), str) and kind in _POINTERS:  # flat: Responses, Anthropic's {"type": "tool"}, or a bare name
         declared = next((tool for tool in tools if tool_name(tool) == choice["name"]), {"type": kind})
         return _pointer(declared, choice["name"])
@@ -146,10 +151,10 @@ def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]])
         return _MODES[kind]
     if kind is None:
         raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool")
-    return dict(choice)
+    return own
 
 
-def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
     """The tools that may be called; a flat form (Responses) and bare names are accepted too."""
     inner = choice.get("allowed_tools")
     body = inner if isinstance(inner, Mapping) else choice
@@ -159,7 +164,7 @@ def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> d
     return {"type": "allowed_tools", "allowed_tools": {"mode": body.get("mode") or "auto", "tools": allowed}}
 
 
-def _pointed(tool: Any, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+def _pointed(tool: Any, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
     """One of the allowed tools: a name, a mapping that points at it, or the tool itself."""
     if isinstance(tool, Mapping):
         return _from_mapping(tool, tools)

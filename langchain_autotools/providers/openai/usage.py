@@ -6,6 +6,7 @@ from typing import Any
 from langchain_core.messages.ai import UsageMetadata
 
 from .._base.token_counts import detailed_usage, token_count
+from .wire import Usage
 
 __all__ = ["usage_metadata"]
 
@@ -15,7 +16,7 @@ _CACHE_CREATION = ("cache_write_tokens", "cache_creation_input_tokens")
 _PRICED_TIERS = frozenset({"priority", "flex"})
 
 
-def usage_metadata(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
+def usage_metadata(usage: Usage, service_tier: str | None = None) -> UsageMetadata:
     """Token counts of one reply.
 
     Args:

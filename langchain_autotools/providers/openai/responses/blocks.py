@@ -10,8 +10,10 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from ....messages.metadata import text_of
-from ..._encode.sources import source_of, unsupported
-from ..blocks import Part, part_of
+from ..._encode.sources import Block, source_of, unsupported
+from ..blocks import part_of
+from ..wire import Part
+from .wire import Item, ItemPart
 
 __all__ = ["ITEM_TYPES", "input_part", "item_of", "wire_part"]
 
@@ -31,7 +33,7 @@ ITEM_TYPES = frozenset(
 """Types of content blocks that are items of their own: the caller's answers to the vendor's tools, and references."""
 
 
-def item_of(block: Any) -> dict[str, Any] | None:
+def item_of(block: Any) -> Item | None:
     """The input item that a content block is; None for a block that is a part of a message."""
     if not isinstance(block, Mapping):
         return None
@@ -39,10 +41,11 @@ def item_of(block: Any) -> dict[str, Any] | None:
         return item_of(block.get("value"))
     if block.get("type") not in ITEM_TYPES:
         return None
-    return _of_result(block) if "is_error" in block else _without_index(block)
+    item: Item = _of_result(block) if "is_error" in block else _without_index(block)
+    return item
 
 
-def _of_result(block: Mapping[str, Any]) -> dict[str, Any]:
+def _of_result(block: Block) -> Any:
     """The item that a result becomes which answers a call of the vendor's own tool: `output` and `is_error` are a tool message's."""
     kind, content, failed = block["type"], block["output"], block["is_error"]
     text = text_of(HumanMessage(content))
@@ -58,11 +61,11 @@ def _of_result(block: Mapping[str, Any]) -> dict[str, Any]:
     return item | {name: block[name] for name in _OF_ANSWERS if name in block}
 
 
-def _without_index(block: Mapping[str, Any]) -> dict[str, Any]:
+def _without_index(block: Block) -> Any:
     return {key: value for key, value in block.items() if key != "index"}
 
 
-def input_part(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Part:
+def input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
     """One content block as an input part.
 
     Args:
@@ -75,15 +78,14 @@ def input_part(block: str | Mapping[str, Any], keys: Collection[str] = ()) -> Pa
     if isinstance(block, Mapping):
         if block.get("type") == "non_standard" and isinstance(block.get("value"), Mapping):
             return input_part(block["value"], keys)
-        if block.get("type") in _WIRE_PARTS:
-            return _without_index(block)
-        special = _linked(block)
+        own: ItemPart | None = _without_index(block) if block.get("type") in _WIRE_PARTS else None
+        special = own or _linked(block)
         if special is not None:
             return special
     return wire_part(part_of(block, keys))
 
 
-def _linked(block: Mapping[str, Any]) -> Part | None:
+def _linked(block: Block) -> ItemPart | None:
     """A file by its URL and an image by the id of its upload, which chat completions cannot say."""
     kind = block.get("type")
     if kind in _DOCUMENTS and not isinstance(block.get("file"), Mapping):
@@ -97,19 +99,23 @@ def _linked(block: Mapping[str, Any]) -> Part | None:
     return None
 
 
-def _image(part: Part) -> Part:
+def _input_image(part: Part) -> ItemPart:
     return {"type": "input_image", "detail": part["image_url"].get("detail") or "auto", "image_url": part["image_url"]["url"]}
 
 
-_CONVERTERS: dict[str, Callable[[Part], Part]] = {
+def _input_file(part: Part) -> Any:
+    return {"type": "input_file", **part["file"]}
+
+
+_CONVERTERS: dict[str, Callable[[Part], ItemPart]] = {
     "text": lambda part: {"type": "input_text", "text": part["text"]},
-    "image_url": _image,
+    "image_url": _input_image,
     "input_audio": lambda part: {"type": "input_audio", "input_audio": part["input_audio"]},
-    "file": lambda part: {"type": "input_file", **part["file"]},
+    "file": _input_file,
 }
 
 
-def wire_part(part: Part) -> Part:
+def wire_part(part: Part) -> ItemPart:
     """A part of chat completions as an input part.
 
     Raises:
@@ -118,5 +124,5 @@ def wire_part(part: Part) -> Part:
     convert = _CONVERTERS.get(part["type"])
     if convert is None:
         raise unsupported(part["type"], _WHY)
-    kept = {key: value for key, value in part.items() if key not in ("type", "text", "image_url", "input_audio", "file")}
+    kept: Any = {key: value for key, value in part.items() if key not in ("type", "text", "image_url", "input_audio", "file")}
     return {**convert(part), **kept}

@@ -11,6 +11,8 @@ itself (platform.openai.com/docs/api-reference/responses/create).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .wire import Item
+
 __all__ = ["answered_id", "answers_in_blocks", "client_calls", "names_of", "pending_calls"]
 
 _CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
@@ -29,7 +31,7 @@ def _asks(tool: Mapping[str, Any]) -> bool:
     return approves or (kind == "tool_search" and tool.get("execution") == "client")
 
 
-def pending_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def pending_calls(items: Sequence[Item]) -> list[Item]:
     """The items of a reply that wait for the caller: calls on his machine, and requests for his approval."""
     answered = {answered_id(item) for item in items}
     return [item for item in items if item.get("type") == _APPROVAL or (_is_for_client(item) and not names_of(item) & answered)]
@@ -39,22 +41,22 @@ def _shows(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") == "image_generation" and bool(tool.get("partial_images"))
 
 
-def client_calls(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def client_calls(items: Sequence[Item]) -> list[Item]:
     """Those of them that the API wants answered before it goes on."""
     return [item for item in pending_calls(items) if item.get("type") != _APPROVAL]
 
 
-def _is_for_client(item: Mapping[str, Any]) -> bool:
+def _is_for_client(item: Item) -> bool:
     return item.get("type") in _CALLS or (item.get("type") == "tool_search_call" and item.get("execution") == "client")
 
 
-def names_of(call: Mapping[str, Any]) -> frozenset[str]:
+def names_of(call: Item) -> frozenset[str]:
     """What an answer may name a call by."""
-    keys = ("call_id", "id") if call.get("type") == "local_shell_call" else ("call_id",)
-    return frozenset(str(call[key]) for key in keys if call.get(key))
+    names = (call.get("call_id"), call.get("id") if call.get("type") == "local_shell_call" else None)
+    return frozenset(str(name) for name in names if name)
 
 
-def answered_id(item: Mapping[str, Any]) -> str | None:
+def answered_id(item: Item) -> str | None:
     """The name of the call that an item answers; None of an item that is no answer to one of these calls."""
     kind = str(item.get("type"))
     if not kind.endswith("_output"):

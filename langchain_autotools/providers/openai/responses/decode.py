@@ -4,8 +4,8 @@ Text, reasoning and refusals leave with their deltas. Calls are taken from compl
 the items (see `items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, NoReturn
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -17,10 +17,13 @@ from ....messages.provisional import PROVISIONAL
 from ..usage import usage_metadata
 from .client_calls import pending_calls
 from .item_parts import annotations_of, fragment, log_probabilities, standard
-from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, outline
+from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, outline
 from .open_items import Slot, Slots
+from .wire import Item, Response, ResponseEvent
 
 __all__ = ["ResponsesDecoder", "responses_usage"]
+
+_Blocks = list[dict[str, Any]]
 
 _TEXT_DELTA = "response.output_text.delta"
 _INPUT_DELTA = "response.custom_tool_call_input.delta"
@@ -31,13 +34,15 @@ _WHOLE = ("stop", "tool_calls")
 _REASONING = "reasoning_content"
 _PROVIDER = "openai"
 _IMAGE = "image_generation_call"
+_OF_IMAGES = ("output_format", "quality", "size", "background")
 
 
 def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
     """The wire's token counts in LangChain's terms; arguments as of `usage.usage_metadata`."""
     names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
     renamed = {old.replace(name, new): value for old, value in usage.items() for name, new in names.items() if name in old}
-    return usage_metadata({**usage, **renamed}, service_tier)
+    counts: Any = {**usage, **renamed}
+    return usage_metadata(counts, service_tier)
 
 
 class ResponsesDecoder:
@@ -72,14 +77,14 @@ class ResponsesDecoder:
         self._taken = taken
         self._known = False
         self._id: str | None = None
-        self._response: Mapping[str, Any] = {}
+        self._response: Response = {}
         self._slots = Slots()
         self._finish_reason: str | None = None
         self._done = False
-        self._rest: list[dict[str, Any]] = []
+        self._rest: _Blocks = []
         self._unknown: dict[str, Any] | None = None
 
-    def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
+    def feed(self, event: ResponseEvent) -> AIMessageChunk | None:
         """Take one event; returns the text, reasoning or refusal that it brings, or None.
 
         Raises:
@@ -115,7 +120,7 @@ class ResponsesDecoder:
         """Whether an event has come that says how the reply ended, or a gateway's end marker."""
         return self.ended or self._done
 
-    def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
+    def decode_body(self, body: Response) -> AIMessageChunk:
         """A whole reply as one raw chunk.
 
         Raises:
@@ -133,23 +138,23 @@ class ResponsesDecoder:
 
     # ------------------------------------------------------------------------------------------ what leaves at once
 
-    def _text(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _text(self, event: ResponseEvent) -> _Blocks:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
         slot.text_length += len(text)
         return [{"type": "text", "text": text, "index": f"{slot.number}"}] if text else []
 
-    def _refusal(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _refusal(self, event: ResponseEvent) -> _Blocks:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
         slot.refusal_length += len(text)
         return [{"type": "refusal", "refusal": text}] if text else []
 
-    def _summary(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _summary(self, event: ResponseEvent) -> _Blocks:
         return self._thought(event, "summary", event.get("summary_index"))
 
-    def _reasoning(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _reasoning(self, event: ResponseEvent) -> _Blocks:
         return self._thought(event, "content", event.get("content_index"))
 
-    def _thought(self, event: Mapping[str, Any], key: str, part: Any) -> list[dict[str, Any]]:
+    def _thought(self, event: ResponseEvent, key: Literal["content", "summary"], part: int | None) -> _Blocks:
         slot, text = self._slots.of(event, "reasoning"), str(event.get("delta") or "")
         slot.thinks_in = slot.thinks_in or key
         if slot.thinks_in != key or not text:
@@ -157,27 +162,26 @@ class ResponsesDecoder:
         slot.thought_length += len(text)
         return [{"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part or 0}"}]
 
-    def _all_arguments(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _all_arguments(self, event: ResponseEvent) -> _Blocks:
         slot = self._slots.of(event, FUNCTION_CALL)
         if not slot.done and event.get("arguments"):
-            known = {"name": event["name"]} if event.get("name") else {}
-            slot.item = {**slot.item, **known, "arguments": event["arguments"]}
+            slot.item = {**slot.item, "name": event.get("name") or slot.item.get("name"), "arguments": event["arguments"]}
         return []
 
-    def _piece(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _piece(self, event: ResponseEvent) -> _Blocks:
         kind = CUSTOM_CALL if event["type"] == _INPUT_DELTA else FUNCTION_CALL
         self._slots.of(event, kind).pieces.append(str(event.get("delta") or ""))
         return []
 
-    def _begun(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _begun(self, event: ResponseEvent) -> _Blocks:
         if isinstance(event.get("item"), Mapping):
-            self._slots.open(event, dict(event["item"]))
+            self._slots.open(event, {**event["item"]})
         return []
 
-    def _completed(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return self._rest_of_item(self._slots.close(event, dict(event["item"]))) if isinstance(event.get("item"), Mapping) else []
+    def _completed(self, event: ResponseEvent) -> _Blocks:
+        return self._rest_of_item(self._slots.close(event, {**event["item"]})) if isinstance(event.get("item"), Mapping) else []
 
-    def _rest_of_item(self, slot: Slot) -> list[dict[str, Any]]:
+    def _rest_of_item(self, slot: Slot) -> _Blocks:
         """What a complete item holds that has not left yet."""
         if slot.kind == "message":
             refusal = slot.unrefused()
@@ -192,7 +196,7 @@ class ResponsesDecoder:
             return []
         return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(standard(slot.item))]
 
-    def _rest_of_text(self, slot: Slot) -> list[dict[str, Any]]:
+    def _rest_of_text(self, slot: Slot) -> _Blocks:
         text, annotations = slot.unsaid(), annotations_of(slot.item) if self._blocks else []
         if not text and not annotations:
             return []
@@ -200,20 +204,20 @@ class ResponsesDecoder:
         (block,) = standard({**block, "annotations": annotations}) if annotations else [block]
         return [{**block, "index": f"{slot.number}"}]
 
-    def _partial_image(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _partial_image(self, event: ResponseEvent) -> _Blocks:
         """An image that is not complete: seen by who reads the stream, and kept by nobody."""
         data = event.get("partial_image_b64")
         if self._in_text or not data:
             return []
         slot, number = self._slots.of(event, _IMAGE), event.get("partial_image_index") or 0
-        block = {"type": _IMAGE, "id": slot.item.get("id") or event.get("item_id"), "result": data}
-        block |= {key: event[key] for key in ("output_format", "quality", "size", "background") if event.get(key)}
+        block: dict[str, Any] = {"type": _IMAGE, "id": slot.item.get("id") or event.get("item_id"), "result": data}
+        block |= {key: value for key, value in event.items() if key in _OF_IMAGES and value}
         marks = {PROVISIONAL: True, "partial_image_index": number}
         if self._listed:
             return [{**block, **marks}]
         return [{**one, "extras": {**one.get("extras", {}), **marks}, "index": f"{slot.number}.partial{number}"} for one in standard(block)]
 
-    def _chunk(self, blocks: list[dict[str, Any]]) -> AIMessageChunk | None:
+    def _chunk(self, blocks: _Blocks) -> AIMessageChunk | None:
         if not blocks:
             return None
         content, extra = self._content(blocks)
@@ -222,12 +226,11 @@ class ResponsesDecoder:
             chunk.__dict__["response_metadata"] = {"model_provider": _PROVIDER}  # tells core how to read the block
         return chunk
 
-    def _new_chunk(self, content: Any, extra: dict[str, Any]) -> AIMessageChunk:
+    def _new_chunk(self, content: str | list[Any], extra: dict[str, Any]) -> AIMessageChunk:
         return new_chunk(content, extra, self._id)
 
-    def _content(self, blocks: Iterable[dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
+    def _content(self, blocks: _Blocks) -> tuple[str | list[Any], dict[str, Any]]:
         """Blocks as a chunk's content and additional keywords, in the form that was asked for."""
-        blocks = list(blocks)
         refusal = "".join(block["refusal"] for block in blocks if block["type"] == "refusal")
         extra = {"refusal": refusal} if refusal else {}
         if self._blocks:
@@ -242,10 +245,11 @@ class ResponsesDecoder:
 
     # ------------------------------------------------------------------------------------------ the reply as a whole
 
-    def _note(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _note(self, event: ResponseEvent) -> _Blocks:
         response = event.get("response")
         if isinstance(response, Mapping):
-            self._response = {**self._response, **{key: value for key, value in response.items() if value is not None}}
+            known: Any = {key: value for key, value in response.items() if value is not None}
+            self._response = {**self._response, **known}
             identifier = str(response.get("id") or "")
             self._id = self._id or (identifier if identifier not in self._taken else "") or None
         return []
@@ -261,29 +265,29 @@ class ResponsesDecoder:
             _raise(body)
         self._unknown = body
 
-    def _failed(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _failed(self, event: ResponseEvent) -> _Blocks:
         response = event.get("response")
         error = response.get("error") if isinstance(response, Mapping) else None
         _raise(error or self._unknown or {"message": "the server says that its reply failed"})
 
-    def _end(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _end(self, event: ResponseEvent) -> _Blocks:
         if not isinstance(event.get("response"), Mapping):
             raise StreamError(f"the event {event['type']} holds no response")
         self._note(event)
         status = self._response.get("status")
         if self._response.get("error") or status == "failed":
-            self._failed({"response": self._response})
+            self._failed({"type": "response.failed", "response": self._response})
         if status in _UNFINISHED and event["type"] == "response.completed":
             raise StreamError(f"the reply is not finished: its status is {status!r} (a background response is polled, not read)")
         self.ended = True
         output = self._response.get("output")
-        items = [dict(item) for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
+        items: list[Item] = [{**item} for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
         for slot in self._slots.complete_from(items):
             self._rest += self._rest_of_item(slot)
         self._finish_reason = self._reason(status, event["type"])
         return []
 
-    def _reason(self, status: Any, kind: str) -> str:
+    def _reason(self, status: str | None, kind: str) -> str:
         """How the turn ended. A call that its item calls incomplete makes the turn so: no call of it may run."""
         details = self._response.get("incomplete_details")
         if status == "incomplete" or (kind == "response.incomplete" and status in (None, *_UNFINISHED)):
@@ -337,7 +341,7 @@ class ResponsesDecoder:
             extra |= {name: value for name, value in (("annotations", annotations), ("tool_outputs", others)) if value}
         return extra
 
-    def _last_metadata(self, items: list[Item], pending: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _last_metadata(self, items: list[Item], pending: Sequence[Item]) -> dict[str, Any]:
         known = {
             "model_provider": _PROVIDER,
             "output_version": "v1" if self._blocks else None,
@@ -359,7 +363,7 @@ class ResponsesDecoder:
         return {**metadata, KEY: {**metadata.get(KEY, {}), **own}} if own else metadata
 
 
-_HANDLERS: dict[str, Callable[[ResponsesDecoder, Mapping[str, Any]], list[dict[str, Any]]]] = {
+_HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
     _TEXT_DELTA: ResponsesDecoder._text,
     "response.refusal.delta": ResponsesDecoder._refusal,
     "response.reasoning_summary_text.delta": ResponsesDecoder._summary,
@@ -380,7 +384,7 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, Mapping[str, Any]], list[dict[s
 }
 
 
-def _is_other(item: Mapping[str, Any]) -> bool:
+def _is_other(item: Item) -> bool:
     """Whether an item is neither what the model said nor a call of a function."""
     return item.get("type") not in ("message", "reasoning", *CALL_TYPES)
 

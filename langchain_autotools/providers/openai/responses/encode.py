@@ -21,13 +21,13 @@ from ....messages.metadata import own_metadata
 from ..._encode.calls import BELOW, empty_output, legal_arguments
 from ..._encode.encoder import MessageEncoder
 from ..._encode.json_text import encode
-from ..blocks import Part
-from ..calls import CUSTOM, CUSTOM_ARGUMENT, CallId, legal_name
+from ..calls import CallId, custom_input, is_custom, legal_name
 from ..dialect import OPENAI
 from ..encode import FROM_MODEL, FROM_TOOL, assistant_content, encode_media, fallback_text, plain_content
 from .blocks import input_part, item_of, wire_part
 from .client_calls import answered_id, client_calls, names_of
-from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, Item, restored
+from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, restored
+from .wire import Item, ItemPart
 
 __all__ = ["Encoded", "ItemEncoder", "without_answers"]
 
@@ -116,11 +116,12 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         if not output:
             output = BELOW if media else empty_output(failed=message.status == "error")
         kind = f"{CUSTOM_CALL}_output" if call.custom else f"{FUNCTION_CALL}_output"
-        caller = {"caller": json.loads(call.caller)} if call.caller else {}
-        body = encode({"type": kind, "call_id": call.sent, "output": output, **caller})
-        return Encoded(body, encode_media(_text_part(FROM_TOOL.format(call.sent)), media))
+        item: Item = {"type": kind, "call_id": call.sent, "output": output}
+        if call.caller:
+            item["caller"] = json.loads(call.caller)
+        return Encoded(encode(item), encode_media(_text_part(FROM_TOOL.format(call.sent)), media))
 
-    def _output(self, content: Any) -> tuple[str | list[Part], list[Part]]:
+    def _output(self, content: Any) -> tuple[str | list[ItemPart], list[ItemPart]]:
         """What a tool gave, as text where it is text; and what an output cannot hold but a user message can."""
         if isinstance(content, str):
             return content, []
@@ -128,7 +129,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         held = [part for part in parts if part["type"] in _OUTPUT_PARTS]
         media = [part for part in parts if part["type"] not in _OUTPUT_PARTS]
         if all(part["type"] == "input_text" for part in held):
-            return "\n".join(part["text"] for part in held), media
+            return "\n".join(str(part["text"]) for part in held), media
         return held, media
 
     # ------------------------------------------------------------------------------------------ assistant
@@ -156,7 +157,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         else:
             items = _plain_items(text or fallback_text(message), calls, ids, same_origin)
         pairs = tuple(
-            CallId(call.id, one, same_origin and _is_custom(call), _caller(call) if same_origin else "")
+            CallId(call.id, one, same_origin and is_custom(call), _caller(call) if same_origin else "")
             for call, one in zip(calls, ids, strict=True)
         )
         return Encoded(
@@ -174,10 +175,6 @@ def _renamed(items: Sequence[Item], call_ids: Sequence[str]) -> bool:
     return any("id" in item and item["call_id"] != call_id for item, call_id in zip(calls, call_ids, strict=True))
 
 
-def _is_custom(call: ToolCallRecord) -> bool:
-    return call.extra.get(CUSTOM) is True and call.args is not None
-
-
 def _caller(call: ToolCallRecord) -> str:
     """The program of the vendor's that made the call, as JSON; "" where the model did."""
     caller = call.extra.get("caller")
@@ -192,7 +189,7 @@ def _unchanged(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:
     return [(entry.get("id"), entry.get("arguments")) for entry in written] == [(call.id, call.arguments) for call in calls]
 
 
-def _text_part(text: str) -> Part:
+def _text_part(text: str) -> ItemPart:
     return {"type": "input_text", "text": text}
 
 
@@ -202,15 +199,16 @@ def _assistant_item(text: str) -> Item:
 
 
 def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], same_origin: bool) -> list[Item]:
-    items: list[Item] = [_assistant_item(text)] if text else []
+    items = [_assistant_item(text)] if text else []
     for call, identifier in zip(calls, ids, strict=True):
-        name = legal_name(call.name)
-        caller = {"caller": call.extra["caller"]} if same_origin and _caller(call) else {}
-        if same_origin and _is_custom(call):
-            written = str((call.args or {}).get(CUSTOM_ARGUMENT, ""))
-            items.append({"type": CUSTOM_CALL, "call_id": identifier, "name": name, "input": written, **caller})
+        item: Item = {"type": FUNCTION_CALL, "call_id": identifier, "name": legal_name(call.name)}
+        if same_origin and is_custom(call):
+            item |= {"type": CUSTOM_CALL, "input": custom_input(call)}
         else:
-            items.append({"type": FUNCTION_CALL, "call_id": identifier, "name": name, "arguments": legal_arguments(call), **caller})
+            item["arguments"] = legal_arguments(call)
+        if same_origin and _caller(call):
+            item["caller"] = call.extra["caller"]
+        items.append(item)
     return items
 
 
@@ -234,5 +232,5 @@ def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMess
     return message.model_copy(update={"content": kept})
 
 
-def _answers_one_of(item: Mapping[str, Any], call_ids: Collection[str]) -> bool:
+def _answers_one_of(item: Item, call_ids: Collection[str]) -> bool:
     return answered_id(item) in call_ids and item.get("type") != _FOUND_TOOLS

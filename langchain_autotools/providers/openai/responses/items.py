@@ -9,15 +9,14 @@ Wire facts: "Item of type 'reasoning' was provided without its required followin
 the server does not store are unknown to it by their id; `status` and what other servers add is refused by some.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
 
 from ....messages.calls import ToolCallRecord
-from ..calls import CUSTOM_ARGUMENT, legal_name
+from ..calls import custom_input, legal_name
+from .wire import Item, ItemPart
 
-__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "Item", "outline", "parts_of", "restored", "text_of_item"]
-
-Item = dict[str, Any]
+__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "outline", "parts_of", "restored", "text_of_item"]
 
 FUNCTION_CALL = "function_call"
 CUSTOM_CALL = "custom_tool_call"
@@ -31,21 +30,21 @@ _BARE = frozenset({"type", "name"})
 _MAY_LACK_ID = frozenset({"shell_call", "apply_patch_call"})
 
 
-def text_of_item(item: Mapping[str, Any]) -> str:
+def text_of_item(item: Item) -> str:
     """The text of a message item."""
     return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
 
 
-def parts_of(item: Mapping[str, Any], key: str = "content") -> list[Mapping[str, Any]]:
+def parts_of(item: Item, key: Literal["content", "summary"] = "content") -> list[ItemPart]:
     """The parts of an item's content, or of its summary."""
-    content = item.get(key)
-    return [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    parts = item.get(key)
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
 
 
 # ---------------------------------------------------------------------------------------------- what is kept
 
 
-def outline(items: Sequence[Mapping[str, Any]], *, stored: bool) -> list[Item]:
+def outline(items: Sequence[Item], *, stored: bool) -> list[Item]:
     """The outline of a reply's items; empty where text and calls alone say the same.
 
     Args:
@@ -56,10 +55,10 @@ def outline(items: Sequence[Mapping[str, Any]], *, stored: bool) -> list[Item]:
     return [] if _is_plain(kept) else kept
 
 
-def _entry(item: Mapping[str, Any], stored: bool) -> Item | None:
+def _entry(item: Item, stored: bool) -> Item | None:
     kind = item.get("type")
     hidden = _NEVER_SENT | ({"status"} if kind in _MODEL_MADE else set()) | (_OF_A_CALL if kind in CALL_TYPES else set())
-    entry = {key: value for key, value in item.items() if value is not None and key not in hidden}
+    entry: Item = _without({key: value for key, value in item.items() if value is not None}, hidden)
     if (kind in _MODEL_MADE or kind in _MAY_LACK_ID) and not stored:
         entry.pop("id", None)
     if kind == "message":
@@ -69,11 +68,16 @@ def _entry(item: Mapping[str, Any], stored: bool) -> Item | None:
     return {**entry, "name": item.get("name")} if kind in CALL_TYPES else entry
 
 
-def _measured(part: Mapping[str, Any]) -> Item:
+def _without(part: Mapping[str, object], keys: Collection[str]) -> Any:
+    """An item or part without some of its keys."""
+    return {key: value for key, value in part.items() if key not in keys}
+
+
+def _measured(part: ItemPart) -> ItemPart:
     """A part with the length of its text in place of the text. Log probabilities do not go back."""
     if part.get("type") != "output_text":
-        return dict(part)
-    kept = {key: value for key, value in part.items() if key not in ("text", "logprobs", "parsed") and value}
+        return {**part}
+    kept: ItemPart = _without({key: value for key, value in part.items() if value}, ("text", "logprobs", "parsed"))
     return {**kept, "length": len(str(part.get("text") or ""))}
 
 
@@ -92,7 +96,7 @@ def _is_plain(entries: Sequence[Item]) -> bool:
     if set(kinds[1:]) - {FUNCTION_CALL} or set(kinds[:1]) - {"message", FUNCTION_CALL}:
         return False
     if kinds[:1] == ["message"] and (
-        entries[0].keys() - {"type", "id", "role", "content"} or any(part.keys() != {"type", "length"} for part in entries[0]["content"])
+        entries[0].keys() - {"type", "id", "role", "content"} or any(part.keys() != {"type", "length"} for part in parts_of(entries[0]))
     ):
         return False
     return not any(entry.keys() - _BARE - {"id"} for entry in entries if entry.get("type") == FUNCTION_CALL)
@@ -112,37 +116,38 @@ def restored(entries: Any, text: str, calls: Sequence[ToolCallRecord], ids: Sequ
     """
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         return None
-    named = [entry.get("name") for entry in entries if entry.get("type") in CALL_TYPES]
+    outlined: list[Item] = entries
+    named = [entry.get("name") for entry in outlined if entry.get("type") in CALL_TYPES]
     if named != [call.name for call in calls] or any(call.args is None or legal_name(call.name) != call.name for call in calls):
         return None
     rest = iter(zip(calls, ids, strict=True))
     items: list[Item] = []
     start = 0
-    for entry in entries:
+    for entry in outlined:
         if entry.get("type") in CALL_TYPES:
             items.append(_with_call(entry, *next(rest)))
         elif entry.get("type") == "message":
             item, start = _with_text(entry, text, start)
             items.append(item)
         else:
-            items.append(dict(entry))
+            items.append({**entry})
     return items if start == len(text) else None
 
 
-def _with_call(entry: Mapping[str, Any], call: ToolCallRecord, identifier: str) -> Item:
+def _with_call(entry: Item, call: ToolCallRecord, identifier: str) -> Item:
     if entry["type"] == CUSTOM_CALL:
-        return {**entry, "call_id": identifier, "input": str((call.args or {}).get(CUSTOM_ARGUMENT, ""))}
+        return {**entry, "call_id": identifier, "input": custom_input(call)}
     return {**entry, "call_id": identifier, "arguments": call.arguments}
 
 
-def _with_text(entry: Mapping[str, Any], text: str, start: int) -> tuple[Item, int]:
-    parts: list[Item] = []
+def _with_text(entry: Item, text: str, start: int) -> tuple[Item, int]:
+    parts: list[ItemPart] = []
     for part in parts_of(entry):
         if "length" not in part:
-            parts.append(dict(part))
+            parts.append({**part})
             continue
         end = start + int(part["length"])
-        kept = {key: value for key, value in part.items() if key != "length"}
+        kept: ItemPart = _without(part, ("length",))
         parts.append({"annotations": [], **kept, "text": text[start:end]})
         start = end
     return {**entry, "content": parts}, start

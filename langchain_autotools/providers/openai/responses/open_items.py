@@ -5,11 +5,12 @@ two events of one item, and an item may come only at its end or only in the repl
 sends no output_index). The item as it stands in `output_item.done` is the truth, deltas are for display (wire quirk P-02).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
-from .items import CALL_TYPES, Item, parts_of, text_of_item
+from .items import CALL_TYPES, CUSTOM_CALL, parts_of, text_of_item
+from .wire import Item, ResponseEvent
 
 __all__ = ["Slot", "Slots", "thoughts_of"]
 
@@ -36,12 +37,12 @@ class Slot:
     done: bool = False
     text_length: int = 0
     thought_length: int = 0
-    thinks_in: str | None = None
+    thinks_in: Literal["content", "summary"] | None = None
     refusal_length: int = 0
     pieces: list[str] = field(default_factory=list)
 
     @property
-    def kind(self) -> Any:
+    def kind(self) -> str | None:
         """The item's type."""
         return self.item.get("type")
 
@@ -66,13 +67,16 @@ class Slot:
         """The item; of one whose end never came, with the arguments that did."""
         if self.done or self.kind not in CALL_TYPES:
             return self.item
-        key = "arguments" if self.kind == "function_call" else "input"
-        return {**self.item, key: self.item.get(key) or "".join(self.pieces)}
+        written = "".join(self.pieces)
+        if self.kind == CUSTOM_CALL:
+            return {**self.item, "input": self.item.get("input") or written}
+        return {**self.item, "arguments": self.item.get("arguments") or written}
 
 
-def thoughts_of(item: Mapping[str, Any], kind: str | None) -> list[str]:
+def thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:
     """The parts of a reasoning item's text: of its summary, else of its content."""
-    for key in (kind,) if kind else ("summary", "content"):
+    keys: tuple[Literal["content", "summary"], ...] = (kind,) if kind else ("summary", "content")
+    for key in keys:
         texts = [str(part.get("text") or "") for part in parts_of(item, key)]
         if any(texts):
             return texts
@@ -84,17 +88,17 @@ class Slots:
 
     def __init__(self) -> None:
         self._slots: list[Slot] = []
-        self._by_index: dict[Any, Slot] = {}
-        self._by_id: dict[Any, Slot] = {}
+        self._by_index: dict[int, Slot] = {}
+        self._by_id: dict[str, Slot] = {}
 
-    def of(self, event: Mapping[str, Any], kind: str) -> Slot:
+    def of(self, event: ResponseEvent, kind: str) -> Slot:
         """The slot that an event means; `kind` is the type of item that it is about."""
         found = self._named(event.get("output_index"), event.get("item_id"))
         if found is None and event.get("item_id") is None and event.get("output_index") is None:
             found = next((slot for slot in reversed(self._slots) if slot.kind == kind and not slot.done), None)
         return found if found is not None else self._new(event.get("output_index"), {"type": kind, "id": event.get("item_id")})
 
-    def open(self, event: Mapping[str, Any], item: Item) -> Slot:
+    def open(self, event: ResponseEvent, item: Item) -> Slot:
         """The slot of an item that begins."""
         found = self._named(event.get("output_index"), item.get("id"))
         if found is None:
@@ -102,7 +106,7 @@ class Slots:
         found.item = {**found.item, **item}
         return found
 
-    def close(self, event: Mapping[str, Any], item: Item) -> Slot:
+    def close(self, event: ResponseEvent, item: Item) -> Slot:
         """The slot of an item that is complete."""
         slot = self._named(event.get("output_index"), item.get("id")) or self._same_call(item) or self._new(event.get("output_index"), item)
         return self._complete(slot, item)
@@ -113,7 +117,7 @@ class Slots:
             return []
         completed = []
         for position, item in enumerate(output):
-            slot = self._by_id.get(item.get("id")) if item.get("id") else None
+            slot = self._by_id.get(item.get("id") or "")
             slot = slot or self._same_call(item) or self._at(position, item) or self._new(position, item)
             if not slot.done:
                 completed.append(self._complete(slot, item))
@@ -125,30 +129,30 @@ class Slots:
             return self._slots
         return sorted(self._slots, key=lambda slot: slot.index or 0)
 
-    def _named(self, index: Any, identifier: Any) -> Slot | None:
+    def _named(self, index: int | None, identifier: str | None) -> Slot | None:
         found = self._by_index.get(index) if index is not None else None
         return found if found is not None or not identifier else self._by_id.get(identifier)
 
-    def _same_call(self, item: Mapping[str, Any]) -> Slot | None:
+    def _same_call(self, item: Item) -> Slot | None:
         """The open slot of the same call, where a server gives its item another id in the end."""
         wanted = item.get("call_id")
         return next((slot for slot in self._slots if wanted and not slot.done and slot.item.get("call_id") == wanted), None)
 
-    def _at(self, position: int, item: Mapping[str, Any]) -> Slot | None:
+    def _at(self, position: int, item: Item) -> Slot | None:
         ordered = self.ordered()
         return ordered[position] if position < len(ordered) and ordered[position].kind == item.get("type") else None
 
-    def _new(self, index: Any, item: Item) -> Slot:
+    def _new(self, index: int | None, item: Item) -> Slot:
         slot = Slot(len(self._slots), index if isinstance(index, int) else None, item)
         self._slots.append(slot)
         if index is not None:
             self._by_index[index] = slot
-        if item.get("id"):
-            self._by_id[item["id"]] = slot
+        if identifier := item.get("id"):
+            self._by_id[identifier] = slot
         return slot
 
     def _complete(self, slot: Slot, item: Item) -> Slot:
         slot.item, slot.done = item, True
-        if item.get("id"):
-            self._by_id[item["id"]] = slot
+        if identifier := item.get("id"):
+            self._by_id[identifier] = slot
         return slot
