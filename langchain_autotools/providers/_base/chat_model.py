@@ -3,13 +3,14 @@
 What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from langchain_core.language_models import ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import BaseMessage
-from pydantic import ConfigDict, SecretStr, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
+from pydantic import ConfigDict, Field, SecretStr, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from ..._version import DISTRIBUTION, __version__
 from ...compat import CACHE_KEY
@@ -34,19 +35,21 @@ from .checks import (
     describe_validation_error,
 )
 from .parameters import Environment, langsmith_params
-from .request import RequestChatModel
+from .structured_output import StructuredChatModel
 from .values import DICTS, NUMBERS, check_values
 
 __all__ = ["ProviderChatModel"]
 
 
-class ProviderChatModel(RequestChatModel):
+class ProviderChatModel(StructuredChatModel):
     """A chat model of a vendor."""
 
     model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
 
     streaming: bool | None = None
     """Whether `invoke` requests a stream too. None: where a callback listens to its chunks; False: nothing ever streams."""
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Request parameters that this class does not name."""
 
     _ls_provider: ClassVar[str]
     """The vendor's name in traces."""
@@ -55,11 +58,18 @@ class ProviderChatModel(RequestChatModel):
     _variable_prefix: ClassVar[str] = ""
     """What the names of environment variables begin with; "": the vendor's name in traces."""
 
+    _model_field: ClassVar[str] = "model"
     _key_field: ClassVar[str] = "api_key"
     _url_field: ClassVar[str] = "base_url"
     _proxy_field: ClassVar[str] = ""
     _headers_field: ClassVar[str] = "default_headers"
     """What the class calls these fields; "": it has none."""
+    _wire_names: ClassVar[Mapping[str, str]] = {}
+    """The fields that are sent, by the parameter that each becomes. None and an empty list are not sent."""
+    _synonyms: ClassVar[Mapping[str, str]] = {}
+    """The wire's names of parameters, by other names that a call or `model_kwargs` may use for them."""
+    _client_keywords: ClassVar[frozenset[str]] = frozenset({"extra_headers", "extra_query", "extra_body", "timeout", "stream_usage"})
+    """Keywords of a call that are no parameters of its request."""
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version",)
     """The fields that a reply depends on, besides the parameters of the request."""
     _limit_params: ClassVar[tuple[str, ...]] = ("max_tokens",)
@@ -82,7 +92,7 @@ class ProviderChatModel(RequestChatModel):
     _dicts: ClassVar[Mapping[str, str]] = DICTS
     """Parameters of a call that are dicts, each with what may have been meant instead."""
 
-    _not_per_call: ClassVar[frozenset[str]] = RequestChatModel._not_per_call | {
+    _not_per_call: ClassVar[frozenset[str]] = StructuredChatModel._not_per_call | {
         *("max_retries", "retry", "include_response_headers", "model_kwargs", "stream_chunk_timeout"),
     }
 
@@ -195,11 +205,49 @@ class ProviderChatModel(RequestChatModel):
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
+    @abstractmethod
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        """All parameters of one request, in the wire's names. Keywords of the call go before the constructor's; None means: do not send.
+
+        Args:
+            stop: The call's stop sequences.
+            kwargs: The call's keywords, `tools` and `tool_choice` among them; names that are not known go to the wire as they are.
+            stream: Whether a stream is asked for.
+        """
+
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         """What is known of a model; empty if nothing is."""
         return {}
 
+    # ------------------------------------------------------------------------------------------ parameters of requests
+
+    def _default_params(self) -> dict[str, Any]:
+        """The parameters that the constructor sets, in the wire's names."""
+        return {"model": self._wire_model, **self._field_params(), **self._renamed(self.model_kwargs)}
+
+    def _field_params(self) -> dict[str, Any]:
+        """The parameters that fields set, in the wire's names."""
+        fields = {wire: getattr(self, name) for name, wire in self._wire_names.items()}
+        return {name: value for name, value in fields.items() if value is not None and value != []}
+
+    def _call_keywords(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters that the keywords of a call set, in the wire's names."""
+        return self._renamed({name: value for name, value in kwargs.items() if name not in self._client_keywords})
+
+    def _renamed(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters under the wire's names."""
+        return {self._synonyms.get(name, name): value for name, value in params.items()}
+
+    def _extra_body(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys of a request's JSON that win over everything else: the constructor's and the call's."""
+        return {**(getattr(self, "extra_body", None) or {}), **(kwargs.get("extra_body") or {})}
+
     # ------------------------------------------------------------------------------------------ settings, by what they mean
+
+    @property
+    def _wire_model(self) -> str:
+        """What requests call the model."""
+        return str(getattr(self, self._model_field))
 
     @property
     def _endpoint(self) -> str | None:

@@ -23,6 +23,9 @@ from .._transport.drain import adrain, drain
 from .._transport.exchange import ClientSettings, Exchange, Response
 from .._transport.no_stream import is_streaming_unsupported
 from .._transport.reader import MISREAD, EndedEarly, ReplyReader, leaves_at_once, misshapen, read_body
+from .._transport.secrets import SecretDict
+from .._transport.timeouts import read_timeout, request_timeout
+from .checks import extra_headers
 from .errors import ErrorMapping, ErrorTable
 
 __all__ = ["HttpChatModel"]
@@ -37,9 +40,13 @@ class HttpChatModel(ToolsAndMessagesMixin):
     """Retry policy for failed requests. Nothing is retried once a chunk has reached the caller."""
     include_response_headers: bool = False
     """Whether messages carry the HTTP headers of the response, in `response_metadata["headers"]`."""
+    stream_chunk_timeout: float | None = None
+    """Timeout in seconds between two events of a stream. None: as long as `timeout` allows between two bytes."""
 
     _error_mapping: ClassVar[ErrorMapping]
     """How the errors of the SDK and its HTTP library are translated."""
+    _timeout_field: ClassVar[str] = "timeout"
+    """What the class calls the field that every vendor's has."""
     _cache: PerLoopCache = PrivateAttr(default_factory=PerLoopCache)
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
@@ -67,6 +74,38 @@ class HttpChatModel(ToolsAndMessagesMixin):
     async def _aopen(self, exchange: Exchange) -> Response:
         """Like `_open`, asynchronously."""
         return await self._client_settings().apost(exchange, self._cache)
+
+    # ------------------------------------------------------------------------------------------ what the HTTP client is told
+
+    def _request_options(
+        self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
+    ) -> dict[str, Any]:
+        """What the HTTP client is told with one request: `headers`, `params` and `timeout`, each where there is anything to say.
+
+        Args:
+            kwargs: The call's keywords; its `extra_headers` and `extra_query` win.
+            stream: Whether a stream is asked for.
+            headers: Headers of this request, besides those of every request, which the client has.
+            query: Query parameters of this request.
+        """
+        options = {
+            "headers": SecretDict({**headers, **extra_headers(kwargs)}),
+            "params": SecretDict({**query, **(kwargs.get("extra_query") or {})}),
+            "timeout": self._client_timeout(kwargs, self.stream_chunk_timeout if stream else None),
+        }
+        return {name: value for name, value in options.items() if value not in (None, {})}
+
+    def _client_timeout(self, kwargs: Mapping[str, Any], idle_timeout: float | None) -> Any:
+        """The timeout of a request, as the client takes it; None leaves it to the client."""
+        return request_timeout(self._error_mapping.sdk, self._timeout(kwargs), idle_timeout)
+
+    def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
+        """The timeout that a call or the constructor says."""
+        return kwargs.get("timeout") or getattr(self, self._timeout_field)
+
+    def _idle_timeout(self, kwargs: Mapping[str, Any]) -> float | None:
+        """Seconds that may pass between two events of a reply; None for any time."""
+        return self.stream_chunk_timeout or read_timeout(self._timeout(kwargs))
 
     # ------------------------------------------------------------------------------------------ requests
 

@@ -15,6 +15,7 @@ from .client import ClientSettings
 from .decode import MessagesDecoder
 from .errors import ERRORS
 from .mapper import MessagesMapper
+from .parameters import AnthropicParameters
 from .profiles import profile_of
 from .request import HEADERS, AnthropicRequests, cache_mark, is_thinking, may_hold_blocks, with_cache_marks, with_container
 from .structured import output_format
@@ -25,7 +26,7 @@ __all__ = ["ChatAnthropic"]
 _MARK = b'"cache_control":'
 
 
-class ChatAnthropic(AnthropicRequests):
+class ChatAnthropic(AnthropicRequests, AnthropicParameters):
     """Anthropic's chat models, and every server that speaks the Messages API (`base_url`), with tools that run.
 
     ```python

@@ -2,12 +2,18 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
-from .parameters import SENT_FIELDS, AnthropicParameters
+from .._base.chat_model import ProviderChatModel
+from .parameters import SENT_FIELDS
 from .structured import output_format
 from .tools import choice_with_parallel, format_tool_choice, is_builtin
+
+if TYPE_CHECKING:
+    from .parameters import AnthropicParameters
+else:
+    AnthropicParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
 __all__ = ["HEADERS", "AnthropicRequests", "cache_mark", "is_thinking", "may_hold_blocks", "with_cache_marks", "with_container"]
 
@@ -51,7 +57,7 @@ class AnthropicRequests(AnthropicParameters):
 
     _wire_names: ClassVar[Mapping[str, str]] = {name: name for name in SENT_FIELDS}
     _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens_to_sample": "max_tokens", "model_name": "model", "stop": "stop_sequences"}
-    _client_keywords: ClassVar[frozenset[str]] = AnthropicParameters._client_keywords | {
+    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {
         *("parallel_tool_calls", "response_format", "reasoning_effort", "effort", "betas", "prompt_caching"),
     }
 

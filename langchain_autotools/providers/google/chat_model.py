@@ -20,6 +20,7 @@ from .decode import GenerateContentDecoder
 from .endpoint import Endpoint
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
+from .parameters import GoogleParameters
 from .profiles import answers_in_blocks, is_older, plain_name, profile_of
 from .request import GoogleRequests, may_hold_blocks, taken_choice
 from .structured import reply_schema
@@ -30,7 +31,7 @@ __all__ = ["ChatGoogleGenerativeAI"]
 _EMPTY_REPLIES = 2  # so often a reply without a word is tried again (wire quirk G-08); then it is the reply
 
 
-class ChatGoogleGenerativeAI(GoogleRequests):
+class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     """Google's chat models, on the Gemini API or Vertex AI, with tools that run.
 
     ```python

@@ -2,16 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
+from .._base.chat_model import ProviderChatModel
 from .._transport.timeouts import DEFAULT_READ_TIMEOUT, timeout_parts
 from .metadata import camel
-from .parameters import GoogleParameters, check_sdk_names
+from .parameters import check_sdk_names
 from .profiles import is_older
 from .structured import reply_schema, response_format_config
 from .tools import format_tool_choice, wire_choice, wire_tools
+
+if TYPE_CHECKING:
+    from .parameters import GoogleParameters
+else:
+    GoogleParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
 __all__ = ["GoogleRequests", "may_hold_blocks", "taken_choice"]
 
@@ -47,7 +53,7 @@ _OTHER_OUTPUTS = ("IMAGE", "AUDIO", "VIDEO")
 class GoogleRequests(GoogleParameters):
     """A chat model that knows the parameters of requests to generateContent."""
 
-    _client_keywords: ClassVar[frozenset[str]] = GoogleParameters._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
+    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
 
     def _default_params(self) -> dict[str, Any]:
         """The parameters that the constructor sets, in the wire's names; those of `generationConfig` are not yet in it."""

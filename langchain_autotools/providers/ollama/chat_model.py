@@ -23,7 +23,7 @@ from .endpoint import address_of
 from .errors import ERRORS
 from .format_last import aformat_last, format_last
 from .mapper import OllamaMapper
-from .parameters import lowered_headers
+from .parameters import OllamaParameters, lowered_headers
 from .profiles import profile_of
 from .request import OllamaRequests
 from .schemas import output_format
@@ -38,7 +38,7 @@ _OF_A_REQUEST = ("headers", "timeout")
 _logger = logging.getLogger("langchain_autotools")
 
 
-class ChatOllama(OllamaRequests):
+class ChatOllama(OllamaRequests, OllamaParameters):
     """Models that an Ollama server runs, with tools that run.
 
     ```python

@@ -1,13 +1,18 @@
 """What one request says besides its messages: parameters in the wire's names, and what only the HTTP client needs."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._base.checks import extra_headers
 from .._transport.timeouts import timeout_parts
 from .client import DEFAULT_TIMEOUT
-from .parameters import OPTIONS, OllamaParameters, lowered_headers
+from .parameters import OPTIONS, lowered_headers
 from .schemas import output_format
+
+if TYPE_CHECKING:
+    from .parameters import OllamaParameters
+else:
+    OllamaParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
 __all__ = ["OllamaRequests"]
 

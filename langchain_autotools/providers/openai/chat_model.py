@@ -19,7 +19,7 @@ from .compatibility import CompatibilityKey, LearnedCompatibility
 from .decode import ChatCompletionsDecoder
 from .dialect import OPENAI, Dialect
 from .errors import ERRORS
-from .parameters import CHAT_ONLY
+from .parameters import CHAT_ONLY, OpenAIParameters
 from .profiles import profile_of
 from .request import OpenAIRequests
 from .responses.client_calls import answers_in_blocks
@@ -32,7 +32,7 @@ from .tools import format_tool, format_tool_choice
 __all__ = ["ChatOpenAI"]
 
 
-class ChatOpenAI(OpenAIRequests):
+class ChatOpenAI(OpenAIRequests, OpenAIParameters):
     """OpenAI's chat models, and every server that speaks chat completions or the Responses API (`base_url`), with tools that run.
 
     ```python

@@ -1,11 +1,15 @@
 """What one request says besides its messages: parameters in the wire's names, and what only the HTTP client needs."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from .parameters import OpenAIParameters
 from .profiles import profile_of
 from .structured import response_format
+
+if TYPE_CHECKING:
+    from .parameters import OpenAIParameters
+else:
+    OpenAIParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
 __all__ = ["OpenAIRequests"]
 
