@@ -291,13 +291,13 @@ class Reporting:
         self._loop: asyncio.AbstractEventLoop | None = None  # that of an asynchronous tool
         self._event: asyncio.Task[None] | None = None  # the last one that is on its way
 
-    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call the tool's own function, inside the tool's run."""
         self.context.config = ensure_config()
         output: Any = function(*args, **kwargs)
         return self._result(output) if self._yields and isgenerator(output) else output
 
-    async def arun(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def arun(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Like `run`, of an asynchronous tool. It has ended when every event that it has reported is sent."""
         self.context.config = ensure_config()
         self._loop = asyncio.get_running_loop()

@@ -52,3 +52,10 @@ def asynchronously(executor: ToolExecutor, *calls: dict[str, Any], **options: An
 
 Way = Callable[..., list[ToolCallResult]]
 both_ways = pytest.mark.parametrize("run", [synchronously, asynchronously])
+
+
+async def run_calls(executor: ToolExecutor, is_async: bool, *calls: Any, **options: Any) -> list[str]:
+    """What the results of a turn say, in a synchronous or in an asynchronous run."""
+    if is_async:
+        return [str(message.content) for message in await executor.aexecute_all(calls, **options)]
+    return [str(message.content) for message in await asyncio.to_thread(executor.execute_all, calls, **options)]

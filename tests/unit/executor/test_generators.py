@@ -10,8 +10,8 @@ import pytest
 from langchain_core.tools import BaseTool, ToolException, tool
 
 from langchain_autotools import ToolContext, ToolExecutor, ToolPolicy
-from tests.support.calls import call, contents
-from tests.unit.executor.test_context import Told, listener, run_calls
+from tests.support.calls import call, contents, run_calls
+from tests.unit.executor.test_reports import Told, listener
 
 PROGRESS = ToolPolicy(progress=True)
 
