@@ -12,11 +12,11 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .agent import Agent, AgentResult
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
-    from .executor import ToolCallResult, ToolContext, ToolExecutor, ToolPolicy
+    from .executor import ToolCallResult, ToolContext, ToolExecutor, ToolPolicy, raw_functions
     from .history import explain, repair, validate
     from .history.generations import join_generations, split_generations
     from .messages.calls import ToolCallRecord, calls_of
-    from .messages.carrier import final_message, new_messages, run_usage
+    from .messages.carrier import final_message, new_messages, results_of, run_usage
     from .messages.markdown import markdown_of
     from .messages.metadata import text_of
     from .mixin import ToolsAndMessagesMixin
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .providers.results import format_for_anthropic, format_for_google, format_for_ollama, format_for_openai
     from .retry import RetryPolicy
     from .run.by_hand import add_assistant_tool_calls, add_tool_calls_and_results
+    from .run.endings import max_turns_reached, stop_reason
     from .run.limits import StopReason
 
 __all__ = [  # noqa: RUF022 - grouped for readers
@@ -65,8 +66,11 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "calls_of",
     "final_message",
     "markdown_of",
+    "max_turns_reached",
     "new_messages",
+    "results_of",
     "run_usage",
+    "stop_reason",
     "text_of",
     # Histories
     "add_assistant_tool_calls",
@@ -85,6 +89,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "format_for_google",
     "format_for_ollama",
     "format_for_openai",
+    "raw_functions",
     # Policies and limits
     "RetryPolicy",
     "StopReason",
@@ -104,11 +109,11 @@ __all__ = [  # noqa: RUF022 - grouped for readers
 _HOMES = {
     "agent": ("Agent", "AgentResult"),
     "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
-    "executor": ("ToolCallResult", "ToolContext", "ToolExecutor", "ToolPolicy"),
+    "executor": ("ToolCallResult", "ToolContext", "ToolExecutor", "ToolPolicy", "raw_functions"),
     "history": ("explain", "repair", "validate"),
     "history.generations": ("join_generations", "split_generations"),
     "messages.calls": ("ToolCallRecord", "calls_of"),
-    "messages.carrier": ("final_message", "new_messages", "run_usage"),
+    "messages.carrier": ("final_message", "new_messages", "results_of", "run_usage"),
     "messages.markdown": ("markdown_of",),
     "messages.metadata": ("text_of",),
     "mixin": ("ToolsAndMessagesMixin",),
@@ -131,6 +136,7 @@ _HOMES = {
     "run.by_hand": ("add_assistant_tool_calls", "add_tool_calls_and_results"),
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
+    "run.endings": ("max_turns_reached", "stop_reason"),
     "run.limits": ("StopReason",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

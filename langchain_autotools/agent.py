@@ -20,9 +20,10 @@ from langchain_core.runnables import RunnableConfig
 from .chunks import ChunkSum
 from .errors import ConfigurationError
 from .messages.carrier import new_messages, run_usage
-from .messages.metadata import own_metadata, text_of
+from .messages.metadata import text_of
 from .mixin import ToolsAndMessagesMixin
 from .providers.registry import init_chat_model
+from .run.endings import stop_reason
 
 __all__ = ["Agent", "AgentResult", "Attachment"]
 
@@ -70,7 +71,7 @@ class AgentResult:
     @property
     def stop_reason(self) -> str:
         """Why the run ended, see `StopReason`."""
-        return str(own_metadata(self.message).get("stop_reason", "complete"))
+        return str(stop_reason(self.message))
 
 
 class _Exchange:

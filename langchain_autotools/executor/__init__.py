@@ -5,6 +5,7 @@ from .checks import checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
 from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor
 from .policies import Policies, ToolPolicy, joined_timeout
+from .raw_functions import raw_functions
 from .results import ToolCallResult
 from .signatures import check_signature
 from .sync_batch import ToolCallBatch
@@ -28,6 +29,7 @@ __all__ = [
     "checked_seconds",
     "dump_tools",
     "joined_timeout",
+    "raw_functions",
     "restore_tools",
     "tool_inside",
 ]

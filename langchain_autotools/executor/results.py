@@ -50,6 +50,21 @@ class ToolCallResult:
     attempts: int = 1
     full_content: Any = None
 
+    @property
+    def tool_call_id(self) -> str:
+        """The id of the call."""
+        return self.call.id
+
+    @property
+    def success(self) -> bool:
+        """Whether the call succeeded: its answer is no error."""
+        return self.message.status != "error"
+
+    @property
+    def content(self) -> str | list[str | dict[Any, Any]]:
+        """What the model is told."""
+        return self.message.content
+
 
 def failed(
     call: ToolCallRecord, text: str, error: BaseException | None = None, *, duration: float = 0.0, executed: bool = False

@@ -16,7 +16,7 @@ from .calls import records_of
 from .live import attached_messages
 from .metadata import KEY, own_metadata, with_own_metadata
 
-__all__ = ["carried_messages", "final_message", "new_messages", "run_usage", "serialize_messages", "tells", "without_carrier"]
+__all__ = ["carried_messages", "final_message", "new_messages", "results_of", "run_usage", "serialize_messages", "tells", "without_carrier"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -108,6 +108,15 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
         return [source]
     says = source.content or source.tool_call_chunks or source.tool_calls or source.invalid_tool_calls or source.additional_kwargs
     return [_with_decided_calls(message_chunk_to_message(source))] if says and source.chunk_position == "last" else []
+
+
+def results_of(run: BaseMessage | BaseException) -> list[ToolMessage]:
+    """The tool results that a run, a chunk or an error of a run brings: the tool messages among its `new_messages`.
+
+    Args:
+        run: As of `new_messages`.
+    """
+    return [message for message in new_messages(run) if isinstance(message, ToolMessage)]
 
 
 def _with_decided_calls(message: BaseMessage) -> BaseMessage:

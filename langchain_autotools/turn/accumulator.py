@@ -21,21 +21,9 @@ from ..messages.provisional import without_provisional
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
 from ..tool_calls.assembler import ToolCallAssembler
-from .finish_reasons import AT_TOKEN_LIMIT, REFUSALS
+from .finish_reasons import BLOCKING
 
 __all__ = ["TurnAccumulator", "caller_metadata", "canonical_message"]
-
-BLOCKING: Final = frozenset(
-    {
-        *AT_TOKEN_LIMIT,
-        *REFUSALS,
-        *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
-        *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
-        *("malformed_response", "missing_thought_signature", "escalation", "pup_limited_disabled", "image_other", "no_image"),
-        "tool_use_failed",
-    }
-)
-"""Finish reasons, in lower case, after which no call of the turn may run (wire quirks T-03, T-04, E-08)."""
 
 CUT: Final = "stream cut"
 

@@ -1,6 +1,6 @@
 """What finish reasons mean, in every vendor's words."""
 
-__all__ = ["AT_TOKEN_LIMIT", "REFUSALS"]
+__all__ = ["AT_TOKEN_LIMIT", "BLOCKING", "REFUSALS"]
 
 
 REFUSALS = frozenset(
@@ -15,3 +15,16 @@ REFUSALS = frozenset(
 
 AT_TOKEN_LIMIT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"})
 """Finish reasons, in lower case, of a reply that a limit of tokens cut off (wire quirks T-03, C-15)."""
+
+
+BLOCKING = frozenset(
+    {
+        *AT_TOKEN_LIMIT,
+        *REFUSALS,
+        *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
+        *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
+        *("malformed_response", "missing_thought_signature", "escalation", "pup_limited_disabled", "image_other", "no_image"),
+        "tool_use_failed",
+    }
+)
+"""Finish reasons, in lower case, after which no call of the turn may run (wire quirks T-03, T-04, E-08)."""

@@ -23,6 +23,7 @@ from pydantic.v1 import BaseModel as OldModel
 
 from langchain_autotools.executor import ToolCallResult, ToolExecutor
 from langchain_autotools.messages.calls import ToolCallRecord
+from tests.support.calls import call
 
 
 def run(function: Any, **args: Any) -> ToolMessage:
@@ -311,3 +312,18 @@ def test_a_result_says_what_happened() -> None:
     assert (result.call, result.message.content, result.error, result.executed) == (call, "ok", None, True)
     assert result.duration > 0
     assert result.commands == ()
+
+
+def test_a_result_says_what_it_is_of_and_whether_it_succeeded() -> None:
+    """Its call's id, its content and its success stand on the result itself."""
+
+    def fails() -> str:
+        """Fail."""
+        raise ValueError("no")
+
+    executor = ToolExecutor({"works": lambda: "yes", "fails": fails})
+    found = executor.stream([call("works", "a"), call("fails", "b")])
+    assert [(one.tool_call_id, one.success, one.content) for one in found] == [
+        ("a", True, "yes"),
+        ("b", False, '{"error": "ValueError: no"}'),
+    ]

@@ -1,0 +1,52 @@
+"""How a run ended, read from its message."""
+
+from typing import get_args
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+
+from ..messages.metadata import own_metadata
+from ..turn.finish_reasons import BLOCKING
+from .limits import StopReason, stop_reason_of
+from .pauses import is_paused
+
+__all__ = ["max_turns_reached", "stop_reason"]
+
+_SAID_BY = ("finish_reason", "stop_reason", "done_reason")
+
+
+def stop_reason(run: BaseMessage) -> StopReason | None:
+    """Why a run ended. Of a model without tools of its own, whose reply is the whole run, what its finish reason says.
+
+    Args:
+        run: What `invoke` returned, or a chunk of `stream`, or their sum.
+
+    Returns:
+        The reason; None for a chunk that is not the last one.
+
+    Raises:
+        ValueError: `run` is not an AI message.
+    """
+    if not isinstance(run, AIMessage):
+        raise ValueError(f"stop_reason takes what a chat model returned, not a {type(run).__name__}")
+    said = own_metadata(run).get("stop_reason")
+    if said in get_args(StopReason):
+        return said
+    finish = next((str(run.response_metadata[name]) for name in _SAID_BY if run.response_metadata.get(name)), "")
+    if isinstance(run, AIMessageChunk) and run.chunk_position != "last" and not finish:
+        return None
+    if run.additional_kwargs.get("refusal"):
+        return "refused"
+    if finish.lower() in BLOCKING:
+        return stop_reason_of(finish)
+    if run.tool_calls or own_metadata(run).get("awaits"):
+        return "calls_pending"
+    return "incomplete" if is_paused(run) else "complete"
+
+
+def max_turns_reached(run: BaseMessage) -> bool:
+    """Whether a run ended at its limit of turns (`max_turns`).
+
+    Raises:
+        ValueError: `run` is not an AI message.
+    """
+    return stop_reason(run) == "max_turns"
