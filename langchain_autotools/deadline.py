@@ -80,7 +80,7 @@ class Deadline:
         """
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            self.check()
+            self.check(within=left)
             time.sleep(left if self.poll is None else min(left, self.poll))
 
     def watch(self) -> "asyncio.Task[None] | None":

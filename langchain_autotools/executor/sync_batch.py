@@ -340,6 +340,7 @@ class _ThreadBatch(Batch):
             if self._progress is not None:
                 self._progress.close()
             tasks, self._tasks = self._tasks, set()
+            self._changed.notify_all()
             jobs = self._jobs if results else []
         for job in jobs:
             job.abandon()

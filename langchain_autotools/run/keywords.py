@@ -142,8 +142,6 @@ def drop_settings(model: Settable, keywords: dict[str, Any]) -> None:
     Raises:
         ConfigurationError: As of `call_settings`.
     """
-    if keywords.get("cancel") is not None:
-        raise ConfigurationError("cancel ends what invoke, stream and their asynchronous twins have begun: here it has no effect")
     if RUN_KEYWORDS.isdisjoint(keywords):
         _check_names(model, keywords)
     else:
