@@ -12,7 +12,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .agent import Agent, AgentResult
     from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
-    from .executor import ToolCallResult, ToolContext, ToolExecutor, ToolPolicy, raw_functions
+    from .executor import Decision, PendingCall, ToolCallResult, ToolContext, ToolExecutor, ToolPolicy, pending_calls, raw_functions
     from .history import explain, repair, validate
     from .history.generations import join_generations, split_generations
     from .messages.calls import ToolCallRecord, calls_of
@@ -90,6 +90,10 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "format_for_ollama",
     "format_for_openai",
     "raw_functions",
+    # Approvals
+    "Decision",
+    "PendingCall",
+    "pending_calls",
     # Policies and limits
     "RetryPolicy",
     "StopReason",
@@ -109,7 +113,16 @@ __all__ = [  # noqa: RUF022 - grouped for readers
 _HOMES = {
     "agent": ("Agent", "AgentResult"),
     "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
-    "executor": ("ToolCallResult", "ToolContext", "ToolExecutor", "ToolPolicy", "raw_functions"),
+    "executor": (
+        "Decision",
+        "PendingCall",
+        "ToolCallResult",
+        "ToolContext",
+        "ToolExecutor",
+        "ToolPolicy",
+        "pending_calls",
+        "raw_functions",
+    ),
     "history": ("explain", "repair", "validate"),
     "history.generations": ("join_generations", "split_generations"),
     "messages.calls": ("ToolCallRecord", "calls_of"),

@@ -15,13 +15,13 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
 from .cancelling import checked_cancel
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
-from .executor import dump_tools, restore_tools
+from .executor import dump_tools, portable_function, portable_key, restore_tools
 from .messages.live import attach_messages
 from .run.binding import BindableChatModel
 from .run.keywords import drop_settings
@@ -98,6 +98,16 @@ class ToolsAndMessagesMixin(BindableChatModel):
     """Called with each result as soon as its call has run."""
     on_progress: Any = Field(default=None, exclude=True, repr=False)
     """Called with a call and each value that its tool reports while it runs (`ToolContext.report`)."""
+
+    requires_approval: Any = Field(default=None, exclude=True, repr=False)
+    """Which calls wait until a human has approved them: names of tools, a function that says True or False of a `ToolCallRecord`, or
+    True for all. The rule of a `ToolExecutor` given as `tools` holds too. The run ends as `calls_pending`; `pending_calls` shows
+    the calls, `resume` takes what was decided."""
+    approve: Any = Field(default=None, exclude=True, repr=False)
+    """Decides about such calls at once: gets a `PendingCall` and returns one of its decisions, or None, which leaves the call pending;
+    may be asynchronous. Without `requires_approval` it is asked about every call."""
+    approval_key: SecretStr | None = Field(default=None, exclude=True, repr=False, min_length=1)
+    """What the digests of pending calls are made with, so that nobody else can make one. No pickle holds it."""
 
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 
@@ -310,7 +320,11 @@ class ToolsAndMessagesMixin(BindableChatModel):
         state = super().__getstate__()
         fields = {key: value for key, value in state["__dict__"].items() if key != CACHE_KEY}
         own = {**(state["__pydantic_private__"] or {}), "_toolbox": None}
-        return {**state, "__dict__": {**fields, "tools": dump_tools(self.tools)}, "__pydantic_private__": own}
+        return {**state, "__dict__": {**fields, "tools": dump_tools(self.tools), **self._portable_approvals()}, "__pydantic_private__": own}
+
+    def _portable_approvals(self) -> dict[str, Any]:
+        rules = {name: portable_function(name, getattr(self, name)) for name in ("requires_approval", "approve")}
+        return {**rules, "approval_key": portable_key(self.approval_key)}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

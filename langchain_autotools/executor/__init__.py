@@ -1,9 +1,11 @@
 """Executing tool calls: one call, a batch, order, timeouts, callbacks."""
 
+from .approvals import Approvals, portable_function, portable_key
 from .async_batch import AsyncToolCallBatch
 from .checks import checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
 from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor
+from .pending import Decision, PendingCall, check_ids, check_offered, digest_of, edited, pending_calls, read_decisions, record_of
 from .policies import Policies, ToolPolicy, joined_timeout
 from .raw_functions import raw_functions
 from .results import ToolCallResult
@@ -13,23 +15,35 @@ from .tools import dump_tools, restore_tools
 from .wrapped import tool_inside
 
 __all__ = [
+    "Approvals",
     "AsyncToolCallBatch",
+    "Decision",
     "OnExecuted",
     "OnExecuting",
     "OnProgress",
+    "PendingCall",
     "Policies",
     "ToolCallBatch",
     "ToolCallResult",
     "ToolContext",
     "ToolExecutor",
     "ToolPolicy",
+    "check_ids",
+    "check_offered",
     "check_signature",
     "checked_concurrency",
     "checked_listener",
     "checked_seconds",
+    "digest_of",
     "dump_tools",
+    "edited",
     "joined_timeout",
+    "pending_calls",
+    "portable_function",
+    "portable_key",
     "raw_functions",
+    "read_decisions",
+    "record_of",
     "restore_tools",
     "tool_inside",
 ]

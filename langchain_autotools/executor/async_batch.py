@@ -14,6 +14,7 @@ from ..messages.calls import ToolCallRecord
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import AsyncProgress, ProgressReport
+from .gate import aopened
 from .governed import Attempt, Pause, Step, governed
 from .plan import Answer
 from .policies import ToolPolicy
@@ -75,6 +76,8 @@ class _TaskBatch(Batch):
         if self._cancel is not None:
             self._watch = [self._cancel.watch()]
         try:
+            if (gate := self._options.gate) is not None:
+                self._pass(gate, await aopened(gate, self._answers, self._must_end, self._patience))
             slots = asyncio.Semaphore(self._limit)
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for

@@ -11,6 +11,7 @@ from ..cancelling import Cancel
 from ..messages.calls import ToolCallRecord
 from .call import ToolRun
 from .context import AsyncProgress, Progress
+from .gate import Gate
 from .plan import Answer, PlannedCall
 from .results import ToolCallResult, cancelled_result
 
@@ -36,6 +37,7 @@ class BatchOptions:
         turn: The number of the model's turn that made the calls; None where there is no run.
         cancel: Tells when the caller has cancelled it; None where he cannot.
         exclusive: The positions of the calls that no other one runs beside.
+        gate: Lets the calls pass before any of them runs; None: all of them pass.
     """
 
     threads: int
@@ -47,6 +49,7 @@ class BatchOptions:
     turn: int | None = None
     cancel: Cancel | None = None
     exclusive: Collection[int] = ()
+    gate: Gate | None = None
 
 
 class Batch:
@@ -59,11 +62,8 @@ class Batch:
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
-        self._answers = answers
-        self._planned: list[PlannedCall] = [planned for answer in answers for planned in answer.planned]
-        ends = accumulate(len(answer.planned) for answer in answers)
-        self._places = [range(end - len(answer.planned), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's own
-        self._limit = min(options.limit or len(answers), len(answers))
+        self._options = options
+        self._set(answers)
         self._on_executing = options.on_executing
         self._on_executed = options.on_executed
         self._on_progress = options.on_progress
@@ -77,6 +77,19 @@ class Batch:
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
         self._failures: dict[int, BaseException] = {}
         self._closed = False
+
+    def _set(self, answers: Sequence[Answer]) -> None:
+        """Take up what is to be answered."""
+        self._answers = answers
+        self._planned: list[PlannedCall] = [planned for answer in answers for planned in answer.planned]
+        ends = accumulate(len(answer.planned) for answer in answers)
+        self._places = [range(end - len(answer.planned), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's own
+        self._limit = min(self._options.limit or len(answers), len(answers))
+
+    def _pass(self, gate: Gate, answers: Sequence[Answer]) -> None:
+        """Take up what is left to be answered once everybody was asked."""
+        self._set(answers)
+        self._exclusive = gate.govern(answers)
 
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order; calls that have not ended are reported as cancelled."""
@@ -129,6 +142,15 @@ class Batch:
     def _is_cancelled(self) -> bool:
         """Whether the caller has cancelled."""
         return self._cancel is not None and self._cancel.is_set()
+
+    def _must_end(self) -> bool:
+        """Whether nobody is to be waited for any more."""
+        return self._is_over() or self._is_cancelled()
+
+    def _patience(self) -> float | None:
+        """How many seconds to wait before asking that; None for any number."""
+        times = [self._time_left(), None if self._cancel is None else self._cancel.poll]
+        return min((seconds for seconds in times if seconds is not None), default=None)
 
     def _keep(self, index: int, result: ToolCallResult) -> bool:
         """Note a call's result; False if the call was given up before."""

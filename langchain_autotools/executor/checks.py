@@ -1,11 +1,12 @@
 """What an option of an executor may be."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ConfigurationError
 
-__all__ = ["checked_concurrency", "checked_listener", "checked_seconds"]
+__all__ = ["checked_concurrency", "checked_listener", "checked_seconds", "listeners"]
 
 
 def checked_concurrency(name: str, value: Any) -> int | None:
@@ -41,3 +42,8 @@ def checked_listener(name: str, listener: Any) -> Any:
     if listener is not None and not callable(listener):
         raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
     return listener
+
+
+def listeners(own: Any, call: Any) -> Sequence[Any]:
+    """The listeners that there are: the executor's own first."""
+    return [listener for listener in (own, call) if listener is not None]

@@ -1,6 +1,8 @@
 """`ToolExecutor`: the tools a model may call, and how its calls are executed."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -8,20 +10,24 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
+from pydantic import SecretStr
 
 from ..cancelling import Cancel, CancelFlag
 from ..compat import is_resumed
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import ToolCallRecord, open_end, records_of
 from ..messages.places import places_of_results
+from .approvals import Approvals, approved_edit
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
 from .batch import BatchOptions
 from .call import PreparedTool, ToolRun
-from .checks import checked_concurrency, checked_listener, checked_seconds
+from .checks import checked_concurrency, checked_listener, checked_seconds, listeners
+from .gate import Gate
 from .governed import apply_policies
 from .names import find_name
-from .plan import Answer, Call, Calls, PlannedCall, invalid_arguments, read_calls, unknown_tool
+from .pending import Decision, PendingCall, decided
+from .plan import Answer, Call, Calls, PlannedCall, answered_by_hand, invalid_arguments, not_approved, read_calls, unknown_tool
 from .policies import Policies, ToolPolicy, joined_timeout
 from .resolution import Meaning, Only, checked_only
 from .results import ToolCallResult
@@ -35,6 +41,7 @@ _B = TypeVar("_B")
 OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
 OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
 OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
+Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 
 class ToolExecutor:
@@ -62,12 +69,18 @@ class ToolExecutor:
         on_executed: Called with each result as soon as there is one; may be asynchronous.
         on_progress: Called with a call and each value that its tool reports (`ToolContext.report`); may be asynchronous. What one
             of these three raises ends the run, after the calls that are running have ended.
+        requires_approval: Which calls do not run before a human has approved them: names of tools, a function that says True or
+            False of a `ToolCallRecord`, or True for all. See `pending_calls`.
+        approve: Decides at once: gets a `PendingCall`, returns one of its decisions, or None, which leaves the call pending; may be
+            asynchronous. Without `requires_approval` it is asked about every call.
+        approval_key: What digests of pending calls are made with, so that nobody else can make one. No pickle holds it.
 
     Attributes:
         tools: The tools by name.
         parallel: As it was given.
         max_concurrency: As it was given.
         timeout: As it was given.
+        approvals: What its calls need before they run; None for nothing.
 
     Raises:
         ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
@@ -91,6 +104,9 @@ class ToolExecutor:
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
         on_progress: OnProgress | None = None,
+        requires_approval: Any = None,
+        approve: Approve | None = None,
+        approval_key: SecretStr | str | None = None,
     ) -> None:
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
@@ -106,6 +122,7 @@ class ToolExecutor:
         self._on_executing = checked_listener("on_executing", on_executing)
         self._on_executed = checked_listener("on_executed", on_executed)
         self._on_progress = checked_listener("on_progress", on_progress)
+        self.approvals = Approvals.of(requires_approval, approve, approval_key, self.tools)
         self._prepared: dict[str, PreparedTool] = {}
         self._home = home_of_caller()
         self._policies: Policies | None = None
@@ -181,6 +198,25 @@ class ToolExecutor:
         meaning = Meaning(self.tools, caller_tools, checked_only(only))
         return [call if call.args is None else meaning.of(call) for call in calls]
 
+    def pending_calls(self, calls: Calls) -> list[PendingCall]:
+        """The calls that are left out of the results until they are approved, and those that wait behind them, in call order.
+
+        Args:
+            calls: The AI message, or its calls.
+        """
+        if self.approvals is None:
+            return []
+        return self.approvals.pending(self.meant(read_calls(calls)), calls, self.tools, in_order=self.parallel is False)
+
+    def decided(self, call: ToolCallRecord, decision: Decision, *, only: Only | None = None) -> ToolCallRecord:
+        """The call as it was decided: to run, or (with `args` None) to be answered.
+
+        Raises:
+            ConfigurationError: It is to run with arguments that its tool does not take.
+        """
+        made = decided(call, decision)
+        return approved_edit(self.meant([made], only=only)[0], self.tools) if decision.action == "edit" else made
+
     # ------------------------------------------------------------------------------------------ executing
 
     def execute(self, call: Call, config: RunnableConfig | None = None, **options: Any) -> ToolCallResult:
@@ -195,12 +231,16 @@ class ToolExecutor:
             BaseException: As of `stream`.
         """
         with self.stream([call], config, **options) as results:
-            return next(results)
+            for result in results:
+                return result
+        raise ConfigurationError("the call waits for approval: see pending_calls")
 
     async def aexecute(self, call: Call, config: RunnableConfig | None = None, **options: Any) -> ToolCallResult:
         """Like `execute`, asynchronously."""
         async with self.astream([call], config, **options) as results:
-            return await anext(results)
+            async for result in results:
+                return result
+        raise ConfigurationError("the call waits for approval: see pending_calls")
 
     def execute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
         """Execute the calls of an AI message, or a list of calls, and return their results in call order.
@@ -230,6 +270,7 @@ class ToolExecutor:
         turn: int | None = None,
         cancel: CancelFlag | None = None,
         cache: MutableMapping[str, Any] | None = None,
+        decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
     ) -> ToolCallBatch:
         """Execute calls; each result is yielded, in call order, as soon as all before it are done.
 
@@ -250,15 +291,17 @@ class ToolExecutor:
                 that have not ended are answered as cancelled: what runs is stopped as at the deadline, what has not begun does not run.
             cache: Where the results of tools with `ToolPolicy(cache=True)` are kept: give all turns of a loop of your own the same
                 dict. By default they are kept for these calls only.
+            decisions: What was decided about the calls that `pending_calls` shows: decisions, or their dicts. Calls without one stay
+                out; those that need none run, save those that have results in `messages`.
 
         Returns:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
             errors of `on_executing`, `on_executed`, `on_progress`, `cancel` and of callback handlers that are to raise.
         """
-        listeners: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
-        limits: dict[str, Any] = {"only": only, "deadline": deadline, "cancel": cancel}
+        told: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
+        limits: dict[str, Any] = {"only": only, "deadline": deadline, "cancel": cancel, "decisions": decisions}
         known: dict[str, Any] = {"messages": messages, "turn": turn, "cache": cache}
-        return self._batch(ToolCallBatch, calls, config, **limits, **known, **listeners)
+        return self._batch(ToolCallBatch, calls, config, **limits, **known, **told)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -287,6 +330,7 @@ class ToolExecutor:
         turn: int | None = None,
         cancel: CancelFlag | None = None,
         cache: MutableMapping[str, Any] | None = None,
+        decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
     ) -> _B:
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
@@ -295,6 +339,14 @@ class ToolExecutor:
         own.pop("run_name", None)
         places = places_of_results(calls) if isinstance(calls, AIMessage) else repeat(None)
         meant = self.meant(read_calls(calls), only=only)
+        approvals = self.approvals if decisions is None else self.approvals or Approvals()
+        gate = None
+        if approvals is not None:
+            asked = calls if isinstance(calls, AIMessage) else open_end(messages)[0]
+            govern = partial(apply_policies, policies=self._changes, cache=cache)
+            plan = partial(self._answer_decided, own, messages, only)
+            gate = Gate(approvals, {} if asked is None else records_of(asked), plan, govern, self.parallel is False)
+            meant = approvals.prepared(meant, asked, decisions, messages, self.tools, in_order=self.parallel is False)
         answers = [self._answer(call, own, messages, place) for call, place in zip(meant, places, strict=False)]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limit = 1 if self.parallel is False else self.max_concurrency
@@ -302,15 +354,24 @@ class ToolExecutor:
         options = BatchOptions(
             threads=self.max_threads,
             limit=min(limits, default=None),
-            on_executing=_both(self._on_executing, checked_listener("on_executing", on_executing)),
-            on_executed=_both(self._on_executed, checked_listener("on_executed", on_executed)),
-            on_progress=_both(self._on_progress, on_progress if on_progress is None else checked_listener("on_progress", on_progress)),
+            on_executing=listeners(self._on_executing, checked_listener("on_executing", on_executing)),
+            on_executed=listeners(self._on_executed, checked_listener("on_executed", on_executed)),
+            on_progress=listeners(self._on_progress, on_progress if on_progress is None else checked_listener("on_progress", on_progress)),
             deadline=deadline,
             turn=turn,
             cancel=None if cancel is None else Cancel.of(cancel),
-            exclusive=apply_policies(answers, self._changes, cache) if self._changes else (),
+            exclusive=apply_policies(answers, self._changes, cache) if self._changes and gate is None else (),
+            gate=gate,
         )
         return kind(answers, options)
+
+    def _answer_decided(
+        self, config: RunnableConfig, messages: Sequence[BaseMessage], only: Only | None, answer: Answer, decision: Decision | None
+    ) -> Answer:
+        """The answer to a call that waits no longer."""
+        call = answer.call
+        decided = replace(call, waits=None) if decision is None else self.decided(call, decision, only=only)
+        return self._answer(decided, config, messages, answer.place)
 
     def _answer(
         self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage], place: Mapping[str, Any] | None
@@ -320,7 +381,10 @@ class ToolExecutor:
 
     def _plan(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> PlannedCall:
         if call.args is None:
-            return PlannedCall(call, invalid_arguments(call))
+            by_hand = call.decision is not None and call.decision.action == "respond"
+            return PlannedCall(call, answered_by_hand(call) if by_hand else invalid_arguments(call))
+        if call.waits:
+            return PlannedCall(call, not_approved(call))
         if call.name not in self.tools:
             return PlannedCall(call, unknown_tool(call, self.tools))
         return PlannedCall(call, run=self._run(call, config, messages))
@@ -333,8 +397,3 @@ class ToolExecutor:
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
         return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
-
-
-def _both(own: Any, call: Any) -> Sequence[Any]:
-    """The listeners that there are: the executor's own first."""
-    return [listener for listener in (own, call) if listener is not None]

@@ -9,9 +9,10 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..messages.calls import ToolCallRecord, calls_of
 from .call import ToolRun
+from .content import answered
 from .results import ToolCallResult, cancelled_result, failed
 
-__all__ = ["Answer", "Call", "Calls", "PlannedCall", "invalid_arguments", "read_calls", "unknown_tool"]
+__all__ = ["Answer", "Call", "Calls", "PlannedCall", "answered_by_hand", "invalid_arguments", "not_approved", "read_calls", "unknown_tool"]
 
 Call = ToolCallRecord | ToolCall | Mapping[str, Any]
 """A call: a record of it, or an entry of an AI message's `tool_calls`."""
@@ -19,6 +20,8 @@ Call = ToolCallRecord | ToolCall | Mapping[str, Any]
 Calls = AIMessage | Iterable[Call]
 """What an executor executes: an AI message, or calls."""
 
+_RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
+_MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"
 _INTERRUPTED = "interrupted: the run ended before this call gave a result"
 
 
@@ -66,7 +69,17 @@ class Answer:
             result = results[0]
         else:
             result = _combined(self.call, results) if ended else _stopped(self.call, results)
+        if self.call.edited and self.call.args is not None:
+            result = _ran_with(result)
         return result if self.place is None else _placed(result, self.place)
+
+
+def _ran_with(result: ToolCallResult) -> ToolCallResult:
+    """The result of a call whose arguments a decision replaced, saying what it ran with, or would have: the history has the model's own."""
+    note = (_RAN_WITH if result.executed else _MEANT_WITH).format(arguments=result.call.arguments)
+    content = result.message.content
+    told = f"{note}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]
+    return replace(result, message=result.message.model_copy(update={"content": told}))
 
 
 def _placed(result: ToolCallResult, place: Mapping[str, Any]) -> ToolCallResult:
@@ -88,6 +101,18 @@ def _record(call: ToolCallRecord | Mapping[str, Any]) -> ToolCallRecord:
     message = AIMessage(content="")
     kind = "invalid_tool_calls" if not isinstance(call.get("args"), Mapping) else "tool_calls"
     return calls_of(message.model_copy(update={kind: [{"id": None, "type": kind[:-1], **call}]}))[0]
+
+
+def answered_by_hand(call: ToolCallRecord) -> ToolCallResult:
+    """The result of a call whose result was decided."""
+    message, _ = answered(call, call.decision.value)
+    return ToolCallResult(call, message, executed=False)
+
+
+def not_approved(call: ToolCallRecord) -> ToolCallResult:
+    """The result of a call that waits and must not run."""
+    text = "Not run: this call waits for approval."
+    return failed(call, text, PermissionError(text))
 
 
 def unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:

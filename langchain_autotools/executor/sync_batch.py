@@ -18,6 +18,7 @@ from .background import BackgroundTask, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import Progress, ProgressReport
+from .gate import opened
 from .governed import Attempt, Pause, Step, governed
 from .plan import Answer
 from .policies import ToolPolicy
@@ -89,8 +90,10 @@ class _ThreadBatch(Batch):
 
     def deliver(self) -> Generator[ToolCallResult, None, None]:
         """Run the calls and yield their results."""
-        alone = self._limit <= 1
         try:
+            if (gate := self._options.gate) is not None:
+                self._pass(gate, opened(gate, self._answers, self._must_end, self._patience))
+            alone = self._limit <= 1
             if not alone:
                 self._start_workers()
             for number, places in enumerate(self._places):

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..compat import UNPARSABLE
 from ..strict_json import read_object
-from .metadata import own_metadata
+from .metadata import KEY, own_metadata
 
-__all__ = ["ToolCallRecord", "call_ids", "calls_of", "records_of"]
+__all__ = ["ToolCallRecord", "call_ids", "calls_of", "open_end", "records_of", "with_records"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,9 @@ class ToolCallRecord:
         extra: Unknown keys that the server sent with the call, to be sent back to it.
         written_name: The name as the model wrote it, once its tool was looked for; None before.
         inner: The calls that this one bundles (`multi_tool_use.parallel`), once that was looked for.
+        waits: What the call waits for before it may run: `approval`, or `queued` for a call before it; None: it may run.
+        decision: The `Decision` about it, where one was needed.
+        edited: Whether a decision replaced the arguments that the model wrote.
     """
 
     id: str
@@ -39,6 +42,9 @@ class ToolCallRecord:
     extra: Mapping[str, Any] = field(default_factory=dict)
     written_name: str | None = field(default=None, compare=False)
     inner: Sequence["ToolCallRecord"] = ()
+    waits: str | None = field(default=None, compare=False)
+    decision: Any = field(default=None, compare=False)
+    edited: bool = field(default=False, compare=False)
 
     @property
     def spelling(self) -> str:
@@ -55,6 +61,24 @@ def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
     """What is recorded of each call, by id. A history may come from a client: what is no record is passed over."""
     entries = own_metadata(message).get("calls")
     return {entry.get("id"): entry for entry in entries if isinstance(entry, Mapping)} if isinstance(entries, list) else {}
+
+
+def with_records(message: AIMessage, said: Mapping[Any, Mapping[str, Any]]) -> AIMessage:
+    """The message, with more recorded of some of its calls: what `said` has under their ids."""
+    own, records = own_metadata(message), records_of(message)
+    entries = [{"id": call_id, **records.get(call_id, {}), **said.get(call_id, {})} for call_id in call_ids(message)]
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, KEY: {**own, "calls": entries}}})
+
+
+def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, set[str]]:
+    """The AI message whose calls or results a history ends in, and the ids of its results."""
+    results: set[str] = set()
+    for message in reversed(history):
+        if isinstance(message, ToolMessage):
+            results.add(message.tool_call_id)
+        else:
+            return (message if isinstance(message, AIMessage) else None), results
+    return None, results
 
 
 def _ordered(message: AIMessage) -> list[Any]:

@@ -1,7 +1,7 @@
 """Keywords bound to a chat model: LangChain's `RunnableBinding`, which knows `resume` too, and the model whose bindings these are."""
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -9,8 +9,8 @@ from langchain_core.runnables import RunnableBinding, RunnableConfig
 
 from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel
+from .decisions import Decisions, checked_decisions
 from .keywords import drop_settings
-from .loop import Decision, checked_decisions
 
 __all__ = ["BindableChatModel", "BoundChatModel"]
 
@@ -21,7 +21,7 @@ class Resumable:
     def resume(
         self: Any,
         history: LanguageModelInput,
-        decisions: Mapping[str, Decision] | Literal[True] = True,
+        decisions: Decisions = True,
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> AIMessage:
@@ -49,7 +49,7 @@ class Resumable:
     async def aresume(
         self: Any,
         history: LanguageModelInput,
-        decisions: Mapping[str, Decision] | Literal[True] = True,
+        decisions: Decisions = True,
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> AIMessage:

@@ -4,47 +4,104 @@ A history may come from a client. Nothing in it runs unless a decision says so, 
 the model wrote it.
 """
 
-import json
+import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..errors import ConfigurationError
-from ..executor import ToolExecutor
-from ..messages.calls import ToolCallRecord, calls_of, records_of
+from ..executor import (
+    Approvals,
+    Decision,
+    ToolExecutor,
+    check_ids,
+    check_offered,
+    digest_of,
+    edited,
+    read_decisions,
+    record_of,
+)
+from ..messages.calls import ToolCallRecord, calls_of, open_end, records_of
 from ..strict_json import read_object
-from .loop import Decision, OpenCalls
+from .loop import OpenCalls
 
-__all__ = ["open_calls", "ran_with"]
+__all__ = ["Decisions", "PlainDecision", "checked_decisions", "open_calls", "read_resume"]
+
+_logger = logging.getLogger("langchain_autotools")
+
+PlainDecision = bool | str | Mapping[str, Any]
+"""What to do with a call found in the input that needs no approval: True executes it, a mapping executes it with these arguments
+instead, False refuses it, and a text refuses it with that reason."""
+
+Decisions = Mapping[str, PlainDecision] | Sequence[Decision | Mapping[str, Any]] | Literal[True]
+"""What `resume` takes: decisions made of pending calls, or their dicts; plain decisions by call id; True for all calls."""
+
+Resumed = Mapping[str, PlainDecision | Decision] | Literal[True] | None
 
 _INTERRUPTED = "This call was interrupted before it ran. Call the tool again if the result is still needed."
 _REFUSED = "This call was denied and did not run."
-_RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
-_MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"
 _NOTHING_WAITS = "resume decides about calls without results at the end of the history, and there are none"
+_BINDS_NOTHING = (
+    "call {id!r} needs approval, and {said} binds nothing: decide about it with approve(), reject(), edit() or respond() of what "
+    "pending_calls(...) gives"
+)
+_SAID = {True: "True", False: "a mapping of arguments"}
+
+
+def checked_decisions(decisions: Any) -> Any:
+    """The decisions that `resume` is given.
+
+    Raises:
+        ConfigurationError: They are None, which elsewhere means that nothing is resumed.
+    """
+    if decisions is None:
+        raise ConfigurationError("resume takes True, or decisions by call id, not None")
+    return decisions
+
+
+def read_resume(decisions: Any) -> Resumed:
+    """What the keyword `resume` says, by call id; None where it says nothing.
+
+    Raises:
+        ConfigurationError: It decides nothing.
+    """
+    if decisions is None or decisions is True:
+        return decisions
+    if not isinstance(decisions, Mapping):
+        if isinstance(decisions, str) or not isinstance(decisions, Sequence):
+            kind = type(decisions).__name__
+            raise ConfigurationError(f"resume takes True, a list of decisions, or a mapping from call ids to decisions, not {kind}")
+        return read_decisions(decisions)
+    for call_id, decision in decisions.items():
+        named = isinstance(decision, Mapping) and all(isinstance(name, str) for name in decision)
+        if not named and not isinstance(decision, bool | str):
+            raise ConfigurationError(f"the decision on call {call_id!r} must be True, False, a text (why not), or arguments by name")
+    return decisions
 
 
 def open_calls(
     history: Sequence[BaseMessage],
-    decisions: Mapping[str, Decision] | Literal[True] | None,
+    decisions: Resumed,
     executor: ToolExecutor,
     caller_tools: Collection[str],
+    approvals: Approvals | None = None,
 ) -> OpenCalls | None:
     """The calls without results that a history ends in; None if there are none.
 
     Args:
         history: The repaired history.
-        decisions: What to do with these calls, by id; True to execute all. None: they are answered as interrupted.
+        decisions: What to do with these calls, as `read_resume` gives it. None: they are answered as interrupted.
         executor: Executes them.
         caller_tools: Names of tools that the caller only declared.
+        approvals: What calls need before they run; None for nothing.
 
     Raises:
-        ConfigurationError: A decision is about no such call, there is none to decide about, or one that is to be executed was
-            changed since the model wrote it or belongs to no tool of the executor.
+        ConfigurationError: A decision is about no such call, there is none to decide about, one that needs approval has none that is
+            about it, or one that is to be executed was changed since the model wrote it or belongs to no tool of the executor.
     """
-    message, answered = _open_end(history)
+    message, answered = open_end(history)
     calls = [(number, call) for number, call in enumerate(calls_of(message)) if call.id not in answered] if message else []
     if decisions is None:
         refused = [(number, replace(call, args=None, why=_INTERRUPTED)) for number, call in calls]
@@ -52,63 +109,110 @@ def open_calls(
     if message is None or not calls:
         raise ConfigurationError(_NOTHING_WAITS)
     waiting = [call.id for _, call in calls]
-    unknown = [] if decisions is True else [call_id for call_id in decisions if call_id not in waiting]
-    if unknown:
-        raise ConfigurationError(f"resume decides about {_listed(unknown)}, but the calls that wait are {_listed(waiting)}")
+    if decisions is not True:
+        check_ids(decisions, waiting, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
+    resumed = _Resumed(message, executor, caller_tools, approvals or Approvals())
     by_id = dict.fromkeys(waiting, True) if decisions is True else decisions
-    decided = [(number, call) for number, call in calls if call.id in by_id or call.args is None]
-    for _, call in decided:
-        _check(message, call, by_id.get(call.id), executor, caller_tools)
-    edited = {call.id for _, call in decided if isinstance(by_id.get(call.id), Mapping) and by_id[call.id] != call.args}
-    pending = [call for _, call in calls if call.id not in by_id and call.args is not None]
-    return OpenCalls(message, [(number, _decided(call, by_id.get(call.id, True))) for number, call in decided], pending, edited)
+    return OpenCalls(message, [(number, resumed.decided(call, by_id.get(call.id))) for number, call in calls])
 
 
-def ran_with(message: ToolMessage, call: ToolCallRecord, *, executed: bool) -> ToolMessage:
-    """The result of a call whose arguments a decision replaced, saying what it ran with, or would have: the history has the model's own."""
-    note = (_RAN_WITH if executed else _MEANT_WITH).format(arguments=call.arguments)
-    content = message.content
-    told = f"{note}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]
-    return message.model_copy(update={"content": told})
+@dataclass
+class _Resumed:
+    """Decides about the open calls of a message, in call order.
 
+    Attributes:
+        message: The AI message that made them.
+        executor: Executes them.
+        callers: Names of tools that the caller only declared.
+        approvals: What calls need before they run.
+        waits: Whether a call before has to be waited for.
+    """
 
-def _check(message: AIMessage, call: ToolCallRecord, decision: Decision | None, executor: ToolExecutor, callers: Collection[str]) -> None:
-    if decision is True and _is_rewritten(message, call):
-        raise ConfigurationError(
-            f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
-        )
-    executed = decision is True or isinstance(decision, Mapping)
-    (meant,) = executor.meant([replace(call, args={})], caller_tools=callers)
-    if executed and meant.name in callers and executor.find(call.name) is None:
-        raise ConfigurationError(
-            f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"
-        )
+    message: AIMessage
+    executor: ToolExecutor
+    callers: Collection[str]
+    approvals: Approvals
+    waits: bool = False
+
+    def decided(self, call: ToolCallRecord, said: PlainDecision | Decision | None) -> ToolCallRecord:
+        """The call as it was decided; what waits on says what for."""
+        if call.args is None:
+            return call if said is None or isinstance(said, Decision) else self._plainly(call, said)
+        (meant,) = self.executor.meant([call], caller_tools=self.callers)
+        record = record_of(records_of(self.message).get(call.id))
+        kind = self._kind(meant, record)
+        if isinstance(said, Decision):
+            made = self._approved(meant, said, kind, record)
+        elif kind == "caller":
+            made = replace(call, waits=kind) if said is None else self._plainly(call, said)
+        else:
+            made = self._unbound(meant, said, kind, record)
+        return self._in_order(made, kind)
+
+    def _kind(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> str:
+        """What the call waits for: as it is recorded, and as the rule has it now."""
+        if record is not None and record["kind"] in ("approval", "queued"):
+            return str(record["kind"])
+        needs = call.name not in self.callers and self.approvals.needs(call, self.executor.tools)
+        return "approval" if needs else "caller"
+
+    def _approved(self, call: ToolCallRecord, decision: Decision, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
+        if record is not None:
+            self.approvals.check(call, decision, record)
+        else:
+            if kind == "approval" and decision.action in ("approve", "edit"):
+                raise ConfigurationError(f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody")
+            check_offered(call.id, "caller", decision.action)
+            if decision.digest != digest_of(replace(call, name=call.spelling, inner=()), "caller"):
+                raise ConfigurationError(
+                    f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
+                )
+        return self.executor.decided(call, decision)
+
+    def _unbound(self, call: ToolCallRecord, said: PlainDecision | None, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
+        """A call that needs approval, or waits behind one that does, about which nothing was decided that binds."""
+        if said is False or isinstance(said, str):
+            return self._plainly(call, said)
+        if said is not None and (kind == "approval" or said is not True):
+            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
+        if kind == "queued" and record is not None and not self.approvals.needs(call, self.executor.tools):
+            self.approvals.check_record(call, record)
+            return call
+        return replace(call, waits=kind)
+
+    def _in_order(self, call: ToolCallRecord, kind: str) -> ToolCallRecord:
+        """The call, which waits if one before it does and they run one after another."""
+        if kind == "caller" or call.args is None:
+            return call
+        in_order = kind == "queued" or self.executor.parallel is False
+        if self.waits and in_order and call.waits is None:
+            if call.decision is not None:
+                _logger.warning("the decision on call %s has no effect: a call before it waits, and they run one after another", call.id)
+            call = replace(call, waits=kind, decision=None)
+        self.waits = self.waits or call.waits is not None
+        return call
+
+    def _plainly(self, call: ToolCallRecord, said: PlainDecision) -> ToolCallRecord:
+        """The call as a plain decision has it, which only a call that needs no approval may have to run."""
+        if said is False or isinstance(said, str):
+            return replace(call, args=None, why=said or _REFUSED)
+        if said is True and _is_rewritten(self.message, call):
+            raise ConfigurationError(
+                f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
+            )
+        (meant,) = self.executor.meant([replace(call, args={})], caller_tools=self.callers)
+        if meant.name in self.callers and self.executor.find(call.name) is None:
+            raise ConfigurationError(
+                f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"
+            )
+        made = edited(call, said) if isinstance(said, Mapping) else call
+        (meant,) = self.executor.meant([made])
+        if meant.args is not None and self.approvals.needs(meant, self.executor.tools):
+            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
+        return made
 
 
 def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:
     """Whether the recorded text of the arguments says something else than the call. Where there is no record, the call is believed."""
     raw = records_of(message).get(call.id, {}).get("arguments")
     return raw is not None and (not isinstance(raw, str) or read_object(raw) != call.args)
-
-
-def _decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
-    if decision is True:
-        return call
-    if isinstance(decision, Mapping):
-        return replace(call, args=dict(decision), arguments=json.dumps(decision, ensure_ascii=False, default=str), why=None)
-    return replace(call, args=None, why=decision or _REFUSED)
-
-
-def _listed(ids: Sequence[object]) -> str:
-    return ", ".join(repr(one) for one in ids[:20])
-
-
-def _open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, set[str]]:
-    """The AI message whose calls or results the history ends in, and the ids of its results."""
-    results: set[str] = set()
-    for message in reversed(history):
-        if isinstance(message, ToolMessage):
-            results.add(message.tool_call_id)
-        else:
-            return (message if isinstance(message, AIMessage) else None), results
-    return None, results

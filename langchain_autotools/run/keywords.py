@@ -15,7 +15,8 @@ __all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_se
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
-_OTHERS = frozenset({"message_separator", "carry_messages", "on_executing", "on_executed", "on_progress", "resume", "cancel"})
+_LISTENERS = frozenset({"on_executing", "on_executed", "on_progress"})
+_OTHERS = _LISTENERS | {"message_separator", "carry_messages", "requires_approval", "approve", "resume", "cancel"}
 
 
 def _checked(kind: type, words: str, name: str, value: Any) -> Any:
@@ -63,6 +64,8 @@ class CallSettings:
         on_executing: Called before each call runs.
         on_executed: Called after each call ran.
         on_progress: Called with each value that a tool reports.
+        requires_approval: Which calls need approval.
+        approve: What the call gives to decide about them at once.
         decisions: What to do with calls that the input ends in.
         cancel: What the caller may cancel the run by; None where he cannot.
         asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
@@ -78,6 +81,8 @@ class CallSettings:
     on_executing: Any
     on_executed: Any
     on_progress: Any
+    requires_approval: Any
+    approve: Any
     decisions: Any
     cancel: Any
     asked: Mapping[str, Any]
@@ -118,6 +123,8 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         on_executing=checked_listener("on_executing", _setting(model, "on_executing", keywords)),
         on_executed=checked_listener("on_executed", _setting(model, "on_executed", keywords)),
         on_progress=checked_listener("on_progress", _setting(model, "on_progress", keywords)),
+        requires_approval=_setting(model, "requires_approval", keywords),
+        approve=checked_listener("approve", keywords.pop("approve", None)),
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
         policies=_read_policies(fields, model.policies, model.default_policy) if governed else None,

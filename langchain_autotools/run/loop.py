@@ -14,33 +14,18 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from ..errors import ConfigurationError, LimitReachedError
+from ..errors import LimitReachedError
 from ..executor import ToolCallResult
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import KEY
 from .limits import Limits, Progress, StopReason, stop_reason_of
 from .pauses import is_paused, pause_content
 
-__all__ = ["CallModel", "Decision", "RunOutcome", "RunPlan", "RunTools", "TurnCut", "checked_decisions", "tool_loop", "turn_calls"]
-
-Decision = bool | str | Mapping[str, Any]
-"""What to do with a call found in the input: True executes it, a mapping executes it with these arguments instead, False
-refuses it, and a text refuses it with that reason."""
+__all__ = ["CallModel", "OpenCalls", "RunOutcome", "RunPlan", "RunTools", "TurnCut", "tool_loop", "turn_calls"]
 
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."
-
-
-def checked_decisions(decisions: Mapping[str, Decision] | Literal[True]) -> Mapping[str, Decision] | Literal[True]:
-    """The decisions that `resume` is given.
-
-    Raises:
-        ConfigurationError: They are None, which elsewhere means that nothing is resumed.
-    """
-    if decisions is None:
-        raise ConfigurationError("resume takes True, or decisions by call id, not None")
-    return decisions
 
 
 Choice = Literal["requested", "auto", "none"]
@@ -80,17 +65,15 @@ class RunTools:
     Attributes:
         message: The AI message that made the calls.
         calls: The calls to answer.
-        positions: The position of each call among all calls of its message.
+        positions: The position of each call among all calls of its message, by its id.
         messages: The conversation so far, for tools that ask for it: the run's own list, not to be changed or kept.
-        edited: Ids of the calls that run with other arguments than their message says: their results must tell.
         turn: The number of the turn that made them; 0 where they were found in the input.
     """
 
     message: AIMessage
     calls: Sequence[ToolCallRecord]
-    positions: Sequence[int]
+    positions: Mapping[str, int]
     messages: Sequence[BaseMessage]
-    edited: Collection[str] = ()
     turn: int = 0
 
 
@@ -100,15 +83,12 @@ class OpenCalls:
 
     Attributes:
         message: The AI message that made them.
-        decided: Those to execute or (with `args` None) to answer with their `why`, with their positions among the message's calls.
-        pending: Those about which nothing was decided: they stay the caller's.
-        edited: Ids of those that run with other arguments than the message says.
+        calls: The calls, as they were decided, with their positions among the message's calls. Those that say what they wait for
+            stay pending; those with `args` None are answered.
     """
 
     message: AIMessage
-    decided: Sequence[tuple[int, ToolCallRecord]]
-    pending: Sequence[ToolCallRecord] = ()
-    edited: Collection[str] = ()
+    calls: Sequence[tuple[int, ToolCallRecord]]
 
 
 @dataclass(frozen=True)
@@ -120,6 +100,7 @@ class RunOutcome:
         turns: How many requests were made.
         usage: The tokens of all turns together, where any were reported.
         pending: The calls left to the caller.
+        asked: The AI message that made them.
         direct: The results of `return_direct` tools that end the run.
     """
 
@@ -127,6 +108,7 @@ class RunOutcome:
     turns: int
     usage: UsageMetadata | None
     pending: Sequence[ToolCallRecord] = ()
+    asked: AIMessage | None = None
     direct: Sequence[ToolMessage] = ()
 
 
@@ -141,27 +123,16 @@ class RunPlan:
             no `args`.
         ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
             example): until then the tool choice must stay.
-        decisions: What to do with calls that the input ends in, by call id; True for all of them. None: they are answered
-            as interrupted.
+        decisions: What to do with calls that the input ends in, as `read_resume` gives it.
+        leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
     """
 
     limits: Limits
     caller_tools: Collection[str] = ()
     meant: Callable[..., list[ToolCallRecord]] = lambda calls, *, caller_tools: list(calls)
     ends: Collection[str] = ()
-    decisions: Mapping[str, Decision] | Literal[True] | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what decides nothing."""
-        decisions = self.decisions
-        if decisions is None or decisions is True:
-            return
-        if not isinstance(decisions, Mapping):
-            raise ConfigurationError(f"resume takes True or a mapping from call ids to decisions, not {type(decisions).__name__}")
-        for call_id, decision in decisions.items():
-            named = isinstance(decision, Mapping) and all(isinstance(name, str) for name in decision)
-            if not named and not isinstance(decision, bool | str):
-                raise ConfigurationError(f"the decision on call {call_id!r} must be True, False, a text (why not), or arguments by name")
+    decisions: Any = None
+    leaves: Collection[str] = ("caller", "approval", "queued")
 
 
 Action = CallModel | RunTools
@@ -239,7 +210,8 @@ class _Run:
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
                 return outcome
-            outcome = (yield from self._answer(message, calls)) or outcome
+            waits = _waits_for_caller(message)
+            outcome = (yield from self._answer(message, list(enumerate(calls)), self._plan.caller_tools, more=waits)) or outcome
             if outcome is not None:
                 return outcome
             if not calls:
@@ -250,16 +222,11 @@ class _Run:
 
     def _answer_found(self, found: OpenCalls) -> Generator[Action, Any, RunOutcome | None]:
         """Answer the calls that the input ends in, as decided. No request is made before all of them are."""
-        positions = [number for number, _ in found.decided]
-        calls = self._plan.meant([call for _, call in found.decided], caller_tools=())
-        results: list[ToolCallResult] = []
-        if calls:
-            admitted = self._admitted(list(zip(positions, calls, strict=True)))
-            results = yield from self._run_tools(found.message, admitted, found.edited)
-        if found.pending:
-            return self._left(found.pending, results)
-        if results and all(result.return_direct for result in results):
-            return self._outcome("return_direct", direct=[result.message for result in results])
+        calls = self._plan.meant([call for _, call in found.calls], caller_tools=())
+        numbered = list(zip([number for number, _ in found.calls], calls, strict=True))
+        outcome = yield from self._answer(found.message, numbered)
+        if outcome is not None:
+            return outcome
         reason = self._progress.reached(self._clock())
         return (yield from self._at_limit(reason)) if reason is not None else None
 
@@ -282,35 +249,44 @@ class _Run:
             return None
         return self._outcome("calls_pending" if end == "complete" and _waits_for_caller(message) else end)
 
-    def _answer(self, message: AIMessage, calls: list[ToolCallRecord]) -> Generator[Action, Any, RunOutcome | None]:
-        """Answer a turn's calls, except those left to the caller."""
-        pending = [call for call in calls if call.name in self._plan.caller_tools and call.args is not None]
-        left = {call.id for call in pending}
-        answered = [(number, call) for number, call in enumerate(calls) if call.id not in left]
+    def _answer(
+        self, message: AIMessage, calls: list[tuple[int, ToolCallRecord]], callers: Collection[str] = (), *, more: bool = False
+    ) -> Generator[Action, Any, RunOutcome | None]:
+        """Answer calls, except those left to the caller: those of declared tools, and those that wait for a decision of his.
+
+        Args:
+            message: The AI message that made them.
+            calls: The calls, with their positions in the message.
+            callers: The names of the declared tools.
+            more: Whether the message has more for the caller than these calls.
+        """
+        leaves = self._plan.leaves
+        answered = [one for one in calls if one[1].args is None or not (one[1].name in callers or one[1].waits in leaves)]
         results: list[ToolCallResult] = []
         if answered:
             results = yield from self._run_tools(message, self._admitted(answered))
-        if pending or _waits_for_caller(message):
-            return self._left(pending, results)
+        given = {result.call.id for result in results}
+        pending = [call for _, call in calls if call.id not in given]
+        if pending or more:
+            return self._left(message, pending, started=bool(answered))
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])
         return None
 
     def _admitted(self, answered: list[tuple[int, ToolCallRecord]]) -> list[tuple[int, ToolCallRecord]]:
         """The same calls; those that a limit forbids will be answered with that."""
-        wanted = [one for _, call in answered for one in call.inner or (call,) if one.args is not None]
         overdue = self._progress.overdue(self._clock())
+        ready = [call for _, call in answered if not (overdue and call.waits)]  # nobody is asked when time is over
+        wanted = [one for call in ready for one in call.inner or (call,) if one.args is not None]
         allowed = 0 if overdue else self._progress.admit(len(wanted))
         stopped = {one.id for one in wanted[allowed:]}
         why = _OVERDUE if overdue else _NO_CALLS_LEFT
         return [(number, _without(call, stopped, why)) for number, call in answered]
 
-    def _run_tools(
-        self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]], edited: Collection[str] = ()
-    ) -> Generator[Action, Any, list[ToolCallResult]]:
-        positions = [number for number, _ in answered]
+    def _run_tools(self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]]) -> Generator[Action, Any, list[ToolCallResult]]:
+        positions = {call.id: number for number, call in answered}
         calls = [call for _, call in answered]
-        results: list[ToolCallResult] = yield RunTools(message, calls, positions, self._history, edited, self._progress.turns)
+        results: list[ToolCallResult] = yield RunTools(message, calls, positions, self._history, self._progress.turns)
         self._history.extend(result.message for result in results)
         self._progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
         return results
@@ -329,17 +305,17 @@ class _Run:
             if others:  # forbidden, yet some servers let the model call: answered, never executed
                 refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in others]
                 yield from self._run_tools(message, refused)
-            return self._outcome(reason, pending=pending)
+            return self._outcome(reason, pending=pending, asked=message)
         return self._outcome(reason)
 
-    def _left(self, pending: Sequence[ToolCallRecord], results: Sequence[ToolCallResult]) -> RunOutcome:
+    def _left(self, message: AIMessage, pending: Sequence[ToolCallRecord], *, started: bool) -> RunOutcome:
         """The end of a run that leaves calls to the caller; he may have cancelled those beside them."""
         cancelled = self._progress.cancelled
-        return self._outcome("cancelled" if results and cancelled is not None and cancelled() else "calls_pending", pending=pending)
+        reason: StopReason = "cancelled" if started and cancelled is not None and cancelled() else "calls_pending"
+        return self._outcome(reason, pending=pending, asked=message)
 
-    def _outcome(self, reason: StopReason, *, pending: Sequence[ToolCallRecord] = (), direct: Sequence[ToolMessage] = ()) -> RunOutcome:
-        progress = self._progress
-        return RunOutcome(reason, progress.turns, progress.usage, pending, direct)
+    def _outcome(self, reason: StopReason, **rest: Any) -> RunOutcome:
+        return RunOutcome(reason, self._progress.turns, self._progress.usage, **rest)
 
 
 def _without(call: ToolCallRecord, stopped: Collection[str], why: str) -> ToolCallRecord:

@@ -13,7 +13,7 @@ from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import is_text_block, new_chunk
 from ..messages.blocks import is_call_block
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import ToolCallRecord, records_of
 from ..messages.carrier import serialize_messages
 from ..messages.live import attach_messages
 from ..messages.metadata import KEY, text_of
@@ -178,7 +178,7 @@ class RunOutput:
             content=self._call_blocks(message, calls),
             id=message.id,
             additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
-            response_metadata={**metadata, KEY: {**self._records(outcome.pending), **brought, **run}, **self._version()},
+            response_metadata={**metadata, KEY: {**self._records(outcome), **brought, **run}, **self._version()},
             tool_call_chunks=calls,
             usage_metadata=message.usage_metadata,
             chunk_position="last",
@@ -196,12 +196,12 @@ class RunOutput:
         blocks = [block for block in message.content if is_call_block(block) and _id_of(block) in wanted]
         return [{**block, "index": self._new_index()} for block in blocks] or ""
 
-    def _records(self, pending: Sequence[ToolCallRecord]) -> dict[str, Any]:
+    def _records(self, outcome: RunOutcome) -> dict[str, Any]:
         """What is remembered of the calls left to the caller, so that they go back as the model wrote them."""
-        wanted = {call.id for call in pending}
+        wanted = {call.id for call in outcome.pending}
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
         kept = {key: value for key, value in own.items() if key != "calls"}
-        records = [entry for entry in own.get("calls", ()) if entry["id"] in wanted]
+        records = [entry for call_id, entry in records_of(outcome.asked).items() if call_id in wanted] if outcome.asked else []
         return {**kept, "calls": records} if records else kept
 
 

@@ -18,8 +18,9 @@ from langchain_core.runnables import RunnableConfig
 from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded
-from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
+from ..executor import Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from ..history import repair
+from ..messages.calls import ToolCallRecord
 from ..messages.live import attach_messages
 from ..messages.metadata import text_of
 from ..messages.places import result_id
@@ -27,7 +28,7 @@ from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
 from ..turn.output_version import with_output_version
 from ..turn.tool_choice import ToolChoice
-from .decisions import open_calls, ran_with
+from .decisions import open_calls
 from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
@@ -46,6 +47,7 @@ class RunSettings:
         plan: Limits, and whose calls are whose.
         call: What the model's fields and the keywords of the call say.
         executor: Executes the calls.
+        approvals: What calls need before they run; None for nothing.
         tools: All declared tools in the wire's form, constructor tools first.
         tool_choice: What the caller asked for, and which tools it allows.
         last_choice: What the last request at a limit says: the wire's word that forbids calls, or for the call that must end the run.
@@ -64,6 +66,7 @@ class RunSettings:
     output_version: str | None = None
     lists_content: bool = False
     usage_limits: Sequence[str] = ()
+    approvals: Approvals | None = None
 
 
 class Run:
@@ -82,7 +85,9 @@ class Run:
             listed=settings.lists_content,
         )
         plan = settings.plan
-        found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools)
+        if settings.approvals is not None:
+            settings.approvals.check_key()
+        found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals)
         flag, seconds = settings.call.cancel, plan.limits.deadline
         self._cancel = None if flag is None else Cancel(flag, seconds)
         self._deadline = self._cancel or (None if seconds is None else Deadline(seconds))
@@ -95,6 +100,8 @@ class Run:
         self._tools: RunTools | None = None
         self._batch: ToolCallBatch | AsyncToolCallBatch | None = None
         self._results: list[ToolCallResult] = []
+        self._failure: Exception | None = None
+        self._last = False
 
     # ------------------------------------------------------------------------------------------ steps
 
@@ -108,6 +115,7 @@ class Run:
             self.outcome = end.value
             return None
         self._tools = action if isinstance(action, RunTools) else None
+        self._last = isinstance(action, CallModel) and action.choice == "none"
         return action
 
     def request(self, action: CallModel) -> dict[str, Any]:
@@ -151,7 +159,10 @@ class Run:
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
             withheld = self._turn_chunks(parts, came_whole)
-        message, chunk = self._output.message(stored_message(whole, self.settings.output_version))
+        stored = stored_message(whole, self.settings.output_version)
+        if self.settings.approvals is not None and not self._last:
+            stored, calls = self._judged(self.settings.approvals, stored, calls)
+        message, chunk = self._output.message(stored)
         if self._counts_usage and message.usage_metadata is None:
             self._counts_usage = False  # told once
             limits = " and ".join(self.settings.usage_limits)
@@ -159,6 +170,17 @@ class Run:
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._sent = (message, calls, blocked)
         return [*withheld, chunk]
+
+    def _judged(self, approvals: Approvals, message: AIMessage, calls: list[ToolCallRecord]) -> tuple[AIMessage, list[ToolCallRecord]]:
+        """The turn's message with a record of the calls that wait, and the calls, each saying what it waits for."""
+        executor, plan = self.settings.executor, self.settings.plan
+        in_order, callers = executor.parallel is False, plan.caller_tools
+        try:
+            judged = approvals.judge(plan.meant(calls, caller_tools=callers), executor.tools, in_order=in_order, callers=callers)
+            return approvals.recorded(message, judged), judged
+        except Exception as error:  # the run ends where the calls would run: the turn is whole, and is handed out
+            self._failure = error
+            return message, calls
 
     def _turn_cut(self, cause: BaseException | None, reason: Literal["deadline", "cancelled"]) -> list[AIMessageChunk]:
         """End a turn that the deadline or the caller has cut; what has come of its text makes a message."""
@@ -178,11 +200,15 @@ class Run:
     def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
         """Answer the calls, each result as soon as all before it are there."""
         self._batch = batch = self.settings.executor.stream(action.calls, config, **self._options(action))
+        if self._failure is not None:
+            raise self._failure
         return batch
 
     def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch:
         """Like `execute`, asynchronously."""
         self._batch = batch = self.settings.executor.astream(action.calls, config, **self._options(action))
+        if self._failure is not None:
+            raise self._failure
         return batch
 
     def _options(self, action: RunTools) -> dict[str, Any]:
@@ -201,17 +227,14 @@ class Run:
 
     def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it."""
-        call = result.call
-        edited = call.id in action.edited and call.args is not None
-        told = ran_with(result.message, call, executed=result.executed) if edited else result.message
-        message, chunk = self._numbered(action, told)
+        message, chunk = self._numbered(action, result.message)
         self._results.append(replace(result, message=message))
         return chunk
 
     def _numbered(self, action: RunTools, message: ToolMessage) -> tuple[ToolMessage, AIMessageChunk]:
         if not message.id:
             message = message.model_copy(update={"id": result_id(action.message, message.tool_call_id) or str(uuid.uuid4())})
-        return self._output.result(message, action.message, action.positions[len(self._results)])
+        return self._output.result(message, action.message, action.positions[message.tool_call_id])
 
     def tools_done(self) -> None:
         """End the answering of calls."""

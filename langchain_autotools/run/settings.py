@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
+from pydantic import SecretStr
+
 from ..errors import ConfigurationError
-from ..executor import ToolExecutor
+from ..executor import Approvals, ToolExecutor
 from ..executor.names import tool_name
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
-from .keywords import Settable, call_settings
+from .decisions import read_resume
+from .keywords import CallSettings, Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
 
@@ -24,6 +27,8 @@ class Configured(Formatter, Settable, Protocol):
 
     tools: Any
     output_version: str | None
+    approve: Any
+    approval_key: SecretStr | None
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,16 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
     ends = caller_tools if until_called else ()
     meant = partial(toolbox.executor.meant, only=choice.allowed)
+    executor = call.executor(toolbox.executor)
+    approvals = _approvals(model, call, toolbox.executor)
+    if approvals is not None:
+        executor = executor.with_settings(approvals=replace(approvals, judged=True))
+    leaves = {"leaves": ("caller",)} if approvals is not None and approvals.approve is not None else {}
     return RunSettings(
-        plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, call.decisions),
+        plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, read_resume(call.decisions), **leaves),
         call=call,
-        executor=call.executor(toolbox.executor),
+        executor=executor,
+        approvals=approvals,
         tools=tools,
         tool_choice=replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice,
         last_choice=model.format_tool_choice(_last_choice(ends), tools),
@@ -95,6 +106,15 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
     )
+
+
+def _approvals(model: Configured, call: CallSettings, own: ToolExecutor) -> Approvals | None:
+    """What calls need before they run: the model's rule and the executor's add up."""
+    approve = call.approve or (own.approvals.approve if own.approvals else None) or model.approve
+    if call.requires_approval is None and approve is None and model.approval_key is None:
+        return own.approvals
+    approvals = Approvals.of(call.requires_approval, approve, model.approval_key, own.tools)
+    return approvals.joined(own.approvals) if approvals else own.approvals
 
 
 def _last_choice(ends: Collection[str]) -> str:

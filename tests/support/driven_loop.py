@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -108,6 +108,7 @@ def used(given: int, written: int) -> dict[str, Any]:
     return {"usage_metadata": {"input_tokens": given, "output_tokens": written, "total_tokens": given + written}}
 
 
-def found(*calls: ToolCallRecord, pending: Sequence[ToolCallRecord] = (), edited: Sequence[str] = ()) -> OpenCalls:
-    """Calls that a history ends in."""
-    return OpenCalls(AIMessage("asked"), list(enumerate(calls, 1)), pending, edited)
+def found(*calls: ToolCallRecord, pending: Sequence[ToolCallRecord] = (), waits: str = "caller") -> OpenCalls:
+    """Calls that a history ends in; those that nobody decided about say what they wait for."""
+    waiting = [replace(call, waits=waits) for call in pending]
+    return OpenCalls(AIMessage("asked"), list(enumerate([*calls, *waiting], 1)))

@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_autotools import ConfigurationError
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.run.limits import Limits
-from langchain_autotools.run.loop import RunPlan, turn_calls
+from langchain_autotools.run.decisions import read_resume
+from langchain_autotools.run.loop import turn_calls
 from tests.support.driven_loop import QUESTION, Driver, call, found, plan, turn, used
 
 # ---------------------------------------------------------------------------------------------- natural ends
@@ -31,7 +31,7 @@ def test_calls_are_answered_and_the_model_asked_again() -> None:
     assert driver.run(plan()).stop_reason == "complete"
     assert driver.choices == ["requested", "auto", "auto"]
     assert driver.sizes == [1, 4, 6]
-    assert [list(asked.positions) for asked in driver.asked] == [[0, 1], [0]]
+    assert [list(asked.positions.values()) for asked in driver.asked] == [[0, 1], [0]]
     assert driver.ran[0] == [one.id, two.id]
 
 
@@ -94,7 +94,7 @@ def test_declared_tools_are_left_to_the_caller() -> None:
     outcome = driver.run(plan(caller_tools={"declared"}))
     assert (outcome.stop_reason, list(outcome.pending)) == ("calls_pending", [theirs])
     assert driver.ran == [[own.id, other.id]]
-    assert list(driver.asked[0].positions) == [0, 2]
+    assert list(driver.asked[0].positions.values()) == [0, 2]
 
 
 def test_a_declared_call_that_must_not_run_is_answered() -> None:
@@ -144,8 +144,8 @@ def test_one_other_result_keeps_the_run_going() -> None:
 def test_found_calls_are_answered_before_any_request() -> None:
     """In the places that they have in their message; the model is then asked as at the start."""
     driver, one = Driver([turn()]), call()
-    assert driver.run(plan(), found(one, edited=[one.id])).stop_reason == "complete"
-    assert (driver.ran, list(driver.asked[0].positions), list(driver.asked[0].edited)) == ([[one.id]], [1], [one.id])
+    assert driver.run(plan(), found(one)).stop_reason == "complete"
+    assert (driver.ran, list(driver.asked[0].positions.values())) == ([[one.id]], [1])
     assert (driver.choices, driver.sizes) == (["requested"], [2])
 
 
@@ -161,6 +161,16 @@ def test_only_undecided_calls_ask_for_nothing() -> None:
     """There is nothing to answer."""
     driver = Driver([])
     assert driver.run(plan(), found(pending=[call()])).stop_reason == "calls_pending"
+    assert driver.asked == []
+
+
+@pytest.mark.parametrize("waits", ["approval", "queued"])
+def test_calls_that_wait_are_answered_where_somebody_decides_at_once(waits: str) -> None:
+    """They go with the others; one that gets no result stays pending."""
+    driver = Driver([turn()])
+    assert driver.run(plan(leaves=("caller",)), found(pending=[call()], waits=waits)).stop_reason == "complete"
+    driver = Driver([turn()])
+    assert driver.run(plan(), found(pending=[call()], waits=waits)).stop_reason == "calls_pending"
     assert driver.asked == []
 
 
@@ -182,15 +192,15 @@ def test_found_calls_are_under_the_limits() -> None:
 
 @pytest.mark.parametrize("decisions", [["call_1"], "yes", {"call_1": 3}, {"call_1": {1: "a"}}])
 def test_decisions_that_decide_nothing_are_refused(decisions: Any) -> None:
-    """A list, a text, a number, arguments without names."""
-    with pytest.raises(ConfigurationError, match="resume takes|must be True, False"):
-        RunPlan(Limits(), decisions=decisions)
+    """A list of texts, a text, a number, arguments without names."""
+    with pytest.raises(ConfigurationError, match="resume takes|must be True, False|a decision is a dict"):
+        read_resume(decisions)
 
 
 def test_decisions_of_every_kind_are_taken() -> None:
     """True for all; by call: yes, no, why not, other arguments, none at all."""
     for decisions in (True, None, {}, {"a": True, "b": False, "c": "no", "d": {"x": 1}, "e": {}}):
-        assert RunPlan(Limits(), decisions=decisions).decisions is decisions  # type: ignore[arg-type]
+        assert read_resume(decisions) is decisions
 
 
 def test_only_what_the_verdict_names_may_run() -> None:

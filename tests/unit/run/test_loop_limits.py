@@ -38,7 +38,7 @@ def test_the_last_answer_may_be_the_call_that_ends_the_run() -> None:
     driver = Driver([turn(call()), turn(call(), schema := call("Answer"))])
     outcome = driver.run(plan(max_turns=1, caller_tools={"Answer"}, ends={"Answer"}))
     assert (outcome.stop_reason, list(outcome.pending)) == ("max_turns", [schema])
-    assert [list(asked.positions) for asked in driver.asked] == [[0], [0]]
+    assert [list(asked.positions.values()) for asked in driver.asked] == [[0], [0]]
 
 
 def test_on_limit_return_makes_no_further_request() -> None:

@@ -210,10 +210,10 @@ def test_pending_calls_are_on_the_last_chunk() -> None:
     """With the name and the arguments as the model wrote them, and what is recorded of them alone."""
     run = output()
     entries = [{"id": "call_1", "arguments": "{ }"}, {"id": "call_2", "arguments": "{}"}]
-    run.message(asking(response_metadata={KEY: {"calls": entries, "origin": "home"}}))
+    run.message(message := asking(response_metadata={KEY: {"calls": entries, "origin": "home"}}))
     wanted = ToolCallRecord("call_1", "tool", "{ }", {}, written_name="Tool")
     bare = ToolCallRecord("call_3", "g", "", {"a": 1})
-    (last,) = run.end(outcome(pending=[wanted, bare]))
+    (last,) = run.end(outcome(pending=[wanted, bare], asked=message))
     assert [(call["name"], call["args"], call["id"], call["index"]) for call in last.tool_call_chunks] == [
         ("Tool", "{ }", "call_1", 0),
         ("g", '{"a": 1}', "call_3", 1),

@@ -1,0 +1,326 @@
+"""Approvals: which calls need one, and what lets them pass once they have it.
+
+The rule is asked of every call by the name of the tool that it means, and of the calls that it bundles. With a key the digest of a
+call is an HMAC: nobody else can make one.
+"""
+
+import copy
+import hmac
+import inspect
+import pickle
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic.v1 import ValidationError as ValidationErrorV1
+
+from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord, records_of, with_records
+from .pending import RECORD, Decision, PendingCall, check_ids, check_offered, digest_of, read_decisions, record_of
+from .results import describe_arguments
+
+__all__ = ["ANSWERED", "Approvals", "approved_edit", "portable_function", "portable_key"]
+
+ANSWERED = "answered"
+"""What a call waits for that has its result."""
+
+Predicate = Callable[[ToolCallRecord], bool]
+
+
+@dataclass(frozen=True)
+class Approvals:
+    """Which calls need approval, and what binds a decision to its call.
+
+    Attributes:
+        names: The names of tools whose calls need it.
+        predicates: Say of a call whether it needs it.
+        every: Whether all calls need it.
+        approve: Decides at once; None leaves the calls pending.
+        key: What digests are made with.
+        judged: Whether the calls come with what they wait for: nobody is asked again whether they need approval.
+    """
+
+    names: frozenset[str] = frozenset()
+    predicates: tuple[Predicate, ...] = ()
+    every: bool = False
+    approve: Callable[[PendingCall], Any] | None = None
+    key: SecretStr | None = None
+    judged: bool = False
+
+    @classmethod
+    def of(cls, rule: Any, approve: Any, key: Any, tools: Collection[str]) -> "Approvals | None":
+        """What a rule, a function and a key say together; None where they say nothing.
+
+        Raises:
+            ConfigurationError: One of them cannot work, or the rule names tools that do not exist.
+        """
+        if rule is None and approve is None and key is None:
+            return None
+        made = cls(approve=_function("approve", approve), key=_checked_key(key))
+        if rule is None or isinstance(rule, bool):
+            return replace(made, every=bool(rule))
+        if callable(rule):
+            if inspect.iscoroutinefunction(rule):
+                raise ConfigurationError("requires_approval must say True or False at once: an asynchronous function cannot")
+            return replace(made, predicates=(rule,))
+        if isinstance(rule, str | Mapping) or not isinstance(rule, Collection) or not all(isinstance(name, str) for name in rule):
+            raise ConfigurationError("requires_approval must be a list of names of tools, a function of the call, or True")
+        unknown = sorted(set(rule) - set(tools))
+        if unknown:
+            raise ConfigurationError(f"requires_approval names tools that do not exist: {', '.join(map(repr, unknown))}")
+        return replace(made, names=frozenset(rule))
+
+    def joined(self, other: "Approvals | None") -> "Approvals":
+        """Both rules together; the function and the key of this one, where it has them."""
+        if other is None:
+            return self
+        return Approvals(
+            names=self.names | other.names,
+            predicates=(*self.predicates, *other.predicates),
+            every=self.every or other.every,
+            approve=self.approve or other.approve,
+            key=other.key if self.key is None else self.key,  # a key that was left behind is empty, not None
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        predicates = tuple(portable_function("requires_approval", one) for one in self.predicates)
+        approve = portable_function("approve", self.approve)
+        return {**self.__dict__, "key": portable_key(self.key), "approve": approve, "predicates": predicates}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __deepcopy__(self, memo: Any) -> "Approvals":
+        return self
+
+    # ------------------------------------------------------------------------------------------ which calls wait
+
+    @property
+    def _asks(self) -> bool:
+        """Whether there is a rule: without one, `approve` is asked for every call."""
+        return bool(self.every or self.names or self.predicates)
+
+    def needs(self, call: ToolCallRecord, tools: Collection[str]) -> bool:
+        """Whether a call, or one that it bundles, needs approval.
+
+        Raises:
+            ConfigurationError: A predicate says neither True nor False.
+        """
+        if not self._asks and self.approve is None:
+            return False
+        return any(self._holds(one) for one in call.inner or (call,) if one.args is not None and one.name in tools)
+
+    def _holds(self, call: ToolCallRecord) -> bool:
+        if self.every or not self._asks or call.name in self.names:
+            return True
+        return any([_said(predicate(call)) for predicate in self.predicates])
+
+    def judge(
+        self, calls: Sequence[ToolCallRecord], tools: Collection[str], *, in_order: bool, callers: Collection[str] = ()
+    ) -> list[ToolCallRecord]:
+        """The calls, each saying what it waits for.
+
+        Args:
+            calls: The calls as they are meant.
+            tools: The names of the tools that there are; calls of others wait for nobody.
+            in_order: Whether a call waits for those before it.
+            callers: The names of tools whose calls are left to the caller anyway.
+        """
+        judged: list[ToolCallRecord] = []
+        waits = False
+        for call in calls:
+            kind = None
+            if call.args is not None and call.name not in callers:
+                kind = "approval" if self.needs(call, tools) else "queued" if waits and in_order else None
+            waits = waits or kind is not None
+            judged.append(replace(call, waits=kind) if kind else call)
+        return judged
+
+    def prepared(
+        self,
+        calls: Sequence[ToolCallRecord],
+        asked: AIMessage | None,
+        decisions: Any,
+        messages: Sequence[BaseMessage],
+        tools: Collection[str],
+        *,
+        in_order: bool,
+    ) -> list[ToolCallRecord]:
+        """The calls of a batch, each saying what it waits for and what was decided about it.
+
+        Args:
+            calls: The calls as they are meant.
+            asked: Their AI message, where there is one.
+            decisions: A list of decisions or their dicts; None: nothing was decided.
+            messages: The conversation so far, with the results that there are.
+            tools: The names of the tools that there are.
+            in_order: Whether a call waits for those before it.
+
+        Raises:
+            ConfigurationError: A decision is about none of these calls, or about one that has a result, or does not hold.
+        """
+        judged = list(calls) if self.judged else self.judge(calls, tools, in_order=in_order)
+        if decisions is None:
+            return judged
+        results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+        return self._settled(judged, {} if asked is None else records_of(asked), read_decisions(decisions), results)
+
+    def _settled(
+        self,
+        calls: Sequence[ToolCallRecord],
+        records: Mapping[Any, Mapping[str, Any]],
+        decisions: Mapping[str, Decision],
+        results: Collection[str],
+    ) -> list[ToolCallRecord]:
+        check_ids(decisions, [call.id for call in calls if call.id not in results], results)
+        settled: list[ToolCallRecord] = []
+        for call in calls:
+            decision = decisions.get(call.id)
+            if decision is not None:
+                kind = call.waits or "approval"
+                known = {"kind": kind, "uuid": decision.uuid, "digest": self.digest(call, kind, decision.uuid)}
+                self.check(call, decision, record_of(records.get(call.id)) or known)
+                call = replace(call, waits=kind, decision=decision)
+            settled.append(replace(call, waits=ANSWERED) if call.id in results else call)
+        return settled
+
+    def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> AIMessage:
+        """The message with a record of each of its calls that waits."""
+        made = {call.id: {RECORD: self._record(call)} for call in calls if call.waits}
+        return with_records(message, made) if made else message
+
+    def _record(self, call: ToolCallRecord) -> dict[str, Any]:
+        nonce = str(uuid.uuid4())
+        tool = {} if call.name == call.spelling else {"tool": call.name}
+        return {"kind": call.waits, "uuid": nonce, "digest": self.digest(call, str(call.waits), nonce), **tool}
+
+    def pending(self, calls: Sequence[ToolCallRecord], asked: Any, tools: Collection[str], *, in_order: bool) -> list[PendingCall]:
+        """Those of the calls that wait; `asked` is their AI message, where there is one."""
+        records = records_of(asked) if isinstance(asked, AIMessage) else {}
+        judged = self.judge(calls, tools, in_order=in_order)
+        return [self.shown(call, record_of(records.get(call.id))) for call in judged if call.waits]
+
+    def shown(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> PendingCall:
+        """A call that waits, with what is recorded of it; a new record where there is none."""
+        record = self._record(call) if record is None else record
+        return PendingCall(call.id, call.name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"])
+
+    # ------------------------------------------------------------------------------------------ what was decided
+
+    def check_key(self) -> None:
+        """Refuse to go on where the key was left behind.
+
+        Raises:
+            ConfigurationError: It was: this is a copy that came out of a pickle.
+        """
+        if self.key is not None and not self.key.get_secret_value():
+            raise ConfigurationError(
+                "approval_key is in no pickle: give it to this copy, which needs it to show calls and to read decisions"
+            )
+
+    def digest(self, call: ToolCallRecord, kind: str, nonce: str) -> str:
+        """The digest of a call that waits."""
+        self.check_key()
+        return digest_of(call, kind, nonce, None if self.key is None else self.key.get_secret_value())
+
+    def check_record(self, call: ToolCallRecord, record: Mapping[str, Any]) -> None:
+        """Refuse a call that is not the one that its record is about.
+
+        Raises:
+            ConfigurationError: It, or its record, was changed since the model wrote it, or the key is another one.
+        """
+        if not hmac.compare_digest(record["digest"], self.digest(call, record["kind"], record["uuid"])):
+            text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
+            raise ConfigurationError(text)
+
+    def check(self, call: ToolCallRecord, decision: Decision, record: Mapping[str, Any]) -> None:
+        """Refuse a decision that is about anything else than this call.
+
+        Raises:
+            ConfigurationError: It is, or the call is not the one that was shown, or it does not take such a decision.
+        """
+        check_offered(call.id, record["kind"], decision.action)
+        self.check_record(call, record)
+        if not hmac.compare_digest(decision.digest.encode(), record["digest"].encode()):
+            raise ConfigurationError(
+                f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
+            )
+
+
+def approved_edit(call: ToolCallRecord, tools: Mapping[str, BaseTool]) -> ToolCallRecord:
+    """The call, whose arguments were edited; what it bundles too.
+
+    Raises:
+        ConfigurationError: They are not what the tool takes.
+    """
+    for one in call.inner or (call,):
+        tool = tools.get(one.name)
+        if one.args is None:
+            continue
+        if tool is None:
+            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {one.name!r} is no tool")
+        problem = _problem(tool, one.args)
+        if problem:
+            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {problem}")
+    return call
+
+
+def _problem(tool: BaseTool, args: Mapping[str, Any]) -> str | None:
+    """What the tool's schema says against the arguments."""
+    schema: Any = tool.tool_call_schema
+    if isinstance(schema, Mapping):
+        missing = [name for name in schema.get("required", ()) if name not in args]
+        return f"{', '.join(map(repr, missing))} is missing" if missing else None
+    try:
+        schema.model_validate(args) if issubclass(schema, BaseModel) else schema.parse_obj(args)
+    except (ValidationError, ValidationErrorV1) as error:
+        return describe_arguments(error, tool.name, lambda _: False)
+    return None
+
+
+def _said(needed: Any) -> bool:
+    if not isinstance(needed, bool):
+        if inspect.iscoroutine(needed):
+            needed.close()
+        raise ConfigurationError(f"requires_approval must say True or False of a call, not {type(needed).__name__}")
+    return needed
+
+
+def _function(name: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise ConfigurationError(f"{name} must be a function that is called, not {type(value).__name__}")
+    return value
+
+
+def _checked_key(key: Any) -> SecretStr | None:
+    if key is None or isinstance(key, SecretStr):
+        return key
+    if not isinstance(key, str) or not key:
+        raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
+    return SecretStr(key)
+
+
+# ---------------------------------------------------------------------------------------------- pickling
+
+
+def portable_key(key: SecretStr | None) -> SecretStr | None:
+    """What a pickle holds in place of the key: that there was one."""
+    return None if key is None else SecretStr("")
+
+
+def portable_function(name: str, value: Any) -> Any:
+    """The value of an option, which a pickle must be able to hold: a copy without it would let everything run.
+
+    Raises:
+        PicklingError: It is a function that no other process can find.
+    """
+    if callable(value):
+        try:
+            pickle.dumps(value)
+        except Exception as error:
+            raise pickle.PicklingError(f"{name} is a function that cannot be pickled: define it at the top of a module") from error
+    return value

@@ -1,0 +1,191 @@
+"""The gate before a batch of calls: those that need approval pass once they have it, and whoever decides at once is asked here."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..compat import is_graph_signal
+from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord
+from .approvals import ANSWERED, Approvals
+from .background import BackgroundTask
+from .pending import Decision, record_of
+from .plan import Answer
+from .threads import run_beside
+
+__all__ = ["Gate", "aopened", "opened"]
+
+_NO_INTERRUPT = (
+    "interrupt cannot be called inside approve=: the graph would run the node again, and the model could write other arguments than "
+    "were shown. Let one node run the model without approve, which ends with the calls pending; let the next one call "
+    "interrupt(pending_calls(...)), and go on with model.resume(history, decisions)"
+)
+
+Question = tuple[Callable[[Any], Any], Any]
+"""A function of the caller's, which may be asynchronous, and what it is asked."""
+
+
+Plan = Callable[[Answer, Decision | None], Answer]
+Govern = Callable[[Sequence[Answer]], Collection[int]]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Lets the calls of a batch pass, before any of them runs: those that need approval once they have it.
+
+    Attributes:
+        approvals: What they need.
+        records: What is recorded of the calls that wait, by id.
+        plan: Makes the answer to a call that was decided.
+        govern: Gives the calls that have passed what their tools' policies say; returns the positions of those that run alone.
+        in_order: Whether a call waits for those before it.
+    """
+
+    approvals: Approvals
+    records: Mapping[Any, Mapping[str, Any]]
+    plan: Plan
+    govern: Govern
+    in_order: bool
+
+    def questions(self, answers: Sequence[Answer]) -> Generator[Question, Any, list[Answer]]:
+        """Yields whom to ask what, one after another, and is sent what they say (None: nothing); returns the answers to be carried out."""
+        passed: list[Answer] = []
+        waits = False
+        for answer in answers:
+            call, decision = answer.call, answer.call.decision
+            if call.waits == ANSWERED or (waits and self.in_order and _would_run(call)):
+                continue
+            if call.waits == "approval" and decision is None:
+                decision = yield from self._ask(call)
+                if decision is None:
+                    waits = True
+                    continue
+            passed.append(self.plan(answer, decision) if call.waits else answer)
+        return passed
+
+    def _ask(self, call: ToolCallRecord) -> Generator[Question, Any, Decision | None]:
+        if self.approvals.approve is None:
+            return None
+        pending = self.approvals.shown(call, record_of(self.records.get(call.id)))
+        try:
+            decision = yield self.approvals.approve, pending
+        except Exception as error:
+            if is_graph_signal(error):
+                raise ConfigurationError(_NO_INTERRUPT) from error
+            raise
+        if decision is None:
+            return None
+        if not isinstance(decision, Decision):
+            raise ConfigurationError(f"approve must return what a method of PendingCall returns, or None, not {type(decision).__name__}")
+        if (decision.id, decision.uuid, decision.digest) != (pending.id, pending.uuid, pending.digest):
+            raise ConfigurationError(f"approve was asked about call {call.id!r}, and decided about another one")
+        return decision
+
+
+def _would_run(call: ToolCallRecord) -> bool:
+    """Whether a call runs once nothing holds it up any more, and is not only answered."""
+    return call.args is not None and (call.decision is None or call.decision.action in ("approve", "edit"))
+
+
+# ---------------------------------------------------------------------------------------------- asking
+
+
+def opened(gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None]) -> list[Answer]:
+    """The answers that pass the gate, after everybody was asked. Functions are asked here, or in a thread where there may come an end.
+
+    Args:
+        gate: The gate.
+        answers: The answers before it.
+        is_over: Whether nobody is to be asked, or waited for, any more.
+        patience: How many seconds may pass before that is looked at again; None for any number.
+    """
+    questions, said = gate.questions(answers), None
+    while True:
+        try:
+            function, argument = questions.send(said)
+        except StopIteration as end:
+            passed: list[Answer] = end.value
+            return passed
+        try:
+            said = None if is_over() else _ask(function, argument, is_over, patience)
+        except Exception as error:
+            questions.throw(error)
+
+
+def _ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> Any:
+    """What a function says; None where there is no time for it."""
+    if patience() is None:
+        said = function(argument)
+    else:
+        outcome = _in_thread(function, argument)
+        while not wait([outcome], patience()).done:
+            if is_over():
+                return None
+        said = outcome.result()
+    if not inspect.isawaitable(said):
+        return said
+    task = BackgroundTask(_awaited(said))
+    task.start()
+    while not task.wait(patience()):
+        if is_over():
+            task.cancel()
+            return None
+    return task.result()
+
+
+async def aopened(gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None]) -> list[Answer]:
+    """Like `opened`, asynchronously. A synchronous function, which may wait for a human, is asked in a thread."""
+    questions, said = gate.questions(answers), None
+    while True:
+        try:
+            function, argument = questions.send(said)
+        except StopIteration as end:
+            passed: list[Answer] = end.value
+            return passed
+        try:
+            said = None if is_over() else await _aask(function, argument, is_over, patience)
+        except Exception as error:
+            questions.throw(error)
+
+
+async def _aask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> Any:
+    asked = asyncio.create_task(_said(function, argument))
+    try:
+        while not (await asyncio.wait([asked], timeout=patience()))[0]:
+            if is_over():
+                return None
+        return asked.result()
+    finally:
+        asked.cancel()
+        await asyncio.wait([asked], timeout=1.0)
+
+
+async def _said(function: Callable[[Any], Any], argument: Any) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(argument)
+    said = await asyncio.wrap_future(_in_thread(function, argument))
+    return await said if inspect.isawaitable(said) else said
+
+
+def _in_thread(function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+    outcome: Future[Any] = Future()
+    run_beside(partial(copy_context().run, _answer_into, outcome, function, argument))
+    return outcome
+
+
+def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any) -> None:
+    if not outcome.set_running_or_notify_cancel():
+        return
+    try:
+        outcome.set_result(function(argument))
+    except BaseException as error:
+        outcome.set_exception(error)
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable

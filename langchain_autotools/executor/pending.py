@@ -1,0 +1,309 @@
+"""Calls that wait: what is shown of them, and what can be decided about them. All of it is plain data.
+
+A call that needs approval has a record on its AI message: a UUID, and a digest over it and over the call's id, name and arguments. A
+decision repeats both, so it holds for the call that was shown and for no other.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, Self, get_args
+
+from langchain_core.messages import BaseMessage
+
+from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord, calls_of, open_end, records_of
+from .names import find_name
+
+__all__ = [
+    "RECORD",
+    "Decision",
+    "PendingCall",
+    "check_offered",
+    "decided",
+    "digest_of",
+    "edited",
+    "pending_calls",
+    "read_decisions",
+    "record_of",
+]
+
+Kind = Literal["approval", "caller", "client_tool", "queued"]
+"""Why a call waits: it needs approval; its tool was only declared; it is a vendor's tool for the user's machine; a call before it waits."""
+
+Act = Literal["approve", "reject", "edit", "respond"]
+"""What can be decided."""
+
+RECORD = "approval"
+"""The key of a call's record that says what it waits for."""
+
+_OFFERED: Mapping[str, Collection[str]] = {
+    "approval": get_args(Act),
+    "caller": ("reject", "respond"),
+    "client_tool": ("reject", "respond"),
+    "queued": ("reject",),
+}
+_INSTEAD = {
+    "caller": "its tool was only declared: run it yourself, and give what came of it to respond()",
+    "client_tool": "it is for a tool of the vendor's on the user's machine: run it yourself, and give what came of it to respond()",
+    "queued": "it waits behind other calls, and runs without a decision of its own once those are decided",
+}
+_REFUSED = "This call was denied and did not run."
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided about a pending call, made by the methods of `PendingCall`.
+
+    Plain data: it can be kept as JSON for days (`to_dict`, `from_dict`), and be used in another process.
+
+    Attributes:
+        id: The call's id.
+        action: `approve`, `reject`, `edit` or `respond`.
+        value: Why the call is rejected, the arguments that it runs with instead, or the content of its result.
+        uuid: The `uuid` of the pending call.
+        digest: The `digest` of the pending call.
+
+    Raises:
+        ConfigurationError: The action is none of these, or the value does not go with it or is not plain JSON.
+    """
+
+    id: str
+    action: Act
+    value: Any = None
+    uuid: str = ""
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if self.action not in get_args(Act):
+            raise ConfigurationError(f"a decision's action is one of {', '.join(get_args(Act))}, not {self.action!r}")
+        if not all(isinstance(text, str) for text in (self.id, self.uuid, self.digest)):
+            raise ConfigurationError("the id, the uuid and the digest of a decision are texts")
+        if self.action == "approve" and self.value is not None:
+            raise ConfigurationError("approve takes no value: edit takes the arguments to run with")
+        if self.action == "reject" and not isinstance(self.value, str | None):
+            raise ConfigurationError(f"reject takes the reason as a text, not {type(self.value).__name__}")
+        if self.action == "edit" and not (isinstance(self.value, dict) and all(isinstance(name, str) for name in self.value)):
+            raise ConfigurationError(f"edit takes the arguments by name, not {type(self.value).__name__}")
+        if self.action == "respond" and self.value is None:
+            raise ConfigurationError("respond takes the content of the result, not None")
+        _plain(self.action, self.value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as a dict that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The decision that `to_dict` gave.
+
+        Raises:
+            ConfigurationError: The dict is no decision.
+        """
+        return cls(**_fields(cls, data, "a decision"))
+
+
+@dataclass(frozen=True)
+class PendingCall:
+    """A call that waits, as it is shown to whoever decides about it. Plain data, as a `Decision` is.
+
+    Attributes:
+        id: The call's id.
+        name: The name of its tool.
+        args: Its arguments.
+        kind: Why it waits: `approval` (a rule says so), `caller` (its tool was declared with `bind_tools`), `client_tool` (a vendor's
+            tool for the user's machine), or `queued` (with `parallel=False`: a call before it waits).
+        uuid: Made for this call when its turn ended.
+        digest: Over all of these. With `approval_key` only the process that has the key can make one.
+    """
+
+    id: str
+    name: str
+    args: dict[str, Any]
+    kind: Kind
+    uuid: str = ""
+    digest: str = ""
+
+    def approve(self) -> Decision:
+        """Let the call run as it is shown.
+
+        Raises:
+            ConfigurationError: Calls of this kind cannot be approved.
+        """
+        return self._decision("approve")
+
+    def reject(self, why: str | None = None) -> Decision:
+        """Do not let the call run.
+
+        Args:
+            why: What the model is told; None for a plain statement.
+        """
+        return self._decision("reject", why)
+
+    def edit(self, args: Mapping[str, Any]) -> Decision:
+        """Let the call run with these arguments instead. Its result says what it ran with.
+
+        Raises:
+            ConfigurationError: Calls of this kind cannot be edited, or the arguments are not plain JSON.
+        """
+        return self._decision("edit", dict(args) if isinstance(args, Mapping) else args)
+
+    def respond(self, content: Any) -> Decision:
+        """Do not let the call run: this is its result.
+
+        Args:
+            content: A text, content blocks, or other plain data, as a tool may return it.
+
+        Raises:
+            ConfigurationError: Calls of this kind cannot be answered, or the content is not plain JSON.
+        """
+        return self._decision("respond", content)
+
+    def _decision(self, action: Act, value: Any = None) -> Decision:
+        check_offered(self.id, self.kind, action)
+        return Decision(self.id, action, _plain(action, value), self.uuid, self.digest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The call as a dict that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The call that `to_dict` gave.
+
+        Raises:
+            ConfigurationError: The dict is no pending call.
+        """
+        return cls(**_fields(cls, data, "a pending call"))
+
+
+def _plain(action: str, value: Any) -> Any:
+    """A copy of plain data."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{action} takes plain data, which JSON can hold: {error}") from None
+
+
+def _fields(cls: Any, data: Any, what: str) -> Mapping[str, Any]:
+    names = [field.name for field in fields(cls)]
+    if not isinstance(data, Mapping) or set(data) != set(names):
+        raise ConfigurationError(f"{what} is a dict with {', '.join(names)}, as to_dict() gives it")
+    return data
+
+
+def pending_calls(source: BaseMessage | Sequence[BaseMessage]) -> list[PendingCall]:
+    """The calls that wait for somebody, in call order.
+
+    Args:
+        source: What a run returned, the sum of what it streamed, or a history: its last AI message then, and which of its calls have
+            results.
+
+    Returns:
+        One `PendingCall` for each; empty where none waits. A decision made of one is for `model.resume`.
+    """
+    if not isinstance(source, BaseMessage) and (isinstance(source, str) or not isinstance(source, Sequence)):
+        raise ValueError(f"pending_calls takes a run message or a history, not a {type(source).__name__}")
+    message, answered = open_end([source] if isinstance(source, BaseMessage) else source)
+    if message is None:
+        return []
+    records = records_of(message)
+    calls = [call for call in calls_of(message) if call.args is not None and call.id not in answered]
+    return [_shown(call, record_of(records.get(call.id))) for call in calls]
+
+
+def _shown(call: ToolCallRecord, record: Mapping[str, Any] | None) -> PendingCall:
+    if record is None:
+        return PendingCall(call.id, call.name, _plain("a call", call.args), "caller", "", digest_of(call, "caller"))
+    tool = record.get("tool")
+    name = tool if isinstance(tool, str) and find_name(call.name, {tool: None}) == tool else call.name
+    return PendingCall(call.id, name, _plain("a call", call.args), record["kind"], record["uuid"], record["digest"])
+
+
+def record_of(entry: Any) -> Mapping[str, Any] | None:
+    """What is recorded of a call that waits. A history may come from a client: what is no such record is passed over."""
+    record = entry.get(RECORD) if isinstance(entry, Mapping) else None
+    if not isinstance(record, Mapping) or record.get("kind") not in _OFFERED:
+        return None
+    return record if isinstance(record.get("uuid"), str) and isinstance(record.get("digest"), str) else None
+
+
+def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None) -> str:
+    """The digest of a call: its id, the names of its tool and of those that it bundles, its arguments whatever the order of their keys.
+
+    Raises:
+        ConfigurationError: The arguments are not plain JSON.
+    """
+    shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args]
+    try:
+        data = json.dumps(shown, sort_keys=True, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"the arguments of call {call.id!r} are not plain JSON: {error}") from None
+    return hashlib.sha256(data).hexdigest() if key is None else hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
+
+
+# ---------------------------------------------------------------------------------------------- deciding
+
+
+def check_offered(call_id: str, kind: str, action: Act) -> None:
+    """Refuse what cannot be done with a call of this kind.
+
+    Raises:
+        ConfigurationError: It cannot.
+    """
+    if action not in _OFFERED[kind]:
+        raise ConfigurationError(f"call {call_id!r} takes no {action}(): {_INSTEAD[kind]}")
+
+
+def check_ids(decisions: Collection[str], waiting: Sequence[str], results: Collection[str]) -> None:
+    """Refuse decisions about calls that do not wait.
+
+    Raises:
+        ConfigurationError: There is one; the text names the calls that wait.
+    """
+    done = [call_id for call_id in decisions if call_id in results]
+    if done:
+        raise ConfigurationError(f"there is a decision about {_listed(done)}, but there is a result already")
+    unknown = [call_id for call_id in decisions if call_id not in waiting]
+    if unknown:
+        raise ConfigurationError(f"there is a decision about {_listed(unknown)}, but the calls that wait are {_listed(waiting)}")
+
+
+def _listed(ids: Sequence[object]) -> str:
+    return ", ".join(repr(one) for one in ids[:20]) or "none"
+
+
+def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
+    """The call as it was decided: to run, or (with `args` None) to be answered."""
+    made = replace(call, waits=None, decision=decision)
+    if decision.action == "approve":
+        return made
+    if decision.action == "edit":
+        return edited(made, decision.value)
+    return replace(made, args=None, inner=(), why=_REFUSED if decision.action == "respond" else decision.value or _REFUSED)
+
+
+def edited(call: ToolCallRecord, args: Mapping[str, Any]) -> ToolCallRecord:
+    """The call with other arguments. What it bundles has to be looked for again."""
+    arguments = json.dumps(args, ensure_ascii=False, default=str)
+    named = replace(call, name=call.spelling, written_name=None, inner=())
+    return replace(named, args=dict(args), arguments=arguments, why=None, edited=args != call.args)
+
+
+def read_decisions(decisions: Any) -> dict[str, Decision]:
+    """A list of decisions, or of their dicts, by the ids of their calls.
+
+    Raises:
+        ConfigurationError: Something is no decision, or two are about one call.
+    """
+    if isinstance(decisions, str | Mapping) or not isinstance(decisions, Sequence):
+        raise ConfigurationError(f"decisions are a list of what PendingCall's methods return, not {type(decisions).__name__}")
+    read: dict[str, Decision] = {}
+    for one in decisions:
+        decision = one if isinstance(one, Decision) else Decision.from_dict(one)
+        if decision.id in read:
+            raise ConfigurationError(f"there are two decisions about call {decision.id!r}")
+        read[decision.id] = decision
+    return read
