@@ -44,7 +44,17 @@ _known_of_chunk = {"content", "additional_kwargs", "response_metadata", "id"}.co
 def new_chunk(
     content: str | list[Any], extra: dict[str, Any], message_id: str | None, metadata: dict[str, Any] | None = None
 ) -> AIMessageChunk:
-    """A chunk without calls, not validated. Its containers are its own: who gets it may change it."""
+    """A chunk without calls, not validated.
+
+    Args:
+        content: Its content.
+        extra: Its `additional_kwargs`.
+        message_id: The message's id, if it is known.
+        metadata: Its `response_metadata`; empty where not given.
+
+    Returns:
+        A chunk that has these very containers: who gets it may change them.
+    """
     values = _empty_values()
     values["content"] = content
     values["additional_kwargs"] = extra
@@ -88,9 +98,9 @@ class ChunkSum:
         """Take the stream's next chunk."""
         fields = chunk.__dict__
         content: Any = fields["content"]
-        said = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
+        says_more = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
         plain = content.__class__ is str
-        if said or fields["chunk_position"] or fields["name"] or not (plain or is_text_block(content)):
+        if says_more or fields["chunk_position"] or fields["name"] or not (plain or is_text_block(content)):
             self._join()
             self._chunks.append(detached(chunk))
             return
@@ -157,14 +167,14 @@ def merge_chunks(chunks: list[AIMessageChunk]) -> AIMessageChunk:
     if len(chunks) == 1:
         return chunks[0]
     fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
-    whole = new_chunk(_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
+    whole = new_chunk(_joined_contents(chunks), {"tool_calls": fragments} if fragments else {}, chunks[0].id)
     for chunk in chunks:
         whole.__dict__["response_metadata"] |= chunk.response_metadata
         whole.__dict__["usage_metadata"] = chunk.usage_metadata or whole.usage_metadata
     return whole
 
 
-def _contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
+def _joined_contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
     """The contents one after another; parts of one block become one."""
     if all(isinstance(chunk.content, str) for chunk in chunks):
         return "".join(str(chunk.content) for chunk in chunks)

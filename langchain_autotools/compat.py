@@ -80,7 +80,13 @@ def input_messages(model: BaseChatModel, input: LanguageModelInput) -> list[Base
 
 
 def should_stream(model: BaseChatModel, keywords: Mapping[str, Any], *, async_api: bool) -> bool:
-    """Whether core's `stream` would stream with these keywords, and not invoke."""
+    """Whether core's `stream` would stream, and not invoke.
+
+    Args:
+        model: The model.
+        keywords: The call's keywords.
+        async_api: Whether `astream` is asked about.
+    """
     return model._should_stream(async_api=async_api, **{**keywords, "stream": True})
 
 

@@ -71,7 +71,11 @@ class RetryPolicy:
             raise ConfigurationError(f"timeout is {self.timeout}: it must be above 0, or None for no limit")
 
     def with_retries(self, retries: int) -> "RetryPolicy":
-        """The same policy with this many retries after the first attempt, as vendors' `max_retries` counts them."""
+        """The same policy with this many retries after the first attempt, as vendors' `max_retries` counts them.
+
+        Raises:
+            ConfigurationError: The number is negative.
+        """
         if retries < 0:
             raise ConfigurationError(f"max_retries is {retries}: it cannot be negative")
         return replace(self, attempts=retries + 1)
@@ -185,16 +189,16 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time
         A positive number, or None where nothing usable is said.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        seconds = _number(headers.get(name))
+        seconds = _seconds(headers.get(name))
         if seconds is not None:
             return seconds * unit if seconds > 0 else None
-    date = _date(headers.get("retry-after"))
+    date = _timestamp(headers.get("retry-after"))
     if date is None:
         return None
     return date - now() if date > now() else None
 
 
-def _number(text: str | None) -> float | None:
+def _seconds(text: str | None) -> float | None:
     try:
         value = float(text) if text else math.nan
     except ValueError:
@@ -202,7 +206,7 @@ def _number(text: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _date(text: str | None) -> float | None:
+def _timestamp(text: str | None) -> float | None:
     try:
         return email.utils.parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, OverflowError, OSError):

@@ -114,11 +114,11 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessage]:
         """Record the request and play the next reply."""
-        return _chunks(self._next_reply(messages, stop, kwargs))
+        return _reply_chunks(self._next_reply(messages, stop, kwargs))
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
         """Like `raw_stream`; other tasks get their turn before each chunk."""
-        for chunk in _chunks(self._next_reply(messages, stop, kwargs)):
+        for chunk in _reply_chunks(self._next_reply(messages, stop, kwargs)):
             await asyncio.sleep(0)
             yield chunk
 
@@ -161,7 +161,7 @@ def _is_error(reply: Any) -> bool:
     return isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException))
 
 
-def _chunks(reply: Any) -> Iterator[AIMessage]:
+def _reply_chunks(reply: Any) -> Iterator[AIMessage]:
     """The chunks of a reply: a text word by word, so that a stream of it is one."""
     if not _is_reply(reply):
         raise ScriptError(f"a function returned a reply of type {type(reply).__name__}; {_KINDS}")
@@ -171,10 +171,10 @@ def _chunks(reply: Any) -> Iterator[AIMessage]:
     for piece in pieces:
         if _is_error(piece):
             raise piece
-        yield _chunk(piece)
+        yield _piece_chunk(piece)
 
 
-def _chunk(piece: Any) -> AIMessage:
+def _piece_chunk(piece: Any) -> AIMessage:
     if isinstance(piece, AIMessage):
         return piece
     if isinstance(piece, str):

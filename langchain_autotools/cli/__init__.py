@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _make_output_robust()
     display = make_display(as_json="--json" in words)
     try:
-        return _run(words, display)
+        return _chat(words, display)
     except UsageError as error:
         display.error(error)
         return WRONG_USE
@@ -61,12 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _run(words: Sequence[str], display: Display) -> int:
+def _chat(words: Sequence[str], display: Display) -> int:
     options = _parser().parse_args(words)
     prompt = _prompt(options.prompt)
     file = HistoryFile(options.history) if options.history else None
     tools = load_tools(options.tools or []) if options.tools or options.no_tools else None
-    chosen = open_model(options.model, tools, _settings(options))
+    chosen = open_model(options.model, tools, _constructor_arguments(options))
     display.model(chosen.name, chosen.reason)
     if chosen.built_in:
         display.note(f"tools: {', '.join(tool.name for tool in chosen.built_in)} (built in; the temperatures are invented)")
@@ -97,7 +97,7 @@ def _prompt(given: str | None) -> str | None:
     return "\n\n".join([*(part.rstrip() for part in parts[:-1]), parts[-1]])
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
+def _constructor_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The model's constructor arguments."""
     given = {"temperature": options.temperature, "max_tokens": options.max_tokens, "base_url": options.base_url}
     return {name: value for name, value in given.items() if value is not None} | dict(map(_option, options.option or ()))

@@ -75,11 +75,11 @@ class Conversation:
                     unfinished += last.text
                     if last.text:
                         self._display.text(last.text)
-                    if self._keep(new_messages(last)):
+                    if self._add_messages(new_messages(last)):
                         unfinished = ""
         except BaseException as error:
             with suppress(BrokenPipeError):
-                self._keep(new_messages(error))
+                self._add_messages(new_messages(error))
             if isinstance(error, KeyboardInterrupt) and unfinished.strip():
                 self.history.append(AIMessage(unfinished))
             if len(self.history) == len(before) + 1:
@@ -88,7 +88,7 @@ class Conversation:
         finally:
             if self._file is not None and len(self.history) > len(before):
                 self._file.write(self.history)
-        self._display.done(self._summary(last))
+        self._display.done(self._summarize(last))
 
     def _executed(self, result: ToolCallResult) -> None:
         self._answered.add(result.call.id)
@@ -100,7 +100,7 @@ class Conversation:
         chunks: Generator[AIMessageChunk] = stream(list(self.history), **shown, **self._keywords)
         return chunks
 
-    def _keep(self, messages: list[BaseMessage]) -> bool:
+    def _add_messages(self, messages: list[BaseMessage]) -> bool:
         self.history += messages
         for message in messages:
             if isinstance(message, AIMessage):
@@ -116,7 +116,7 @@ class Conversation:
         if call is not None and call.id not in self._answered:
             self._executed(ToolCallResult(call, message, executed=False))
 
-    def _summary(self, last: AIMessageChunk | None) -> RunSummary:
+    def _summarize(self, last: AIMessageChunk | None) -> RunSummary:
         run = (last.response_metadata.get(KEY) if last else None) or {}
         usage = run_usage(last) if last else None
         return RunSummary(self._model_name, run.get("stop_reason", "complete"), run.get("turns", 1), dict(usage) if usage else None)

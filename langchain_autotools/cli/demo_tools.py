@@ -47,18 +47,18 @@ def calculate(expression: str) -> str:
     if len(expression) > _LONGEST:
         raise ValueError(f"an expression has at most {_LONGEST} characters")
     text = expression.replace("×", "*").replace("÷", "/").replace("−", "-")
-    value = _value(ast.parse(text.strip(), mode="eval").body)
+    value = _evaluate(ast.parse(text.strip(), mode="eval").body)
     return str(int(value)) if value == int(value) else f"{value:.10g}"
 
 
-def _value(node: ast.AST) -> float:
+def _evaluate(node: ast.AST) -> float:
     """The number an expression stands for. Only numbers, `+ - * / // %` and parentheses exist: nothing can be run or grow large."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return node.value
     if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_value(node.operand))
+        return _OPERATORS[type(node.op)](_evaluate(node.operand))
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_value(node.left), _value(node.right))
+        return _OPERATORS[type(node.op)](_evaluate(node.left), _evaluate(node.right))
     raise ValueError("only numbers, + - * / // % and parentheses are understood")
 
 

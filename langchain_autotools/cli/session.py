@@ -22,7 +22,7 @@ def converse(conversation: Conversation, display: Display) -> None:
     """Hold a session: one question a line, pasted lines together, until the human leaves. Ctrl-C ends a reply, not the session."""
     display.note("/help lists the commands, Ctrl-D leaves, Ctrl-C ends a reply.")
     with _marked_pastes():
-        for line in _lines(display):
+        for line in _questions(display):
             if line.strip() in _LEAVE:
                 return
             if line.startswith("/"):
@@ -53,10 +53,10 @@ def _obey(command: str, conversation: Conversation, display: Display) -> None:
         display.note(f"There is no command {command.split()[0]}; /help lists them. (A question: put a space before the slash.)")
 
 
-def _lines(display: Display) -> Iterator[str]:
+def _questions(display: Display) -> Iterator[str]:
     while True:
         try:
-            line = _read(display.prompt)
+            line = _read_line(display.prompt)
         except EOFError:
             display.note("")
             return
@@ -67,7 +67,7 @@ def _lines(display: Display) -> Iterator[str]:
             yield line
 
 
-def _read(prompt: str) -> str:
+def _read_line(prompt: str) -> str:
     """One line, or all lines of one paste."""
     if not sys.stdout.isatty():  # the prompt is no answer
         print(prompt, end="", file=sys.stderr, flush=True)

@@ -30,24 +30,24 @@ def load_tools(sources: Sequence[str]) -> list[Any]:
     Raises:
         ConfigurationError: A source cannot be loaded or holds no tools.
     """
-    return [tool for source in sources for tool in _load(source)]
+    return [tool for source in sources for tool in _load_source(source)]
 
 
-def _load(source: str) -> list[Any]:
+def _load_source(source: str) -> list[Any]:
     place, attribute = _split(source)
     try:
         module = _module_of_file(Path(place)) if place.endswith(".py") else _module_of_name(place)
     except ConfigurationError:
         raise
     except Exception as error:
-        raise ConfigurationError(f"--tools {source}: {place} cannot be loaded: {_described(error, place)}") from error
+        raise ConfigurationError(f"--tools {source}: {place} cannot be loaded: {_describe_failure(error, place)}") from error
     tools = _tools_of(module, attribute, source)
     if not tools:
         raise ConfigurationError(f"--tools {source}: there are no tools in it{_advice(module, attribute, place)}")
     return tools
 
 
-def _described(error: Exception, place: str) -> str:
+def _describe_failure(error: Exception, place: str) -> str:
     """What is wrong, and on which line of the user's file."""
     text = f"{type(error).__name__}: {(error.msg if isinstance(error, SyntaxError) else error)}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == Path(place).absolute()]

@@ -74,7 +74,7 @@ class InjectedArguments:
         shown = set(fields) | set(schema.get("properties", ()) if isinstance(schema, dict) else ())
         aliases = {alias for name in injected & fields.keys() for alias in fields[name].aliases}
         self.hidden = frozenset(injected | aliases | set(_NOT_FOR_MODELS) - shown)
-        self.contexts = frozenset(name for name in injected if _marked(list(_marks(self._types.get(name))), ToolContext))
+        self.contexts = frozenset(name for name in injected if _first_of(list(_marks(self._types.get(name))), ToolContext))
         self._injected = injected - self.contexts
         seen: set[Any] = set()
         self._inner = frozenset(inner for name, field in fields.items() if name not in injected for inner in _hidden_in(field.type, seen))
@@ -93,7 +93,7 @@ class InjectedArguments:
         if self._inner:
             kept = _without_injected(kept, self._schema)
         for name in self._injected:
-            value = self._value(name, context)
+            value = self._injected_value(name, context)
             if value is not _UNKNOWN:
                 kept[name] = value
         if self._untyped_runtime and graph_class("ToolRuntime") is not None:
@@ -104,22 +104,22 @@ class InjectedArguments:
         """Whether a place in the arguments is one that a model must not know of."""
         return bool(place) and (place[0] in self.hidden or not self._inner.isdisjoint(place[1:]))
 
-    def _value(self, name: str, context: InjectionContext) -> Any:
+    def _injected_value(self, name: str, context: InjectionContext) -> Any:
         marks = list(_marks(self._types.get(name)))
-        if _marked(marks, InjectedToolCallId):
+        if _first_of(marks, InjectedToolCallId):
             return context.call.id
-        if _marked(marks, graph_class("ToolRuntime")):
+        if _first_of(marks, graph_class("ToolRuntime")):
             return _tool_runtime(context)
-        if _marked(marks, graph_class("InjectedStore")):
-            return self._known(name, getattr(graph_runtime(), "store", None), "a store, which only a graph compiled with one has")
-        if mark := _marked(marks, graph_class("InjectedState")):
+        if _first_of(marks, graph_class("InjectedStore")):
+            return self._needed(name, getattr(graph_runtime(), "store", None), "a store, which only a graph compiled with one has")
+        if mark := _first_of(marks, graph_class("InjectedState")):
             state = {"messages": list(context.messages)}
             field = getattr(mark, "field", None)
             needs = f"the graph state {field!r}; outside a graph's own tool node the state is the messages"
-            return state if field is None else self._known(name, state.get(field), needs)
+            return state if field is None else self._needed(name, state.get(field), needs)
         return _UNKNOWN
 
-    def _known(self, name: str, value: Any, needs: str) -> Any:
+    def _needed(self, name: str, value: Any, needs: str) -> Any:
         if value is not None:
             return value
         if name in self._optional:
@@ -210,7 +210,7 @@ def _marks(annotation: Any) -> Iterator[Any]:
             yield from _marks(alternative)
 
 
-def _marked(marks: Sequence[Any], kind: Any) -> Any:
+def _first_of(marks: Sequence[Any], kind: Any) -> Any:
     """The first mark that is of `kind`: an instance, or a subclass; None without one."""
     if kind is None:
         return None
@@ -219,7 +219,7 @@ def _marked(marks: Sequence[Any], kind: Any) -> Any:
 
 def _is_injected(annotation: Any) -> bool:
     marks = list(_marks(annotation))
-    return bool(_marked(marks, InjectedToolArg) or _marked(marks, graph_class("ToolRuntime")))
+    return bool(_first_of(marks, InjectedToolArg) or _first_of(marks, graph_class("ToolRuntime")))
 
 
 # ---------------------------------------------------------------------------------------------- nested models

@@ -25,29 +25,29 @@ def check_signature(tool: Any) -> None:
     """
     if isinstance(tool, StructuredTool):
         function: Any = tool.func or tool.coroutine
-        why = None if function is None else _why_of_tool(tool, function)
+        why = None if function is None else _obstacle_of_tool(tool, function)
         name = tool.name
     elif isinstance(tool, BaseTool | Mapping | type) or not callable(tool):
         return
     else:
-        why = _why(tool)
+        why = _obstacle(tool)
         name = str(getattr(tool, "__qualname__", None) or getattr(tool, "__name__", None) or tool)
     if why is not None:
         raise ConfigurationError(f"{name!r} cannot be called as a tool: {why}")
 
 
-def _why_of_tool(tool: StructuredTool, function: Any) -> str | None:
+def _obstacle_of_tool(tool: StructuredTool, function: Any) -> str | None:
     """As of its function, unless its schema hides, or names otherwise, what a model cannot give."""
-    if _why(function) is None:
+    if _obstacle(function) is None:
         return None
     schema = tool.args_schema
     shown = set(schema.get("properties") or ()) if isinstance(schema, Mapping) else set(tool.args)
     if any(name.startswith("v__") for name in shown):  # pydantic's substitutes for the names that it keeps for itself
-        return _why(function)
-    return _why(function, shown)
+        return _obstacle(function)
+    return _obstacle(function, shown)
 
 
-def _why(function: Any, shown: Collection[str] | None = None) -> str | None:
+def _obstacle(function: Any, shown: Collection[str] | None = None) -> str | None:
     """Why a function cannot be called with arguments by name; None if it can.
 
     Args:

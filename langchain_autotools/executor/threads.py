@@ -182,12 +182,12 @@ def _watch() -> None:
             return
         _watched = True
     try:
-        threading.Thread(target=_go_on, name="autotools-tool-watch", daemon=True).start()
+        threading.Thread(target=_start_stalled, name="autotools-tool-watch", daemon=True).start()
     except RuntimeError:  # the next one to wait tries again
         _watched = False
 
 
-def _go_on() -> None:
+def _start_stalled() -> None:
     """Start one thread more for each depth at which something waits and nothing has ended for some time, until nothing waits."""
     global _watched
     ended: dict[_Depth, int] = {}

@@ -31,7 +31,7 @@ def collected(tools: Any) -> Mapping[str, Any] | list[Any]:
     if isinstance(tools, Mapping):
         return tools
     if isinstance(tools, str | Runnable) or callable(tools) or not isinstance(tools, Iterable):
-        raise ConfigurationError(f"tools must be a list of tools or a mapping of name to tool, not {_shown(tools)}")
+        raise ConfigurationError(f"tools must be a list of tools or a mapping of name to tool, not {_described_value(tools)}")
     return list(tools)
 
 
@@ -79,19 +79,19 @@ def as_tool(value: Any, name: str | None = None) -> BaseTool:
     if isinstance(value, BaseTool):
         return value if name in (None, value.name) else value.model_copy(update={"name": name})
     if isinstance(value, Mapping | type):
-        raise ConfigurationError(f"{_shown(value)} {_DECLARATION}")
+        raise ConfigurationError(f"{_described_value(value)} {_DECLARATION}")
     if not isinstance(value, Runnable) and not callable(value):
-        raise ConfigurationError(f"{_shown(value)} is not a tool: pass a function or a BaseTool")
-    name = name or _name_of(value)
+        raise ConfigurationError(f"{_described_value(value)} is not a tool: pass a function or a BaseTool")
+    name = name or _callable_name(value)
     try:
         if isinstance(value, Runnable):
             return convert_runnable_to_tool(value, name=name)
         return _from_callable(value, name)
     except Exception as error:  # langchain and pydantic raise whatever they meet in a signature
-        raise ConfigurationError(f"{_shown(value)} cannot be made a tool: {error}") from error
+        raise ConfigurationError(f"{_described_value(value)} cannot be made a tool: {error}") from error
 
 
-def _name_of(value: Any) -> str:
+def _callable_name(value: Any) -> str:
     source = _innermost(value)
     name = value.get_name() if isinstance(value, Runnable) else getattr(source, "__name__", type(source).__name__)
     if name == "<lambda>":
@@ -99,7 +99,7 @@ def _name_of(value: Any) -> str:
     return str(name)
 
 
-def _shown(value: Any) -> str:
+def _described_value(value: Any) -> str:
     if isinstance(value, Mapping):
         name = own_name(value) or value.get("title")
         return f"the dict {name!r}" if name else "a dict"
@@ -192,15 +192,15 @@ def dump_tools(tools: Any) -> Any:
     Args:
         tools: A mapping or a list of tools. Anything else, such as an executor, pickles itself and is returned.
     """
-    return _each(_reference, tools)
+    return _change_each(_reference, tools)
 
 
 def restore_tools(tools: Any) -> Any:
     """Undo `dump_tools`."""
-    return _each(lambda value: value.tool() if isinstance(value, _Reference) else value, tools)
+    return _change_each(lambda value: value.tool() if isinstance(value, _Reference) else value, tools)
 
 
-def _each(change: Callable[[Any], Any], tools: Any) -> Any:
+def _change_each(change: Callable[[Any], Any], tools: Any) -> Any:
     if isinstance(tools, Mapping):
         return {key: change(value) for key, value in tools.items()}
     return [change(value) for value in tools] if isinstance(tools, Sequence) else tools

@@ -37,6 +37,6 @@ class WrappedTool(BaseTool):
 
 def wrapped(value: Any, inside: BaseTool) -> WrappedTool:
     """A runnable around a tool as a tool."""
-    said = {name: getattr(inside, name) for name in ("return_direct", "metadata", "tags", "response_format", "extras")}
+    same_fields = {name: getattr(inside, name) for name in ("return_direct", "metadata", "tags", "response_format", "extras")}
     schema: Any = inside.args_schema if inside.args_schema is not None else inside.get_input_schema()
-    return WrappedTool(name=inside.name, description=inside.description, args_schema=schema, around=value, inside=inside, **said)
+    return WrappedTool(name=inside.name, description=inside.description, args_schema=schema, around=value, inside=inside, **same_fields)

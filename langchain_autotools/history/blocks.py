@@ -25,27 +25,27 @@ def read_blocks(items: list[Item]) -> Finding:
         if not says_in_blocks(message):
             read.append((source, message))
         elif isinstance(message, AIMessage):
-            read.append((source, with_calls(message, [_call(block) for block in message.content if holds_call(block)])))
+            read.append((source, with_calls(message, [_call_in(block) for block in message.content if holds_call(block)])))
             problems.append(Problem(source, "call_in_content", "calls that stand in its content alone; they are read from there"))
         else:
-            read += [(source, part) for part in _apart(message)]
+            read += [(source, part) for part in _results_and_rest(message)]
             problems.append(Problem(source, "result_in_content", "results of calls in its content; each becomes a tool message"))
     return (read if problems else items), problems
 
 
-def _call(block: Mapping[str, Any]) -> dict[str, Any]:
+def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:
     raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
     return call_entry(str(block.get("name") or ""), raw, str(block.get("call_id") or block.get("id") or ""))
 
 
-def _apart(message: BaseMessage) -> list[BaseMessage]:
+def _results_and_rest(message: BaseMessage) -> list[BaseMessage]:
     """The results of a message, and what else it says."""
-    results: list[BaseMessage] = [_result(block, message) for block in message.content if is_result_block(block)]
+    results: list[BaseMessage] = [_tool_message(block, message) for block in message.content if is_result_block(block)]
     rest = [block for block in message.content if not is_result_block(block)]
     return [*results, *([message.model_copy(update={"content": rest})] if rest and isinstance(message, HumanMessage) else [])]
 
 
-def _result(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:
+def _tool_message(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:
     content, mark = block.get("content") or "", block.get("cache_control")
     content = content if isinstance(content, str | list) else str(content)
     if mark and content:

@@ -61,7 +61,7 @@ def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
     """Put the parts of each run in its place, except those that are there already."""
-    known = {mark for _, marks in _marked(message for place, (_, message) in enumerate(items) if place not in runs) for mark in marks}
+    known = {mark for _, marks in _with_marks(message for place, (_, message) in enumerate(items) if place not in runs) for mark in marks}
     unfolded: list[Item] = []
     edits: dict[_Mark, BaseMessage] = {}
     for place, (source, message) in enumerate(items):
@@ -70,7 +70,7 @@ def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[It
             continue
         parts = runs[place]
         edited = _with_text_edit(message, _with_call_edits(message, parts)) if isinstance(message, AIMessage) else parts
-        for number, (part, marks) in enumerate(_marked(edited)):
+        for number, (part, marks) in enumerate(_with_marks(edited)):
             if number >= len(parts) or part is not parts[number]:
                 edits.update((mark, part) for mark in _loosely(marks))
             if known.isdisjoint(_loosely(marks)):
@@ -79,12 +79,12 @@ def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[It
     return _with_replaced(unfolded, edits) if edits else unfolded
 
 
-def _marked(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, list[_Mark]]]:
+def _with_marks(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, list[_Mark]]]:
     """Each message with all that it is known by."""
     owner: str | None = None
     for message in messages:
-        said = message.response_metadata.get("generation_id")
-        generation = said if isinstance(said, str) else None
+        noted = message.response_metadata.get("generation_id")
+        generation = noted if isinstance(noted, str) else None
         marks: list[_Mark] = [(generation, message.id)] if message.id else []
         if isinstance(message, AIMessage):
             owner = message.id
@@ -100,7 +100,7 @@ def _loosely(marks: Sequence[_Mark]) -> list[_Mark]:
 
 def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> list[Item]:
     """Every copy of an edited message becomes the edited one."""
-    marks_of = [marks for _, marks in _marked(messages_of(items))]
+    marks_of = [marks for _, marks in _with_marks(messages_of(items))]
     return [
         (source, next((edits[mark] for mark in marks if mark in edits), message))
         for (source, message), marks in zip(items, marks_of, strict=True)
@@ -130,7 +130,7 @@ def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessa
 def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
     """The parts with the text of the run message, where that is not what the run made of theirs."""
     record, text = own_metadata(run), text_of(run)
-    spoken = [number for number, part in enumerate(parts) if _is_spoken(parts, number, record)]
+    spoken = [number for number, part in enumerate(parts) if _is_part_of_text(parts, number, record)]
     texts = [text_of(parts[number]) for number in spoken]
     if _is_joined(text, [piece for piece in texts if piece]):
         return parts
@@ -143,12 +143,12 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
     _, rest = _common_start(text, texts[:kept])
     edited = list(parts)
     for number in spoken[kept:-1]:
-        edited[number] = _with_text(edited[number], "")
-    edited[spoken[-1]] = _with_text(edited[spoken[-1]], rest)
+        edited[number] = _with_new_text(edited[number], "")
+    edited[spoken[-1]] = _with_new_text(edited[spoken[-1]], rest)
     return edited
 
 
-def _is_spoken(parts: Sequence[BaseMessage], number: int, record: Mapping[str, Any]) -> bool:
+def _is_part_of_text(parts: Sequence[BaseMessage], number: int, record: Mapping[str, Any]) -> bool:
     """Whether a part's text belongs to the text of the run: AI messages, and the results that a `return_direct` run ends in."""
     if isinstance(parts[number], AIMessage):
         return True
@@ -183,16 +183,16 @@ def _common_start(text: str, texts: Sequence[str]) -> tuple[int, str]:
     return len(texts), text.lstrip()
 
 
-def _with_text(message: BaseMessage, text: str) -> BaseMessage:
+def _with_new_text(message: BaseMessage, text: str) -> BaseMessage:
     """The message with this text in place of its own; everything else in it stays."""
     if isinstance(message.content, str):
         return message.model_copy(update={"content": text})
     blocks = message.content
-    first = next((number for number, block in enumerate(blocks) if _is_text(block) or is_call(block)), len(blocks))
+    first = next((number for number, block in enumerate(blocks) if _is_text_block(block) or is_call(block)), len(blocks))
     new: list[str | dict[Any, Any]] = [{"type": "text", "text": text}] if text else []
-    kept = [*blocks[:first], *new, *(block for block in blocks[first:] if not _is_text(block))]
+    kept = [*blocks[:first], *new, *(block for block in blocks[first:] if not _is_text_block(block))]
     return message.model_copy(update={"content": kept})
 
 
-def _is_text(block: str | dict[Any, Any]) -> bool:
+def _is_text_block(block: str | dict[Any, Any]) -> bool:
     return isinstance(block, str) or block.get("type") == "text"

@@ -24,7 +24,7 @@ def merge_runs(messages: Sequence[BaseMessage], *, separator: str = "\n\n") -> l
     merged: list[BaseMessage] = []
     for message in messages:
         if merged and _joinable(merged[-1], message):
-            merged[-1] = _merged(merged[-1], message, separator)
+            merged[-1] = _merged_pair(merged[-1], message, separator)
         else:
             merged.append(message)
     return merged
@@ -37,7 +37,7 @@ def _joinable(left: BaseMessage, right: BaseMessage) -> bool:
     return not isinstance(left, AIMessage) or not (left.tool_calls or left.invalid_tool_calls)
 
 
-def _merged(left: BaseMessage, right: BaseMessage, separator: str) -> BaseMessage:
+def _merged_pair(left: BaseMessage, right: BaseMessage, separator: str) -> BaseMessage:
     update: dict[str, Any] = {
         "id": left.id,
         "content": _joined_content(left.content, right.content, separator),
@@ -51,10 +51,10 @@ def _merged(left: BaseMessage, right: BaseMessage, separator: str) -> BaseMessag
 def _joined_content(left: str | list[Any], right: str | list[Any], separator: str) -> str | list[Any]:
     if isinstance(left, str) and isinstance(right, str):
         return separator.join(part for part in (left, right) if part)
-    return [*_blocks(left), *_blocks(right)]
+    return [*_as_blocks(left), *_as_blocks(right)]
 
 
-def _blocks(content: str | list[Any]) -> list[Any]:
+def _as_blocks(content: str | list[Any]) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return content

@@ -40,13 +40,13 @@ def fold_chunks(items: list[Item]) -> Finding:
         if len(group) == 1 or not isinstance(first, AIMessageChunk):
             folded += group
             continue
-        joined = _joined([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
+        joined = _joined_chunks([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
         folded += [(source, message) for message in joined]
         problems.append(Problem(source, "loose_chunks", f"{len(group)} chunks of one message; they are joined"))
     return folded, problems
 
 
-def _joined(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
+def _joined_chunks(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
     """The message that the chunks make together; where core cannot add them up, each as a message."""
     try:
         return [sum_chunks(chunks)]
@@ -57,14 +57,14 @@ def _joined(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
 def _chunk_groups(items: list[Item]) -> list[list[Item]]:
     groups: list[list[Item]] = []
     for item in items:
-        if groups and _continues(groups[-1][-1][1], item[1]):
+        if groups and _belongs_to(groups[-1][-1][1], item[1]):
             groups[-1].append(item)
         else:
             groups.append([item])
     return groups
 
 
-def _continues(left: BaseMessage, right: BaseMessage) -> bool:
+def _belongs_to(left: BaseMessage, right: BaseMessage) -> bool:
     if not isinstance(left, AIMessageChunk) or not isinstance(right, AIMessageChunk) or left.chunk_position == "last":
         return False
     return not left.id or not right.id or left.id == right.id
@@ -98,13 +98,13 @@ def apply_removals(items: list[Item], *, last: bool = False) -> Finding:
 
 def drop_empty(items: list[Item]) -> Finding:
     """Leave out AI messages that say nothing: no content, no calls, nothing beside them."""
-    doomed = [item for item in items if isinstance(item[1], AIMessage) and not _calls(item[1]) and is_empty(item[1])]
+    doomed = [item for item in items if isinstance(item[1], AIMessage) and not _valid_or_invalid(item[1]) and is_empty(item[1])]
     problems = [Problem(source, "empty_message", "an AI message without content and calls; it is left out") for source, _ in doomed]
     gone = {id(message) for _, message in doomed}
     return ([item for item in items if id(item[1]) not in gone] if doomed else items), problems
 
 
-def _calls(message: AIMessage) -> Sequence[Mapping[str, Any]]:
+def _valid_or_invalid(message: AIMessage) -> Sequence[Mapping[str, Any]]:
     return message.tool_calls or message.invalid_tool_calls
 
 
@@ -118,7 +118,7 @@ def translate_functions(items: list[Item]) -> Finding:
     asked: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
     for source, message in items:
         new: BaseMessage = message
-        if isinstance(message, AIMessage) and not _calls(message) and (call := _function_call(message)):
+        if isinstance(message, AIMessage) and not _valid_or_invalid(message) and (call := _legacy_call(message)):
             asked = {call["name"]: _derived_id(len(translated), 0)}
             new = _as_tool_call(message, call, asked[call["name"]])
         elif isinstance(message, FunctionMessage) and message.name in asked:
@@ -129,7 +129,7 @@ def translate_functions(items: list[Item]) -> Finding:
     return (translated if problems else items), problems
 
 
-def _function_call(message: AIMessage) -> dict[str, Any] | None:
+def _legacy_call(message: AIMessage) -> dict[str, Any] | None:
     call = message.additional_kwargs.get("function_call")
     return call if isinstance(call, dict) and isinstance(call.get("name"), str) and call["name"] else None
 
@@ -193,7 +193,13 @@ def _derived_id(at: int, number: int) -> str:
 
 
 def call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
-    """An entry of `tool_calls`; of `invalid_tool_calls` where the arguments are neither an object nor the JSON text of one."""
+    """An entry of `tool_calls`; of `invalid_tool_calls` where the arguments are neither an object nor the JSON text of one.
+
+    Args:
+        name: The tool's name.
+        arguments: The arguments, as an object or as text.
+        call_id: The call's id.
+    """
     args = read_object(arguments) if isinstance(arguments, str) else arguments
     if isinstance(args, dict):
         return {"type": "tool_call", "name": name, "args": args, "id": call_id}
@@ -209,7 +215,13 @@ def with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMe
 
 
 def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
-    """The message with these ids for its calls, wherever it tells of them, and a name for every call."""
+    """The message with other ids for its calls, wherever it tells of them, and a name for every call.
+
+    Args:
+        message: The message.
+        old: The ids that its calls have, in their order.
+        new: The id of each from now on.
+    """
     plain = cast("AIMessage", message_chunk_to_message(message))
     calls = _with_ids([*plain.tool_calls, *plain.invalid_tool_calls], old, new)
     update: dict[str, Any] = {

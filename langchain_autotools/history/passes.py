@@ -89,7 +89,7 @@ def answer_dangling(items: list[Item], *, open_end: bool) -> Finding:
         before = turn.at  # the answer goes behind this one: the AI message, or the last result in its place
         for call_id, result in zip(turn.ids, turn.results, strict=True):
             if result is None:
-                answers.setdefault(before, []).append((source, _answer(calls[call_id])))
+                answers.setdefault(before, []).append((source, _interrupted_result(calls[call_id])))
                 text = f"call {call_id!r} of {calls[call_id].name!r} has no result; it is answered with an error"
                 problems.append(Problem(source, "unanswered_call", text))
             elif result == before + 1:
@@ -97,7 +97,7 @@ def answer_dangling(items: list[Item], *, open_end: bool) -> Finding:
     return [one for place, item in enumerate(items) for one in (item, *answers.get(place, ()))], problems
 
 
-def _answer(call: ToolCallRecord) -> ToolMessage:
+def _interrupted_result(call: ToolCallRecord) -> ToolMessage:
     text = _INTERRUPTED if call.args is not None else _NOT_EXECUTABLE.format(why=(call.why or "").rstrip("."))
     content = json.dumps({"error": text}, ensure_ascii=False)
     return ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")

@@ -29,15 +29,15 @@ def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     for message in messages:
         if isinstance(message, AIMessage):
             sent = _sent_ids(message)
-            made.append(_copy(message, sent) if sent else message)
+            made.append(_with_ids_sent(message, sent) if sent else message)
         elif sent and isinstance(message, ToolMessage) and message.tool_call_id in sent:
-            made.append(_copy(message, {message.tool_call_id: sent[message.tool_call_id]}))
+            made.append(_with_ids_sent(message, {message.tool_call_id: sent[message.tool_call_id]}))
         else:
             made.append(message)
     return made
 
 
-def _copy(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage:
+def _with_ids_sent(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage:
     """The message with other ids of calls."""
     copy = _memo.get(message, sent)
     if copy is None:

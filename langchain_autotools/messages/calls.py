@@ -96,10 +96,10 @@ def calls_of(message: AIMessage) -> list[ToolCallRecord]:
     The recorded argument text is believed only while it says what the message's own call says: an edited call wins.
     """
     records = records_of(message)
-    return [_record(call, records.get(call["id"], {})) for call in _ordered(message)]
+    return [_call_record(call, records.get(call["id"], {})) for call in _ordered(message)]
 
 
-def _record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecord:
+def _call_record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecord:
     raw, args, why = record.get("arguments"), call.get("args"), call.get("error")
     if call.get("type") == "invalid_tool_call":
         written = args if isinstance(args, str) else ""

@@ -94,6 +94,9 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
 
     Returns:
         New messages in order, ready to be appended to the history. Empty for a chunk that completes none.
+
+    Raises:
+        ValueError: `source` is neither a message nor an exception.
     """
     if isinstance(source, BaseException):
         return _of_error(source, set()) or []
@@ -179,6 +182,9 @@ def run_usage(run: BaseMessage) -> UsageMetadata | None:
     """The tokens of all turns of a run together; None where no turn reported any.
 
     (`usage_metadata` of a run message is its last turn's: the size of the context.)
+
+    Raises:
+        ValueError: `run` is not a message.
     """
     if not isinstance(run, BaseMessage):
         raise _no_message("run_usage", run)

@@ -37,16 +37,16 @@ def markdown_of(message: BaseMessage) -> str:
     """
     brought = new_messages(message) or [message]
     answered = {one.tool_call_id for one in brought if isinstance(one, ToolMessage)}
-    calls = {call.id: call_text(call) for call in _calls(brought)}
+    calls = {call.id: call_text(call) for call in _all_calls(brought)}
     parts: list[str] = []
     for one in brought:
         if isinstance(one, ToolMessage):
             failed = " *failed*" if one.status == "error" else ""
-            parts += [_code(calls.get(one.tool_call_id) or one.name or "tool") + failed, _fenced(_said(one))]
+            parts += [_code(calls.get(one.tool_call_id) or one.name or "tool") + failed, _fenced(_text_and_media(one))]
         else:
-            open_calls = [call.id for call in _calls([one]) if call.id not in answered]
-            parts += [_paragraph(_said(one)), *(f"{_code(calls[call_id])} *no result*" for call_id in open_calls)]
-    return "\n\n".join(part for part in [*parts, _summary(message)] if part)
+            open_calls = [call.id for call in _all_calls([one]) if call.id not in answered]
+            parts += [_paragraph(_text_and_media(one)), *(f"{_code(calls[call_id])} *no result*" for call_id in open_calls)]
+    return "\n\n".join(part for part in [*parts, _summary_line(message)] if part)
 
 
 def run_markdown(message: BaseMessage) -> str | None:
@@ -54,22 +54,22 @@ def run_markdown(message: BaseMessage) -> str | None:
     return markdown_of(message) if "stop_reason" in own_metadata(message) and new_messages(message) else None
 
 
-def _calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:
+def _all_calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:
     return [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
 
 
-def _said(message: BaseMessage) -> str:
+def _text_and_media(message: BaseMessage) -> str:
     """The text of a message, and the kinds of media that it holds beside it."""
     blocks = message.content if isinstance(message.content, list) else []
     kinds = [str(block.get("type")) for block in blocks if isinstance(block, dict)]
     return "\n".join([text_of(message), *(f"[{_MEDIA[kind]}]" for kind in kinds if kind in _MEDIA)])
 
 
-def _summary(message: BaseMessage) -> str:
+def _summary_line(message: BaseMessage) -> str:
     own, usage = own_metadata(message), run_usage(message)
     if "stop_reason" not in own:
         return ""
-    return f"*{_line(run_text(own.get('turns', 1), usage if isinstance(usage, Mapping) else None, str(own['stop_reason'])))}*"
+    return f"*{_escaped_line(run_text(own.get('turns', 1), usage if isinstance(usage, Mapping) else None, str(own['stop_reason'])))}*"
 
 
 # ---------------------------------------------------------------------------------------------- text that Markdown leaves alone
@@ -77,10 +77,10 @@ def _summary(message: BaseMessage) -> str:
 
 def _paragraph(text: str) -> str:
     """Text as text, line by line."""
-    return "  \n".join(_line(line) for line in printable(text).strip("\n").split("\n"))
+    return "  \n".join(_escaped_line(line) for line in printable(text).strip("\n").split("\n"))
 
 
-def _line(line: str) -> str:
+def _escaped_line(line: str) -> str:
     words = line.lstrip(" \t")
     indent = line[: len(line) - len(words)].expandtabs(4)
     shown = _LINE_START.sub(r"\1\\\2", _INLINE.sub(r"\\\1", html.escape(words.rstrip(), quote=False)))

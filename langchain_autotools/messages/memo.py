@@ -42,7 +42,13 @@ class MessageMemo(Generic[_T]):
             return None
 
     def put(self, message: BaseMessage, context: Any, value: _T) -> None:
-        """Remember `value` for `message` as it is now. `context` is what else the value depends on."""
+        """Remember a value for a message as it is now.
+
+        Args:
+            message: The message.
+            context: What else the value depends on.
+            value: What was made of the message.
+        """
         key, entries = id(message), self._entries
         reference = weakref.ref(message, lambda _: entries.pop(key, None))
         entries[key] = (reference, copy_containers(_visible(message)), context, value)

@@ -29,7 +29,13 @@ def call_text(call: ToolCallRecord) -> str:
 
 
 def run_text(turns: int, usage: Mapping[str, Any] | None, stop_reason: str) -> str:
-    """A run in short: its turns, its tokens, and why it ended where that is not the usual way."""
+    """A run in short: its turns, its tokens, and why it ended where that is not the usual way.
+
+    Args:
+        turns: How many turns it took.
+        usage: The tokens of all turns, where they are known.
+        stop_reason: Why it ended.
+    """
     parts = [f"{turns} turn{'s' if turns != 1 else ''}"]
     if usage:
         parts.append(f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out")

@@ -57,7 +57,7 @@ def doubt_copies(slots: Sequence[Slot], *, readable: bool) -> None:
         slots: All calls of a group.
         readable: Whether all of them make sense; if not, one copy is enough to doubt it.
     """
-    keys = [_key(slot) for slot in slots]
+    keys = [_likeness(slot) for slot in slots]
     counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
     if readable and min(counts.values()) < 2:
         return
@@ -68,6 +68,6 @@ def doubt_copies(slots: Sequence[Slot], *, readable: bool) -> None:
         seen.add(key)
 
 
-def _key(slot: Slot) -> tuple[str | None, str, int]:
+def _likeness(slot: Slot) -> tuple[str | None, str, int]:
     found = slot.arguments
     return slot.name, canonical(found.value) if found else f"broken {id(slot)}", slot.twin

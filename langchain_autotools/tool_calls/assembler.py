@@ -52,10 +52,10 @@ class ToolCallAssembler:
                 self._take(fragment)
             return
         for raw in fragments:
-            if len(raw) != 2 or not self._is_text(raw):
+            if len(raw) != 2 or not self._take_text(raw):
                 self._take(read_fragment(raw))
 
-    def _is_text(self, raw: Mapping[str, Any]) -> bool:
+    def _take_text(self, raw: Mapping[str, Any]) -> bool:
         """Take the next part of the text of the call at an index, if `raw` is no more than that: most fragments by far."""
         function, index = raw.get("function"), raw.get("index")
         if type(function) is not dict or len(function) != 1 or type(index) is not int or index not in self._groups:

@@ -28,27 +28,27 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
         order: The index of every fragment, in the order they came.
         declared: The names of the tools that the model was told of.
     """
-    named = {key for key, group in groups.items() if _is_named(group)}
+    named = {key for key, group in groups.items() if _has_name(group)}
     mixed: set[int | None] = set()
     if named and any(not is_header(group[0]) for group in groups.values()):
         groups, mixed = _Adoption(groups, named).run(order)
     if len(named) < 2:
-        slots = [slot for key, group in groups.items() for slot in _marked(read_group(group, declared), key in mixed)]
+        slots = [slot for key, group in groups.items() for slot in _doubted_if(read_group(group, declared), key in mixed)]
         if any(slot.name is None and slot.pieces for slot in slots):
             doubt_empty(slots)
         return slots, "id, name or order"
     slots = []
     for key, group in groups.items():
         read = read_group if key is None else _read_index
-        slots += _marked(read(group, declared), key in mixed)
+        slots += _doubted_if(read(group, declared), key in mixed)
     return _without_copies(slots), "index"
 
 
-def _is_named(group: Sequence[Fragment | str]) -> bool:
+def _has_name(group: Sequence[Fragment | str]) -> bool:
     return any(not isinstance(entry, str) and entry.name is not None for entry in group)
 
 
-def _marked(slots: list[Slot], mixed: bool) -> list[Slot]:
+def _doubted_if(slots: list[Slot], mixed: bool) -> list[Slot]:
     if mixed:
         for slot in slots:
             slot.doubt = MIXED
@@ -125,7 +125,7 @@ class _Adoption:
         unfinished = []
         for key in self._unfinished:
             if self._slots[key].progress is Progress.CLOSED:
-                self._whole.setdefault(self._slots[key].said or "{}", key)
+                self._whole.setdefault(self._slots[key].spelled_arguments or "{}", key)
             else:
                 unfinished.append(key)
         self._unfinished = unfinished

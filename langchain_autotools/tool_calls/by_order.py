@@ -117,7 +117,7 @@ class _InOrder:
             if self._may_go_on(slot, latest):
                 unfinished.append(slot)
             else:
-                self._whole.setdefault(slot.said or "{}", slot)
+                self._whole.setdefault(slot.spelled_arguments or "{}", slot)
         self._unfinished = unfinished
 
     def _may_go_on(self, slot: Slot, latest: Slot) -> bool:
@@ -159,8 +159,8 @@ def _doubt_repeats(slots: Sequence[Slot]) -> None:
     """Mark a call that came whole in one fragment and equals one before it: it may be that one, sent once more."""
     seen: set[tuple[str | None, str, int]] = set()
     for slot in slots:
-        if slot.said is not None:
-            key = (slot.name, slot.said, slot.twin)
+        if slot.spelled_arguments is not None:
+            key = (slot.name, slot.spelled_arguments, slot.twin)
             if key in seen and slot.fragments == 1:
                 slot.doubt = slot.doubt or COPY
             seen.add(key)

@@ -126,10 +126,10 @@ class _ByShape:
                 twins.append(fragment)
             return
         if slot.progress is not Progress.EMPTY and not slot.doubt:
-            self._whole.setdefault((slot.name, slot.said or "{}", slot.twin), slot)
+            self._whole.setdefault((slot.name, slot.spelled_arguments or "{}", slot.twin), slot)
         original = self._original(slot, text, fragment.twin)
         if original is not None:
-            original.copied = original.said is not None
+            original.copied = original.spelled_arguments is not None
             self._copies.add(len(self._slots))
             self._begin(fragment)
         elif text.startswith("{") or spell_text(text) is not None:

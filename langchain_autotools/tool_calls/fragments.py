@@ -52,9 +52,9 @@ def read_fragment(raw: Mapping[str, Any]) -> Fragment:
     if arguments is None:
         arguments = inner.get("args")
     return Fragment(
-        id=_word(raw.get("id")) or _word(inner.get("id")),
-        index=_number(raw.get("index", inner.get("index"))),
-        name=_word(inner.get("name")) or _word(raw.get("name")),
+        id=_text_or_none(raw.get("id")) or _text_or_none(inner.get("id")),
+        index=_index(raw.get("index", inner.get("index"))),
+        name=_text_or_none(inner.get("name")) or _text_or_none(raw.get("name")),
         text=as_text(arguments),
         extra={key: value for key, value in raw.items() if key not in _KNOWN and value is not None} if raw.keys() - _KNOWN else None,
     )
@@ -69,17 +69,17 @@ def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:
     fragments = [read_fragment(raw) for raw in raws]
     alike: dict[tuple[int | None, str, str, str], list[str | None]] = {}
     for raw, fragment in zip(raws, fragments, strict=True):
-        said = spell_text(fragment.text)
-        if fragment.name is None or said is None:
+        spelled = spell_text(fragment.text)
+        if fragment.name is None or spelled is None:
             continue
-        ids = alike.setdefault((fragment.index, str(raw.get("type")), fragment.name, said), [])
+        ids = alike.setdefault((fragment.index, str(raw.get("type")), fragment.name, spelled), [])
         if not any(ids) if fragment.id is None else None not in ids and fragment.id not in ids:
             fragment.twin = len(ids)
         ids.append(fragment.id)
     return fragments
 
 
-def _word(value: Any) -> str | None:
+def _text_or_none(value: Any) -> str | None:
     """A name or an id, or None where there is none."""
     if not isinstance(value, str):
         return None if value is None or isinstance(value, bool) else str(value)
@@ -87,7 +87,7 @@ def _word(value: Any) -> str | None:
     return None if value in _NOTHING else value
 
 
-def _number(value: Any) -> int | None:
+def _index(value: Any) -> int | None:
     """An index, also one that came as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value

@@ -138,7 +138,7 @@ class Slot:
         return found
 
     @property
-    def said(self) -> str | None:
+    def spelled_arguments(self) -> str | None:
         """What it said so far, to be compared with what is said again; None if that is nothing, or makes no sense."""
         return None if self._spelling == "{}" else self._spelling
 

@@ -95,7 +95,7 @@ class TurnAccumulator:
             if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said
                 self._assembler.feed(chunk.tool_call_chunks)
             content = _without_calls(content)
-        extra, metadata = self._extra(chunk.additional_kwargs), self._scalars(chunk.response_metadata)
+        extra, metadata = self._take_extra(chunk.additional_kwargs), self._keep_scalars(chunk.response_metadata)
         if not (content or extra or metadata):
             return None
         if isinstance(content, list):
@@ -116,7 +116,7 @@ class TurnAccumulator:
         chunk.usage_metadata = message.usage_metadata
         return self._sort(chunk)
 
-    def _extra(self, extra: dict[str, Any]) -> dict[str, Any]:
+    def _take_extra(self, extra: dict[str, Any]) -> dict[str, Any]:
         """The additional keywords that leave at once: all but fragments of calls."""
         if not extra or not _FRAGMENTS & extra.keys():
             return extra
@@ -128,7 +128,7 @@ class TurnAccumulator:
             self._assembler.feed({"index": -1, "function": legacy})
         return {key: value for key, value in extra.items() if key not in _FRAGMENTS}
 
-    def _scalars(self, metadata: dict[str, Any]) -> dict[str, Any]:
+    def _keep_scalars(self, metadata: dict[str, Any]) -> dict[str, Any]:
         """Keep back the metadata that `+` would glue or add up; the rest (log probabilities, lists and objects) leaves at once."""
         rest: dict[str, Any] = {}
         for key, value in metadata.items():
@@ -150,7 +150,7 @@ class TurnAccumulator:
         """
         blocked = CUT if cut else self._blocked()
         form = self._own.pop(_FORM, None)
-        records, chunks = self._calls(blocked)
+        records, chunks = self._decide_calls(blocked)
         verdict = {"calls": records, "blocked": blocked} if records or (blocked is not None and self._runs) else {}
         if verdict or self._own:
             self._metadata[KEY] = {**self._own, **verdict}
@@ -167,14 +167,14 @@ class TurnAccumulator:
         reason = self._metadata.get("finish_reason")
         return reason if isinstance(reason, str) and reason.lower() in BLOCKING else None
 
-    def _calls(self, blocked: str | None) -> tuple[list[dict[str, Any]], list[ToolCallChunk]]:
+    def _decide_calls(self, blocked: str | None) -> tuple[list[dict[str, Any]], list[ToolCallChunk]]:
         records: list[dict[str, Any]] = []
         taken: set[str] = set()
         for position, call in enumerate(self._assembler.finish()):
             kept = bool(call.id) and call.id not in taken and not self._is_used(call.id)
             identifier = call.id if kept else self._new_id(position)
             taken.add(identifier)
-            record = _decided(call, identifier, blocked, self._metadata.get("finish_message"))
+            record = _decided_call(call, identifier, blocked, self._metadata.get("finish_message"))
             records.append(record if kept or self._sent_id is None else {**record, "sent_id": self._sent_id(position)})
         chunks = [
             tool_call_chunk(
@@ -195,7 +195,7 @@ def _without_calls(content: str | list[Any]) -> str | list[Any]:
     return [block for block in content if not is_call_block(block)]
 
 
-def _decided(call: ToolCallRecord, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
+def _decided_call(call: ToolCallRecord, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
     """A call as the verdict has it; `message` is what the vendor says of the turn's end, which tells the model most."""
     why = call.why
     if blocked is not None and (message or not why):
@@ -277,14 +277,14 @@ def _invalid(record: Mapping[str, Any]) -> InvalidToolCall:
 def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
     records = verdict["calls"]
     brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
-    kept = [_entry(record, brief=brief, reasons=reasons) for record in records]
+    kept = [_stored_entry(record, brief=brief, reasons=reasons) for record in records]
     if brief and not tells(kept, mixed=len({record["ok"] for record in records}) > 1):
         kept = []
     own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
     return with_own_metadata(metadata, own)
 
 
-def _entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
+def _stored_entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
     names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
     if brief and (not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]):
         names.remove("arguments")

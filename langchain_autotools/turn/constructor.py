@@ -32,7 +32,14 @@ def argument_names(model: type[BaseModel]) -> frozenset[str]:
 
 
 def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], others: str = "") -> str:
-    """That there is no argument of this name, what there is instead, and where others go."""
+    """The text of an error: that there is no such argument, what there is instead, and where others go.
+
+    Args:
+        model: The model's class.
+        name: The name that was given.
+        known: The names that there are.
+        others: Where arguments of other names go, in words; "" for nowhere.
+    """
     if name in _PER_CALL:
         return f"{model.__name__} has no argument {name!r}: it belongs to one call: give it to invoke, stream or their asynchronous twins"
     near = get_close_matches(name, sorted(known), n=1)

@@ -115,6 +115,9 @@ class SingleTurnChatModel(BaseChatModel):
             messages: The messages to send, valid for any vendor.
             stop: Stop sequences.
             **kwargs: `tools` and `tool_choice` as `format_tool` and `format_tool_choice` made them, and the caller's own.
+
+        Raises:
+            NotImplementedError: The class has no stream of its own.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement raw_stream")
 
@@ -179,7 +182,14 @@ class SingleTurnChatModel(BaseChatModel):
     def stream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
-        """The reply piece by piece: core's `stream`, without its work for callback handlers where there are none."""
+        """The reply piece by piece: core's `stream`, without its work for callback handlers where there are none.
+
+        Args:
+            input: The messages, a prompt or a text.
+            config: The configuration of the call.
+            stop: Stop sequences.
+            **kwargs: Further keywords of the request.
+        """
         handover = self._handover(config, kwargs, async_api=False)
         source = super().stream(input, config, stop=stop, **({UNWATCHED: handover} if handover else {}), **kwargs)
         with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
@@ -365,15 +375,15 @@ def _new_call_id() -> str:
 def _distinct(tools: Iterable[Any]) -> list[Any]:
     """The declared tools, each once: no vendor takes two of one name."""
     distinct: list[Any] = []
-    said: dict[str, Any] = {}
+    essences: dict[str, Any] = {}
     for tool in tools:
         name = own_name(tool) if isinstance(tool, Mapping) else None
-        if name is None or name not in said:
+        if name is None or name not in essences:
             distinct.append(tool)
-        elif said[name] != _essence(tool):
+        elif essences[name] != _essence(tool):
             raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
         if name is not None:
-            said.setdefault(name, _essence(tool))
+            essences.setdefault(name, _essence(tool))
     return distinct
 
 

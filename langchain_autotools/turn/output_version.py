@@ -27,11 +27,11 @@ class BlockWriter:
     def chunk(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """The chunk with its reasoning, text and calls as blocks."""
         extra = dict(chunk.additional_kwargs)
-        blocks = [self._numbered(block) for block in self._blocks(chunk, extra)]
+        blocks = [self._with_number(block) for block in self._unnumbered(chunk, extra)]
         metadata = {**chunk.response_metadata, "output_version": "v1"}
         return chunk.model_copy(update={"content": blocks, "additional_kwargs": extra, "response_metadata": metadata})
 
-    def _blocks(self, chunk: AIMessageChunk, extra: dict[str, Any]) -> list[dict[str, Any]]:
+    def _unnumbered(self, chunk: AIMessageChunk, extra: dict[str, Any]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         if isinstance(extra.get(_REASONING), str):
             blocks.append({"type": "reasoning", "reasoning": extra.pop(_REASONING)})
@@ -39,9 +39,9 @@ class BlockWriter:
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
             blocks += [block for block in map(_as_block, _standard(chunk)) if block["type"] not in STANDARD_CALLS]
-        return blocks + _call_blocks(chunk)
+        return blocks + _calls_of_chunk(chunk)
 
-    def _numbered(self, block: dict[str, Any]) -> dict[str, Any]:
+    def _with_number(self, block: dict[str, Any]) -> dict[str, Any]:
         """Fragments of text, or of one wire block, share a number; a call has its own."""
         kind, index = block["type"], block.get("index")
         key = None if kind in STANDARD_CALLS else (kind, index)
@@ -55,7 +55,7 @@ class BlockWriter:
         return {**block, "index": self._index}
 
 
-def _call_blocks(chunk: AIMessageChunk) -> list[dict[str, Any]]:
+def _calls_of_chunk(chunk: AIMessageChunk) -> list[dict[str, Any]]:
     """The calls of a chunk. On the last chunk those that may run are whole: core makes them so only when chunks are added up, and a
     turn that only calls may be one chunk."""
     whole = {call["id"]: call for call in chunk.tool_calls} if chunk.chunk_position == "last" else {}
@@ -69,10 +69,10 @@ def _standard(chunk: AIMessageChunk) -> list[Any]:
     """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
     metadata = chunk.response_metadata
     of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
-    return _with_extras(chunk, list(map(_unwrapped, chunk.content_blocks))) if of_vendor else list(chunk.content)
+    return _with_extras(chunk, list(map(_without_wrapper, chunk.content_blocks))) if of_vendor else list(chunk.content)
 
 
-def _unwrapped(block: Any) -> Any:
+def _without_wrapper(block: Any) -> Any:
     """A standard block of media, which core wraps where a vendor's own are expected."""
     value = block.get("value") if block["type"] == "non_standard" else None
     if not isinstance(value, dict) or value.get("type") not in _MEDIA or not value.get("base64"):
@@ -104,7 +104,7 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     """
     own = message.response_metadata.get("output_version")
     if version == "v1":
-        blocks = _with_extras(message, list(map(_unwrapped, message.content_blocks)))
+        blocks = _with_extras(message, list(map(_without_wrapper, message.content_blocks)))
         blocks = [block for block in blocks if block["type"] not in STANDARD_CALLS]
         plain = [{key: value for key, value in block.items() if key != "index"} for block in blocks]
         calls = [{**call, "type": "tool_call"} for call in message.tool_calls]
@@ -123,8 +123,8 @@ def _meaning(message: AIMessage) -> list[Any]:
     Reasoning without a signature needs no block: it stands under `reasoning_content`.
     """
     blocks: list[Any] = message.content_blocks
-    said = [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
-    return [one for one in said if one != ("reasoning", None, None)]
+    meanings = [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
+    return [one for one in meanings if one != ("reasoning", None, None)]
 
 
 def _unblocked(message: AIMessage) -> AIMessage:

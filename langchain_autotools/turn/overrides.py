@@ -37,7 +37,7 @@ def install_overrides(cls: Any, ours: Any, *, streams: bool) -> None:
     """
     own = {name: getattr(cls, name) for name in _READERS}
     new = {name for name, method in own.items() if isfunction(method) and not _is_read(method, name, ours)}
-    made = {name: _marked(wraps(own[name])(_READERS[name](own[name]))) for name in new}
+    made = {name: _mark_read(wraps(own[name])(_READERS[name](own[name]))) for name in new}
     if "_generate" in new and not streams and not {"_stream", "_astream"} & new:
         made |= {"_stream": BaseChatModel._stream, "_astream": BaseChatModel._astream}  # by which core knows that it does not stream
     if "_stream" in new:
@@ -65,7 +65,7 @@ def _is_read(method: Any, name: str, ours: Any) -> bool:
     return hasattr(method, _READ) or method in (getattr(ours, name), getattr(BaseChatModel, name))
 
 
-def _marked(method: _Method) -> _Method:
+def _mark_read(method: _Method) -> _Method:
     method.__dict__[_READ] = True
     return method
 
@@ -154,11 +154,11 @@ _READERS = {"_stream": _read_stream, "_astream": _read_astream, "_generate": _re
 # ---------------------------------------------------------------------------------------------- twins
 
 
-@_marked
+@_mark_read
 def _generate_of_stream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
     return result_of(chunk.message for chunk in self._stream(messages, stop, **kwargs))
 
 
-@_marked
+@_mark_read
 async def _agenerate_of_astream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
     return result_of([chunk.message async for chunk in self._astream(messages, stop, **kwargs)])

@@ -41,11 +41,11 @@ def read_choice(choice: Any) -> ToolChoice:
     if word == "none":
         return ToolChoice(choice, choice, ())
     if word == "allowed_tools" and isinstance(choice, Mapping):
-        return _allowed(choice)
+        return _read_allowed(choice)
     return ToolChoice(choice, forced=True)
 
 
-def _allowed(choice: Mapping[str, Any]) -> ToolChoice:
+def _read_allowed(choice: Mapping[str, Any]) -> ToolChoice:
     nested = choice.get("allowed_tools")
     body = nested if isinstance(nested, Mapping) else choice
     tools: Sequence[Any] = body.get("tools") or ()

@@ -45,6 +45,11 @@ class Formatter(Protocol):
 def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None) -> list[Mapping[str, Any]]:
     """The tools in the wire's form; where the model says so without those that its vendor cannot take, which is logged.
 
+    Args:
+        model: The model whose wire it is.
+        tools: Functions, classes, `BaseTool`s, or dicts in the wire's form.
+        strict: Whether the vendor must hold to the schemas; None leaves that to the vendor.
+
     Raises:
         ConfigurationError: A tool cannot be declared.
     """
@@ -85,5 +90,11 @@ def format_request_tools(model: Formatter, tools: Sequence[Any] | None) -> list[
 
 
 def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-    """The `tool_choice` of one call in the wire's form."""
+    """The `tool_choice` of one call in the wire's form.
+
+    Args:
+        model: The model whose wire it is.
+        choice: The choice; None for none.
+        tools: The tools of the request, in the wire's form.
+    """
     return None if choice is None else model.format_tool_choice(choice, tools)

@@ -72,7 +72,7 @@ class Turn:
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
         self._begun = True
-        left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else _message_of(chunk))
+        left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else _as_message(chunk))
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
     def finish(self) -> AIMessageChunk:
@@ -117,7 +117,7 @@ def result_of(chunks: Iterable[Any]) -> ChatResult:
     return ChatResult(generations=[made], llm_output=llm_output(message.response_metadata))
 
 
-def _message_of(piece: Any) -> AIMessage:
+def _as_message(piece: Any) -> AIMessage:
     """What `raw_stream` yielded, or `raw_invoke` returned, as a message: texts and what LangChain's `_stream` and `_generate` give too.
 
     Raises:
