@@ -83,7 +83,7 @@ class ChunkSum:
     change those that he was given.
     """
 
-    def __init__(self, chunks: Iterable[Any] = ()) -> None:
+    def __init__(self, chunks: Iterable[AIMessageChunk] = ()) -> None:
         self._chunks: list[AIMessageChunk] = []
         self._texts: list[str] = []
         self._id: str | None = None
@@ -130,7 +130,7 @@ class ChunkSum:
         return message_chunk_to_message(add_ai_message_chunks(first, *others))  # type: ignore[return-value]
 
 
-def sum_chunks(chunks: Iterable[Any]) -> AIMessage:
+def sum_chunks(chunks: Iterable[AIMessageChunk]) -> AIMessage:
     """The message that the chunks of a stream make together."""
     return ChunkSum(chunks).message()
 

@@ -8,7 +8,7 @@ them; what goes back to a server is read without that leave.
 
 import json
 import math
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 __all__ = ["canonical", "decoder", "mend_surrogates", "read_json", "read_object", "same"]
 
@@ -22,7 +22,7 @@ def _finite(text: str) -> float:
     return number
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -36,7 +36,7 @@ class _Decoder(json.JSONDecoder):
         return value, end
 
 
-def _is_too_deep(value: Any) -> bool:
+def _is_too_deep(value: object) -> bool:
     layer: list[Any] = [value]
     for _ in range(_DEEPEST + 1):
         containers = (one.values() if isinstance(one, dict) else one for one in layer if isinstance(one, dict | list))
@@ -74,12 +74,12 @@ def read_object(text: str, *, control_characters: bool = True) -> dict[str, Any]
     return value if isinstance(value, dict) else None
 
 
-def canonical(value: Any) -> str:
+def canonical(value: object) -> str:
     """A JSON value in one spelling, whatever the order of its keys. Unlike in Python, true is not 1 and 1.0 is not 1."""
     return json.dumps(value, sort_keys=True)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two JSON values are equal."""
     return canonical(one) == canonical(other)
 

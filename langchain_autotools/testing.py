@@ -153,11 +153,11 @@ def _over(number: int, request: Request) -> str:
     return f"the script has {number} replies, but there was request {number + 1}{asked}"
 
 
-def _is_reply(reply: Any) -> bool:
+def _is_reply(reply: object) -> bool:
     return callable(reply) or (isinstance(reply, AIMessage | BaseException | Iterable) and not isinstance(reply, Mapping | bytes))
 
 
-def _is_error(reply: Any) -> bool:
+def _is_error(reply: object) -> bool:
     return isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException))
 
 

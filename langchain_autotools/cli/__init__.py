@@ -70,9 +70,7 @@ def _chat(words: Sequence[str], display: Display) -> int:
     display.model(chosen.name, chosen.reason)
     if chosen.built_in:
         display.note(f"tools: {', '.join(tool.name for tool in chosen.built_in)} (built in; the temperatures are invented)")
-    conversation = Conversation(
-        chosen.model, display, model_name=chosen.name, system=options.system, max_turns=options.max_turns, file=file
-    )
+    conversation = Conversation(chosen.model, display, system=options.system, max_turns=options.max_turns, file=file)
     if prompt is None:
         converse(conversation, display)
     else:

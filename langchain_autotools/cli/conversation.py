@@ -9,10 +9,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 
 from langchain_autotools.executor import ToolCallResult
 from langchain_autotools.messages.calls import ToolCallRecord, calls_of
-from langchain_autotools.messages.carrier import new_messages, run_usage
-from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.messages.carrier import new_messages
 
-from .display import Display, RunSummary
+from .display import Display
 from .history_file import HistoryFile
 
 __all__ = ["Conversation"]
@@ -24,7 +23,6 @@ class Conversation:
     Args:
         model: A chat model of this package, with its tools.
         display: Who shows what happens.
-        model_name: The model's name, for the summary of each run.
         system: The system message, if any.
         max_turns: The limit of one run; None for the model's own.
         file: Holds the conversation to continue, and gets it after each question.
@@ -35,14 +33,12 @@ class Conversation:
         model: BaseChatModel,
         display: Display,
         *,
-        model_name: str,
         system: str | None = None,
         max_turns: int | None = None,
         file: HistoryFile | None = None,
     ) -> None:
         self._model = model
         self._display = display
-        self._model_name = model_name
         self._system = system
         self._keywords: dict[str, Any] = {} if max_turns is None else {"max_turns": max_turns}
         self._calls: dict[str, ToolCallRecord] = {}
@@ -88,7 +84,7 @@ class Conversation:
         finally:
             if self._file is not None and len(self.history) > len(before):
                 self._file.write(self.history)
-        self._display.done(self._summarize(last))
+        self._display.done(last or AIMessage(""))
 
     def _executed(self, result: ToolCallResult) -> None:
         self._answered.add(result.call.id)
@@ -115,8 +111,3 @@ class Conversation:
         call = self._calls.get(message.tool_call_id)
         if call is not None and call.id not in self._answered:
             self._executed(ToolCallResult(call, message, executed=False))
-
-    def _summarize(self, last: AIMessageChunk | None) -> RunSummary:
-        run = (last.response_metadata.get(KEY) if last else None) or {}
-        usage = run_usage(last) if last else None
-        return RunSummary(self._model_name, run.get("stop_reason", "complete"), run.get("turns", 1), dict(usage) if usage else None)

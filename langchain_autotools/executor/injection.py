@@ -274,14 +274,11 @@ def _tool_runtime(context: InjectionContext) -> Any:
     kind = graph_class("ToolRuntime")
     graph = graph_runtime()
     values = {
+        **{name: getattr(graph, name, None) for name in ("context", "store", "execution_info", "server_info")},
         "state": {"messages": list(context.messages)},
-        "context": getattr(graph, "context", None),
         "config": context.config,
         "stream_writer": getattr(graph, "stream_writer", _write_nothing),
         "tool_call_id": context.call.id,
-        "store": getattr(graph, "store", None),
         "tools": list(context.tools),
-        "execution_info": getattr(graph, "execution_info", None),
-        "server_info": getattr(graph, "server_info", None),
     }
     return kind(**{field.name: values[field.name] for field in dataclasses.fields(kind) if field.name in values})

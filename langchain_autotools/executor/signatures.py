@@ -4,7 +4,7 @@ A model gives arguments by name, in one JSON object, and LangChain keeps some na
 """
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -17,14 +17,14 @@ _TAKEN = ("args", "kwargs")
 _INSTEAD = "wrap it in a function whose parameters have names"
 
 
-def check_signature(tool: Any) -> None:
+def check_signature(tool: object) -> None:
     """Refuse a function, or a tool made of one, that cannot be called with arguments by name.
 
     Raises:
         ConfigurationError: It cannot; the text says why.
     """
     if isinstance(tool, StructuredTool):
-        function: Any = tool.func or tool.coroutine
+        function = tool.func or tool.coroutine
         why = None if function is None else _obstacle_of_tool(tool, function)
         name = tool.name
     elif isinstance(tool, BaseTool | Mapping | type) or not callable(tool):
@@ -36,7 +36,7 @@ def check_signature(tool: Any) -> None:
         raise ConfigurationError(f"{name!r} cannot be called as a tool: {why}")
 
 
-def _obstacle_of_tool(tool: StructuredTool, function: Any) -> str | None:
+def _obstacle_of_tool(tool: StructuredTool, function: Callable[..., Any]) -> str | None:
     """As of its function, unless its schema hides, or names otherwise, what a model cannot give."""
     if _obstacle(function) is None:
         return None
@@ -47,7 +47,7 @@ def _obstacle_of_tool(tool: StructuredTool, function: Any) -> str | None:
     return _obstacle(function, shown)
 
 
-def _obstacle(function: Any, shown: Collection[str] | None = None) -> str | None:
+def _obstacle(function: Callable[..., Any], shown: Collection[str] | None = None) -> str | None:
     """Why a function cannot be called with arguments by name; None if it can.
 
     Args:
@@ -73,6 +73,6 @@ def _obstacle(function: Any, shown: Collection[str] | None = None) -> str | None
     return None
 
 
-def _is_in_class(function: Any) -> bool:
+def _is_in_class(function: Callable[..., Any]) -> bool:
     """Whether a plain function stands in a class's body."""
     return inspect.isfunction(function) and "." in function.__qualname__.rpartition("<locals>.")[2]

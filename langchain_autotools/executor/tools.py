@@ -56,7 +56,7 @@ def tools_by_name(tools: Mapping[str, Any] | list[Any]) -> dict[str, BaseTool]:
     return found
 
 
-def _valid_name(name: Any) -> str:
+def _valid_name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"the keys of a tools mapping are the tools' names, not {name!r}")
     return name
@@ -99,7 +99,7 @@ def _callable_name(value: Any) -> str:
     return str(name)
 
 
-def _described_value(value: Any) -> str:
+def _described_value(value: object) -> str:
     if isinstance(value, Mapping):
         name = own_name(value) or value.get("title")
         return f"the dict {name!r}" if name else "a dict"

@@ -37,7 +37,7 @@ def _brief(value: Any) -> Any:
     return {**value, "messages": _Omitted(f"<{len(messages)} messages>")} if messages and isinstance(messages, list) else value
 
 
-def attach_messages(holder: Any, messages: Iterable[BaseMessage]) -> None:
+def attach_messages(holder: BaseMessage | BaseException, messages: Iterable[BaseMessage]) -> None:
     """Attach messages to a chunk, a message or an exception, for `new_messages` to find.
 
     Args:
@@ -52,7 +52,7 @@ def attach_messages(holder: Any, messages: Iterable[BaseMessage]) -> None:
     holder.__dict__["response_metadata"] = metadata
 
 
-def attached_messages(holder: Any) -> list[BaseMessage] | None:
+def attached_messages(holder: object) -> list[BaseMessage] | None:
     """The messages attached to `holder`; None where none were."""
     values = getattr(holder, "__dict__", {})
     metadata = values.get("response_metadata")

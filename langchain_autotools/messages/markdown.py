@@ -2,13 +2,12 @@
 
 import html
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .calls import ToolCallRecord, calls_of
-from .carrier import new_messages, run_usage
+from .carrier import new_messages
 from .metadata import own_metadata, text_of
 from .printable import call_text, printable, run_text
 
@@ -66,10 +65,7 @@ def _text_and_media(message: BaseMessage) -> str:
 
 
 def _summary_line(message: BaseMessage) -> str:
-    own, usage = own_metadata(message), run_usage(message)
-    if "stop_reason" not in own:
-        return ""
-    return f"*{_escaped_line(run_text(own.get('turns', 1), usage if isinstance(usage, Mapping) else None, str(own['stop_reason'])))}*"
+    return f"*{_escaped_line(run_text(message))}*" if "stop_reason" in own_metadata(message) else ""
 
 
 # ---------------------------------------------------------------------------------------------- text that Markdown leaves alone

@@ -13,7 +13,7 @@ __all__ = ["MessageMemo", "copy_containers"]
 
 _T = TypeVar("_T")
 _COPIED = frozenset({dict, list})
-_Entry = tuple["weakref.ref[BaseMessage]", dict[str, Any], Any, _T]
+_Entry = tuple["weakref.ref[BaseMessage]", dict[str, Any], object, _T]
 
 
 class MessageMemo(Generic[_T]):
@@ -25,7 +25,7 @@ class MessageMemo(Generic[_T]):
     def __init__(self) -> None:
         self._entries: dict[int, _Entry[_T]] = {}
 
-    def get(self, message: BaseMessage, context: Any = None) -> _T | None:
+    def get(self, message: BaseMessage, context: object = None) -> _T | None:
         """What was put for this very message and an equal context, unless the message has changed."""
         entry = self._entries.get(id(message))
         if entry is None:
@@ -41,7 +41,7 @@ class MessageMemo(Generic[_T]):
         except Exception:  # a foreign object (an array, say) whose comparison is no truth value took another's place
             return None
 
-    def put(self, message: BaseMessage, context: Any, value: _T) -> None:
+    def put(self, message: BaseMessage, context: object, value: _T) -> None:
         """Remember a value for a message as it is now.
 
         Args:

@@ -3,9 +3,12 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+
+from langchain_core.messages import BaseMessage
 
 from .calls import ToolCallRecord
+from .carrier import run_usage
+from .metadata import own_metadata
 
 __all__ = ["call_text", "escaped", "printable", "run_text"]
 
@@ -28,16 +31,12 @@ def call_text(call: ToolCallRecord) -> str:
     return escaped(f"{call.name}({call.arguments if call.args is None else ', '.join(named)})")
 
 
-def run_text(turns: int, usage: Mapping[str, Any] | None, stop_reason: str) -> str:
-    """A run in short: its turns, its tokens, and why it ended where that is not the usual way.
-
-    Args:
-        turns: How many turns it took.
-        usage: The tokens of all turns, where they are known.
-        stop_reason: Why it ended.
-    """
+def run_text(run: BaseMessage) -> str:
+    """A run in short: its turns, its tokens where they are known, and why it ended where that is not the usual way."""
+    own, usage = own_metadata(run), run_usage(run)
+    turns, stop_reason = own.get("turns", 1), own.get("stop_reason", "complete")
     parts = [f"{turns} turn{'s' if turns != 1 else ''}"]
-    if usage:
+    if usage and isinstance(usage, Mapping):
         parts.append(f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out")
     if stop_reason != "complete":
         parts.append(f"stopped: {stop_reason}")

@@ -1,7 +1,7 @@
 """Content blocks that only the reader of a stream sees, such as an image that is not complete: no message keeps them."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from langchain_core.messages import AIMessage
 
@@ -13,7 +13,7 @@ PROVISIONAL = "provisional"
 _Message = TypeVar("_Message", bound=AIMessage)
 
 
-def is_provisional(block: Any) -> bool:
+def is_provisional(block: object) -> bool:
     """Whether a block of content is one of these."""
     if not isinstance(block, Mapping):
         return False

@@ -66,7 +66,7 @@ def read_arguments(pieces: Sequence[str]) -> list[Arguments]:
     return [found or _refused(text, "they are not a JSON object")]
 
 
-def _unwrapped(text: str, value: Any) -> Arguments | None:
+def _unwrapped(text: str, value: object) -> Arguments | None:
     """The object that `value` is or, as a string, holds."""
     for _ in range(_WRAPPED + 1):
         if isinstance(value, dict):
@@ -158,7 +158,7 @@ def _several(pieces: Sequence[str], text: str, documents: list[_Document]) -> li
     return [document.arguments for document in different]
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """Arguments as text: a string as it is, nothing as nothing, an object or anything else as its JSON."""
     if isinstance(value, str):
         return value

@@ -79,7 +79,7 @@ def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:
     return fragments
 
 
-def _text_or_none(value: Any) -> str | None:
+def _text_or_none(value: object) -> str | None:
     """A name or an id, or None where there is none."""
     if not isinstance(value, str):
         return None if value is None or isinstance(value, bool) else str(value)

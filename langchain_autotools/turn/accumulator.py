@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall, ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
 from ..chunks import new_chunk
@@ -62,7 +63,7 @@ class TurnAccumulator:
         self._sent_id = sent_id
         self._runs = runs
         self._id: str | None = None
-        self._usage: Any = None
+        self._usage: UsageMetadata | None = None
         self._metadata: dict[str, Any] = {}
         self._own: dict[str, Any] = {}
 
@@ -259,7 +260,7 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return _stored(metadata, verdict, brief=True, reasons=True)
 
 
-def _without_cost(usage: Any) -> Any:
+def _without_cost(usage: UsageMetadata | None) -> Mapping[str, Any] | None:
     """The usage without the cost that core adds on a cache hit: sent on it would miss the cache, and alone it is no usage."""
     if not usage or "total_cost" not in usage:
         return usage

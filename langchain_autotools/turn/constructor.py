@@ -68,7 +68,7 @@ def tool_labels(tools: Any) -> list[str]:
     return [*map(str, tools)] if isinstance(tools, Mapping) else [_tool_label(tool) for tool in tools or ()]
 
 
-def _tool_label(tool: Any) -> str:
+def _tool_label(tool: object) -> str:
     if isinstance(tool, Mapping):
         return tool_name(tool) or str(next(iter(tool), "tool"))
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))

@@ -77,7 +77,7 @@ def listed(tools: Any) -> list[Any]:
     return list(tools)
 
 
-def is_builtin(tool: Any) -> bool:
+def is_builtin(tool: object) -> bool:
     """Whether a tool is one of the vendor's own, executed by the vendor: a dict that says its type, or else names no function."""
     if not isinstance(tool, Mapping) or tool.get("type") == "function" or "function" in tool:
         return False

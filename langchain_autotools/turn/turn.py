@@ -110,14 +110,14 @@ def generation(message: AIMessageChunk) -> ChatGenerationChunk:
     return ChatGenerationChunk(message=message, generation_info=generation_info(message.response_metadata, streamed=True))
 
 
-def result_of(chunks: Iterable[Any]) -> ChatResult:
+def result_of(chunks: Iterable[AIMessageChunk]) -> ChatResult:
     """A turn as one generation, from the chunks that left it."""
     message = canonical_message(sum_chunks(chunks))
     made = ChatGeneration(message=message, generation_info=generation_info(message.response_metadata))
     return ChatResult(generations=[made], llm_output=llm_output(message.response_metadata))
 
 
-def _as_message(piece: Any) -> AIMessage:
+def _as_message(piece: object) -> AIMessage:
     """What `raw_stream` yielded, or `raw_invoke` returned, as a message: texts and what LangChain's `_stream` and `_generate` give too.
 
     Raises:

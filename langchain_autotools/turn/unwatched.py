@@ -27,7 +27,7 @@ class Handover:
     """The way of one stream past core: `_stream` puts its parts in, `stream` takes them out."""
 
     def __init__(self) -> None:
-        self._parts: Any = None
+        self._parts: Parts | None = None
 
     def put(self, parts: Parts) -> ChatGenerationChunk:
         """Hand the parts over; returns what goes to core in their place, an empty chunk that core gives the run's id."""

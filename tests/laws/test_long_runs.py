@@ -44,8 +44,8 @@ PER_MESSAGE = {
 """What looks at each message of the history before it is sent, once: is it sound, what are its ids, and its bytes."""
 
 OF_MADE_IDS = {
-    "/history/sent.py:_copy",
-    "/messages/calls.py:_record",
+    "/history/sent.py:_with_ids_sent",
+    "/messages/calls.py:_call_record",
     "/messages/calls.py:calls_of",
     "/messages/calls.py:calls_of.<locals>.<listcomp>",
     "/strict_json.py:read_object",

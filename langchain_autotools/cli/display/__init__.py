@@ -3,11 +3,11 @@
 import os
 import sys
 
-from .base import Display, RunSummary, one_line
+from .base import Display, one_line
 from .events import EventDisplay
 from .plain import PlainDisplay
 
-__all__ = ["Display", "RunSummary", "make_display", "one_line"]
+__all__ = ["Display", "make_display", "one_line"]
 
 
 def make_display(*, as_json: bool) -> Display:

@@ -1,41 +1,23 @@
 """What every display is told, and how an error becomes one line."""
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
+from langchain_autotools.executor import ToolCallResult
+from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import text_of
 from langchain_autotools.messages.printable import escaped, printable
 
-__all__ = ["Display", "RunSummary", "one_line", "print_error", "result_text"]
+__all__ = ["Display", "one_line", "print_error", "result_text"]
 
 _LONGEST_RESULT = 200
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """How one run ended.
+class Display:
+    """Is told what happens, in order; shows nothing of it. The two call methods may be called from other threads."""
 
-    Attributes:
-        model: The model's name.
-        stop_reason: Why the run ended, one of `limits.StopReason`.
-        turns: How many model turns it took.
-        usage: The tokens of all turns together, if the model reports any.
-    """
-
-    model: str
-    stop_reason: str
-    turns: int
-    usage: Mapping[str, Any] | None
-
-
-class Display(Protocol):
-    """Is told what happens, in order. The two call methods may be called from other threads."""
-
-    prompt: str
+    prompt = ""
     """What stands before the user's line in a session."""
 
     def model(self, name: str, reason: str | None) -> None:
@@ -47,17 +29,17 @@ class Display(Protocol):
     def text(self, text: str) -> None:
         """A piece of the answer."""
 
-    def call_started(self, call: Any) -> None:
+    def call_started(self, call: ToolCallRecord) -> None:
         """A tool call begins to run."""
 
-    def call_done(self, result: Any) -> None:
+    def call_done(self, result: ToolCallResult) -> None:
         """A tool call has its result."""
 
     def message(self, message: BaseMessage) -> None:
         """A new message of the conversation is complete."""
 
-    def done(self, summary: RunSummary) -> None:
-        """The run has ended."""
+    def done(self, run: BaseMessage) -> None:
+        """The run has ended; its last message, or the last chunk of its stream, describes it."""
 
     def error(self, error: Exception) -> None:
         """Something failed."""

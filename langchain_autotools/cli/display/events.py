@@ -6,45 +6,45 @@ from typing import Any, TextIO
 
 from langchain_core.messages import BaseMessage, message_to_dict
 
-from langchain_autotools.messages.metadata import text_of
+from langchain_autotools.executor import ToolCallResult
+from langchain_autotools.messages.calls import ToolCallRecord
+from langchain_autotools.messages.carrier import run_usage
+from langchain_autotools.messages.metadata import own_metadata, text_of
 
-from .base import RunSummary, one_line
+from .base import Display, one_line
 
 __all__ = ["EventDisplay"]
 
 
-class EventDisplay:
+class EventDisplay(Display):
     """One JSON object a line, in the order things happen.
 
     Args:
         stream: Where to write.
     """
 
-    prompt = ""
-
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lock = threading.Lock()  # calls are told from the threads they run in
         self._announced: set[str] = set()
+        self._model: str | None = None
 
     def model(self, name: str, reason: str | None) -> None:
-        """Nothing: the model's name stands in `done`."""
-
-    def note(self, text: str) -> None:
-        """Nothing: there is no human."""
+        """Nothing yet: the model's name stands in `done`."""
+        self._model = name
 
     def text(self, text: str) -> None:
         """`text`: a piece of the answer."""
         self._event("text", text=text)
 
-    def call_started(self, call: Any) -> None:
+    def call_started(self, call: ToolCallRecord) -> None:
         """`tool_call_start` and `tool_call`: the call begins to run."""
         self._announced.add(call.id)
         with self._lock:
             self._write("tool_call_start", id=call.id, name=call.name)
             self._write("tool_call", id=call.id, name=call.name, args=call.arguments if call.args is None else call.args)
 
-    def call_done(self, result: Any) -> None:
+    def call_done(self, result: ToolCallResult) -> None:
         """`tool_result`; a call that was refused before it could run is announced first."""
         if result.call.id not in self._announced:
             self.call_started(result.call)
@@ -55,15 +55,17 @@ class EventDisplay:
         """`message`: a complete message in LangChain's plain form."""
         self._event("message", message=message_to_dict(message))
 
-    def done(self, summary: RunSummary) -> None:
+    def done(self, run: BaseMessage) -> None:
         """`done`: the run has ended."""
+        own = own_metadata(run)
+        stop_reason = own.get("stop_reason", "complete")
         self._event(
             "done",
-            stop_reason=summary.stop_reason,
-            max_turns_reached=summary.stop_reason == "max_turns",
-            usage=summary.usage,
-            turns=summary.turns,
-            model=summary.model,
+            stop_reason=stop_reason,
+            max_turns_reached=stop_reason == "max_turns",
+            usage=run_usage(run),
+            turns=own.get("turns", 1),
+            model=self._model,
         )
 
     def error(self, error: Exception) -> None:

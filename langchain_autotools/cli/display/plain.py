@@ -2,18 +2,20 @@
 
 import os
 import threading
-from typing import Any, TextIO
+from typing import TextIO
 
 from langchain_core.messages import BaseMessage
 
+from langchain_autotools.executor import ToolCallResult
+from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.printable import call_text, escaped, printable, run_text
 
-from .base import RunSummary, print_error, result_text
+from .base import Display, print_error, result_text
 
 __all__ = ["PlainDisplay"]
 
 
-class PlainDisplay:
+class PlainDisplay(Display):
     """Text as it comes; every other thing on a line of its own.
 
     Args:
@@ -51,23 +53,20 @@ class PlainDisplay:
                 self._line_is_open = not text.endswith("\n")
                 self._closed_by_line = False
 
-    def call_started(self, call: Any) -> None:
+    def call_started(self, call: ToolCallRecord) -> None:
         """The call, as it would stand in Python."""
         with self._lock:
             self._line(f"→ {call_text(call)}", "call")
 
-    def call_done(self, result: Any) -> None:
+    def call_done(self, result: ToolCallResult) -> None:
         """The result, on one line."""
         style = "failure" if result.message.status == "error" else "result"
         with self._lock:
             self._line(f"← {escaped(result.call.name)}: {result_text(result.message)}", style)
 
-    def message(self, message: BaseMessage) -> None:
-        """Nothing: its parts have been shown."""
-
-    def done(self, summary: RunSummary) -> None:
+    def done(self, run: BaseMessage) -> None:
         """Turns, tokens, and why the run ended where that is unusual."""
-        self.note(f"[{run_text(summary.turns, summary.usage, summary.stop_reason)}]")
+        self.note(f"[{run_text(run)}]")
 
     def error(self, error: Exception) -> None:
         """One line on standard error."""

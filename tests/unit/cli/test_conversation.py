@@ -38,7 +38,9 @@ def conversation(replies: list[Any], output: io.StringIO, as_json: bool = True, 
     """A conversation with a scripted model that shows itself in `output`."""
     display = EventDisplay(output) if as_json else PlainDisplay(output, output)
     model = ScriptedChatModel(replies=replies, tools=settings.pop("tools", [get_temperature]), parallel=False)
-    return Conversation(model, display, model_name="scripted", **settings)
+    if as_json:
+        display.model("scripted", None)
+    return Conversation(model, display, **settings)
 
 
 def events(output: io.StringIO) -> list[dict[str, Any]]:
@@ -168,7 +170,7 @@ def test_answers_and_remarks_go_to_their_places():
     """What a program reads is the text of the answer alone; calls, results and usage stand elsewhere."""
     answers, remarks = io.StringIO(), io.StringIO()
     model = ScriptedChatModel(replies=[asks("Rome", text="Let me look."), says("4 °C.")], tools=[get_temperature])
-    Conversation(model, PlainDisplay(answers, remarks), model_name="scripted").ask("How warm is it?")
+    Conversation(model, PlainDisplay(answers, remarks)).ask("How warm is it?")
     assert answers.getvalue() == "Let me look.\n4 °C.\n"
     assert remarks.getvalue().splitlines() == [
         '→ get_temperature(city="Rome")',
