@@ -13,8 +13,9 @@ from typing import Any
 
 from .._encode.json_text import read_object
 from .._encode.order import CALLS
-from .._encode.sources import extra
-from .blocks import Part, part_of, text_part
+from .._encode.sources import Block, extra
+from .blocks import part_of, text_part
+from .wire import Part
 
 __all__ = ["assistant_part"]
 
@@ -27,7 +28,7 @@ _REMOTE = "remote_mcp"
 _NAMES = {"code_interpreter": "code_execution"}  # as core renames them
 
 
-def assistant_part(block: str | Mapping[str, Any], *, same_origin: bool) -> Part | None:
+def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
     """One content block of an assistant that is no call; None where it is not sent.
 
     Args:
@@ -51,21 +52,21 @@ def assistant_part(block: str | Mapping[str, Any], *, same_origin: bool) -> Part
     return _verbatim(block) if kind in _OPAQUE or kind.endswith(_SERVER_ENDINGS) else None
 
 
-def _text(block: Mapping[str, Any], same_origin: bool) -> Part | None:
+def _text(block: Block, same_origin: bool) -> Part | None:
     part = part_of({"type": "text", **{key: block[key] for key in ("text", "cache_control") if key in block}})
     citations = block.get("citations") or [_citation(note) for note in block.get("annotations") or ()]
     found = [{key: value for key, value in citation.items() if key != "file_id"} for citation in citations if citation]
     return {**part, "citations": found} if part and found and same_origin else part
 
 
-def _thinking(block: Mapping[str, Any]) -> Part | None:
+def _thinking(block: Block) -> Part | None:
     signature = extra(block, "signature")
     if not signature:
         return None
     return {"type": "thinking", "thinking": block.get("thinking") or block.get("reasoning") or "", "signature": signature}
 
 
-def _verbatim(block: Mapping[str, Any]) -> Part:
+def _verbatim(block: Block) -> Part:
     """A block as it came. Of a stream langchain-anthropic keeps a server tool's input as text beside an empty one."""
     said = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
     written = block.get("partial_json")
@@ -74,7 +75,7 @@ def _verbatim(block: Mapping[str, Any]) -> Part:
     return dict(sorted(said.items(), key=lambda item: item[0] != "type"))
 
 
-def _from_standard(block: Mapping[str, Any], kind: str) -> Part | None:
+def _from_standard(block: Block, kind: str) -> Part | None:
     """LangChain's standard form of a block as the block that it was made of."""
     extras = dict(block.get("extras") or {})
     if kind == "non_standard":
@@ -103,7 +104,7 @@ _PLACES = {
 }
 
 
-def _citation(note: Mapping[str, Any]) -> Part | None:
+def _citation(note: Block) -> Part | None:
     """LangChain's standard form of a citation as the citation that it was made of."""
     if note.get("type") == "non_standard_annotation":
         return note.get("value")

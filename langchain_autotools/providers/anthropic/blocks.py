@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._encode.sources import (
+    Block,
     Source,
     convert_block,
     decoded_text,
@@ -24,21 +25,20 @@ from .._encode.sources import (
     unwrapped,
 )
 
-__all__ = ["Part", "part_of", "text_part"]
+from .wire import Media, MediaSource, Part, Text
 
-Part = dict[str, Any]
+__all__ = ["part_of", "text_part"]
 
 _CACHE = "cache_control"
 _NO_SUCH = "the Messages API has no such content"
-_OF_DOCUMENTS = ("title", "context", "citations")
 
 
-def text_part(text: str) -> Part:
+def text_part(text: str) -> Text:
     """A text block."""
     return {"type": "text", "text": text}
 
 
-def part_of(block: str | Mapping[str, Any]) -> Part | None:
+def part_of(block: str | Block) -> Part | None:
     """One content block as the wire has it; None for a text of which nothing can be seen.
 
     Raises:
@@ -48,13 +48,13 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
         return text_part(block) if block.strip() else None
     block = unwrapped(block)
     part = convert_block(block, text_part, _CONVERTERS, _NO_SUCH)
-    if part["type"] == "text" and not part["text"].strip():
+    if part["type"] == "text" and not str(part.get("text")).strip():
         return None
     cache = extra(block, _CACHE)
     return {**part, _CACHE: cache} if cache else part
 
 
-def _own(block: Mapping[str, Any]) -> Part:
+def _own(block: Block) -> dict[str, Any]:
     """A block of the wire itself, without what LangChain added to it."""
     return {key: value for key, value in block.items() if key not in ("index", "extras", _CACHE)}
 
@@ -62,11 +62,11 @@ def _own(block: Mapping[str, Any]) -> Part:
 # ---------------------------------------------------------------------------------------------- media
 
 
-def _image(block: Mapping[str, Any]) -> Part:
+def _image(block: Block) -> Media:
     return {"type": "image", "source": _image_source(source_of(block), block.get("type"))}
 
 
-def _image_source(source: Source, kind: Any) -> Part:
+def _image_source(source: Source, kind: Any) -> MediaSource:
     if source.url:
         return {"type": "url", "url": source.url}
     if source.file_id:
@@ -79,25 +79,26 @@ def _image_source(source: Source, kind: Any) -> Part:
     return {"type": "base64", "media_type": media_type, "data": source.data}
 
 
-def _document(block: Mapping[str, Any]) -> Part:
+def _document(block: Block) -> Media:
     block = flat_file(block)
     source = source_of(block)
     mime_type = (source.mime_type or "").partition(";")[0]
     if mime_type.startswith("image/"):
         return {"type": "image", "source": _image_source(source, block.get("type"))}
-    about = {name: extra(block, name) for name in _OF_DOCUMENTS}
-    about["title"] = about["title"] or extra(block, "filename", "name")
-    return {
-        "type": "document",
-        "source": _document_source(block, source, mime_type),
-        **{key: value for key, value in about.items() if value},
-    }
+    document: Media = {"type": "document", "source": _document_source(block, source, mime_type)}
+    if title := extra(block, "title") or extra(block, "filename", "name"):
+        document["title"] = title
+    if context := extra(block, "context"):
+        document["context"] = context
+    if citations := extra(block, "citations"):
+        document["citations"] = citations
+    return document
 
 
-def _document_source(block: Mapping[str, Any], source: Source, mime_type: str) -> Part:
+def _document_source(block: Block, source: Source, mime_type: str) -> MediaSource:
     nested = block.get("source")
     if isinstance(nested, Mapping) and nested.get("type") == "content":
-        return dict(nested)
+        return {"type": "content", "content": nested.get("content")}
     if source.file_id:
         return {"type": "file", "file_id": source.file_id}
     if source.text is not None:
@@ -113,18 +114,18 @@ def _document_source(block: Mapping[str, Any], source: Source, mime_type: str) -
     raise unsupported(block.get("type"), f"documents are PDF or text, not {mime_type}")
 
 
-def _plain_text(block: Mapping[str, Any]) -> Part:
+def _plain_text(block: Block) -> Media:
     return _document({**block, "mime_type": block.get("mime_type") or "text/plain"})
 
 
-def _joined_results(block: Mapping[str, Any]) -> Part:
+def _joined_results(block: Block) -> Part:
     """A search result; one that is not whole goes as text."""
     if block.get("source") and block.get("title") and isinstance(block.get("content"), list):
         return _own(block)
     return text_part(joined(block.get("content")) or "")
 
 
-_CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
+_CONVERTERS: dict[str, Callable[[Block], Part]] = {
     **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call"), _image),
     **dict.fromkeys(("file", "input_file", "document", "media"), _document),
     "text-plain": _plain_text,

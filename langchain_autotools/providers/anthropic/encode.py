@@ -18,9 +18,10 @@ from .._encode.json_text import encode, to_bytes
 from .._encode.order import in_order
 from .._encode.sources import convert_content, extra
 from .assistant import assistant_part
-from .blocks import Part, part_of, text_part
+from .blocks import part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids
 from .decode import PROVIDER
+from .wire import Part, ToolResult
 
 __all__ = ["Encoded", "MessagesEncoder"]
 
@@ -86,7 +87,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
 
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
         identifier = message.tool_call_id
-        return Encoded("user", results=(_tool_result(call or CallId(identifier, legal_id(identifier)), message),))
+        return Encoded("user", results=(encode(_tool_result(call or CallId(identifier, legal_id(identifier)), message)),))
 
     def _other(self, message: BaseMessage, role: str) -> Encoded:
         if isinstance(message, SystemMessage):
@@ -113,7 +114,7 @@ def _toolset(call: ToolCallRecord) -> str | None:
 
 
 def _system_parts(message: SystemMessage) -> list[Part]:
-    parts = convert_content(message.content, part_of)
+    parts: list[Part] = convert_content(message.content, part_of)
     other = next((part["type"] for part in parts if part["type"] not in _OF_SYSTEM), None)
     if other:
         raise UnsupportedFeatureError(
@@ -122,7 +123,7 @@ def _system_parts(message: SystemMessage) -> list[Part]:
     return parts
 
 
-def _tool_result(call: CallId, message: ToolMessage) -> bytes:
+def _tool_result(call: CallId, message: ToolMessage) -> ToolResult:
     """A result. A mark for the cache stands on it as a whole: the wire refuses one inside."""
     failed, content = message.status == "error", message.content
     parts: str | list[Part] = content if isinstance(content, str) and content.strip() else convert_content(content, part_of)
@@ -130,13 +131,12 @@ def _tool_result(call: CallId, message: ToolMessage) -> bytes:
     if not parts:
         parts = empty_output(failed=failed)
     elif len(parts) == 1 and not isinstance(parts, str) and parts[0].keys() == text_part("").keys():
-        parts = parts[0]["text"]
-    result = {
-        "type": "tool_result",
-        "tool_use_id": call.sent,
-        "content": parts,
-        **({"is_error": True} if failed else {}),
-        **({"toolset_name": call.toolset} if call.toolset else {}),
-        **({"cache_control": marks[-1]} if marks else {}),
-    }
-    return encode(result)
+        parts = str(parts[0].get("text"))
+    result: ToolResult = {"type": "tool_result", "tool_use_id": call.sent, "content": parts}
+    if failed:
+        result["is_error"] = True
+    if call.toolset:
+        result["toolset_name"] = call.toolset
+    if marks:
+        result["cache_control"] = marks[-1]
+    return result

@@ -1,8 +1,60 @@
-"""The shapes of replies of the Messages API, as far as they are read. Any key may be absent, and gateways add others."""
+"""The shapes of the Messages API: what is written of a request, and what is read of a reply.
 
-from typing import Any, TypedDict
+Of a reply any key may be absent, and gateways add others. (The SDK's own types name fewer media types than servers take.)
+"""
 
-__all__ = ["ContentBlock", "Delta", "Message"]
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
+
+if TYPE_CHECKING:
+    from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
+
+__all__ = ["ContentBlock", "Delta", "Media", "MediaSource", "Message", "Part", "Text", "ToolResult"]
+
+
+class Text(TypedDict, total=False):
+    """A text in a request."""
+
+    type: Required[Literal["text"]]
+    text: Required[str]
+    citations: list[Any]
+    cache_control: "CacheControlEphemeralParam"
+
+
+class MediaSource(TypedDict, total=False):
+    """Where the data of a picture or a document is."""
+
+    type: Required[Literal["base64", "url", "file", "text", "content"]]
+    media_type: str
+    data: str
+    url: str
+    file_id: str
+    content: Any
+
+
+class Media(TypedDict, total=False):
+    """A picture or a document in a request."""
+
+    type: Required[Literal["image", "document"]]
+    source: Required[MediaSource]
+    title: str
+    context: str
+    citations: "CitationsConfigParam"
+    cache_control: "CacheControlEphemeralParam"
+
+
+Part = Text | Media | dict[str, Any]
+"""A content block of a request; a dict is one of the wire's own, which goes back, or through, as it came."""
+
+
+class ToolResult(TypedDict, total=False):
+    """The result of a call in a request."""
+
+    type: Required[Literal["tool_result"]]
+    tool_use_id: Required[str]
+    content: Required[str | list[Part]]
+    is_error: bool
+    toolset_name: str
+    cache_control: "CacheControlEphemeralParam"
 
 
 class ContentBlock(TypedDict, total=False):

@@ -23,7 +23,7 @@ _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "file_data",
 _CODE_RESULT = "code_execution_result"
 
 
-def assistant_part(block: str | Mapping[str, Any], *, same_origin: bool) -> Part | None:
+def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
     """One block; None where it is not sent.
 
     Args:
@@ -43,7 +43,7 @@ def assistant_part(block: str | Mapping[str, Any], *, same_origin: bool) -> Part
     return {**part, **({"thoughtSignature": signature} if signature else {}), **({"partMetadata": beside} if beside else {})}
 
 
-def _part(block: Mapping[str, Any], kind: str, *, same_origin: bool) -> Part | None:
+def _part(block: Block, kind: str, *, same_origin: bool) -> Part | None:
     if kind in _TEXTS:
         return text_part(str(block.get("text") or block.get("refusal") or ""))
     if kind in _MEDIA:
@@ -60,7 +60,7 @@ def _part(block: Mapping[str, Any], kind: str, *, same_origin: bool) -> Part | N
     return _of_server(block, kind)
 
 
-def _media(block: Mapping[str, Any], kind: str) -> Part | None:
+def _media(block: Block, kind: str) -> Part | None:
     """Media that an assistant made; None where its data is not in the block, but with the vendor that made it."""
     try:
         return part_of(block)
@@ -69,7 +69,7 @@ def _media(block: Mapping[str, Any], kind: str) -> Part | None:
         return None
 
 
-def _of_server(block: Mapping[str, Any], kind: str) -> Part | None:
+def _of_server(block: Block, kind: str) -> Part | None:
     """Code that the server ran and what came of it, also in LangChain's standard form."""
     identifier = {"id": block["id"]} if block.get("id") else {}
     if kind == "executable_code":

@@ -42,7 +42,7 @@ def text_part(text: str) -> Part:
     return {"text": text}
 
 
-def part_of(block: str | Mapping[str, Any]) -> Part | None:
+def part_of(block: str | Block) -> Part | None:
     """One content block as the wire has it; None for an empty text.
 
     Raises:
@@ -58,7 +58,7 @@ def part_of(block: str | Mapping[str, Any]) -> Part | None:
     return None if part == text_part("") else part
 
 
-def _results(block: Mapping[str, Any]) -> Part:
+def _results(block: Block) -> Part:
     said = [str(block.get("title") or ""), joined(block.get("content")) or ""]
     return text_part("\n".join(filter(None, said)))
 
@@ -66,7 +66,7 @@ def _results(block: Mapping[str, Any]) -> Part:
 # ------------------------------------------------------------------------------------------ media
 
 
-def _media(block: Mapping[str, Any]) -> Part:
+def _media(block: Block) -> Part:
     part = _of_source(source_of(block), block.get("type"))
     beside = {name: extra(block, *names) for name, names in _BESIDE.items()}
     if isinstance(beside["mediaResolution"], str):  # as langchain-google-genai takes it
@@ -93,14 +93,14 @@ def _of_source(source: Source, kind: Any) -> Part:
     return {"inlineData": {"mimeType": mime_type, "data": source.data}}
 
 
-def _document(block: Mapping[str, Any]) -> Part:
+def _document(block: Block) -> Part:
     source = source_of(block)
     if source.data is not None and source.mime_type is None:
         source = Source(data=source.data, mime_type="application/pdf")
     return _of_source(source, block.get("type"))
 
 
-_CONVERTERS: dict[str, Callable[[Mapping[str, Any]], Part]] = {
+_CONVERTERS: dict[str, Callable[[Block], Part]] = {
     **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call", "audio", "input_audio", "video"), _media),
     **dict.fromkeys(("text-plain", "media", "file", "input_file", "file_data"), _media),
     "document": _document,

@@ -47,7 +47,7 @@ def content_of(content: Any) -> Content:
     return Content(tuple(filter(None, texts)), tuple(images))
 
 
-def _text(block: Mapping[str, Any]) -> str | None:
+def _text(block: Block) -> str | None:
     """The text of a block; None of one that is none."""
     kind = block.get("type")
     if kind == "json":
@@ -57,7 +57,7 @@ def _text(block: Mapping[str, Any]) -> str | None:
     return _document(block) if kind in ("text-plain", "document") else block_text(block)
 
 
-def _document(block: Mapping[str, Any]) -> str | None:
+def _document(block: Block) -> str | None:
     """A document that is text; None of any other."""
     source = source_of(block)
     text = source.text
@@ -66,7 +66,7 @@ def _document(block: Mapping[str, Any]) -> str | None:
     return None if text is None else "\n".join([*(str(block[key]) for key in ("title", "context") if block.get(key)), text])
 
 
-def _image(block: Mapping[str, Any]) -> str:
+def _image(block: Block) -> str:
     kind = str(block.get("type"))
     if kind == "media" and str(block.get("mime_type") or "").startswith("image/"):
         kind = "image"
