@@ -9,7 +9,6 @@ a text without a visible character is refused; citations in replies name the upl
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from .._encode.json_text import read_object
 from .._encode.order import CALLS

@@ -24,7 +24,6 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
-
 from .wire import Media, MediaSource, Part, Text
 
 __all__ = ["part_of", "text_part"]

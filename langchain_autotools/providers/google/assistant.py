@@ -10,8 +10,9 @@ from typing import Any
 
 from ...errors import UnsupportedFeatureError
 from ...messages.provisional import is_provisional
-from .._encode.sources import extra
-from .blocks import Part, part_of, text_part
+from .._encode.sources import Block, extra
+from .blocks import part_of, text_part
+from .wire import CodeResult, ExecutableCode, Part
 
 __all__ = ["assistant_part"]
 
@@ -40,7 +41,11 @@ def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
     beside = extra(block, "part_metadata") if same_origin else None
     if part is None or (part == text_part("") and not signature and not beside):
         return None
-    return {**part, **({"thoughtSignature": signature} if signature else {}), **({"partMetadata": beside} if beside else {})}
+    if signature:
+        part["thoughtSignature"] = signature
+    if beside:
+        part["partMetadata"] = beside
+    return part
 
 
 def _part(block: Block, kind: str, *, same_origin: bool) -> Part | None:
@@ -54,7 +59,8 @@ def _part(block: Block, kind: str, *, same_origin: bool) -> Part | None:
     if kind in ("thinking", "reasoning"):
         return {"text": block.get("thinking") or block.get("reasoning") or "", "thought": True}
     if kind == "part":
-        return dict(block.get("part") or {})
+        part: Part = {**(block.get("part") or {})}
+        return part
     if kind == "non_standard" and isinstance(block.get("value"), Mapping):
         return assistant_part(block["value"], same_origin=True)
     return _of_server(block, kind)
@@ -71,15 +77,19 @@ def _media(block: Block, kind: str) -> Part | None:
 
 def _of_server(block: Block, kind: str) -> Part | None:
     """Code that the server ran and what came of it, also in LangChain's standard form."""
-    identifier = {"id": block["id"]} if block.get("id") else {}
     if kind == "executable_code":
-        return {"executableCode": {**identifier, "language": block.get("language"), "code": block.get("executable_code")}}
+        return _code(block.get("id"), block.get("language"), block.get("executable_code"))
     if kind == "server_tool_call" and block.get("name") == "code_interpreter":
         arguments = block.get("args") or {}
-        return {"executableCode": {**identifier, "language": arguments.get("language"), "code": arguments.get("code")}}
+        return _code(block.get("id"), arguments.get("language"), arguments.get("code"))
     if kind == _CODE_RESULT or (kind == "server_tool_result" and extra(block, "block_type") == _CODE_RESULT):
         outcome = extra(block, "outcome")
         output = block.get(_CODE_RESULT) if kind == _CODE_RESULT else block.get("output")
-        called = {"id": block["tool_call_id"]} if block.get("tool_call_id") else {}
-        return {"codeExecutionResult": {**called, "outcome": _OUTCOMES.get(outcome, outcome), "output": output}}
+        result: CodeResult = {"outcome": _OUTCOMES.get(outcome, outcome), "output": output}
+        return {"codeExecutionResult": {"id": block["tool_call_id"], **result} if block.get("tool_call_id") else result}
     return None
+
+
+def _code(identifier: str | None, language: str | None, code: str | None) -> Part:
+    executed: ExecutableCode = {"language": language, "code": code}
+    return {"executableCode": {"id": identifier, **executed} if identifier else executed}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._encode.sources import (
+    Block,
     Source,
     convert_block,
     decoded_text,
@@ -23,15 +24,10 @@ from .._encode.sources import (
     unwrapped,
 )
 from .endpoint import file_uri
+from .wire import FileData, Part
 
-__all__ = ["Part", "part_of", "text_part"]
+__all__ = ["part_of", "text_part"]
 
-Part = dict[str, Any]
-
-_BESIDE = {
-    "videoMetadata": ("videoMetadata", "video_metadata"),
-    "mediaResolution": ("mediaResolution", "media_resolution"),
-}
 _OWN = ("inlineData", "inline_data", "fileData", "file_data")
 _USUAL = {"image": "image/jpeg", "image_url": "image/jpeg", "input_image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}
 _TEXTS = ("text/", "application/json", "application/xml")
@@ -51,9 +47,10 @@ def part_of(block: str | Block) -> Part | None:
     if isinstance(block, str):
         return text_part(block) if block else None
     block = unwrapped(block)
-    own = next((key for key in _OWN if isinstance(block.get(key), Mapping)), None)
-    if own is not None:
-        return {key: value for key, value in block.items() if key not in ("type", "index")}
+    if any(isinstance(block.get(key), Mapping) for key in _OWN):
+        own: Any = {key: value for key, value in block.items() if key not in ("type", "index")}
+        part: Part = own
+        return part
     part = convert_block(block, text_part, _CONVERTERS, "the wire has no such content")
     return None if part == text_part("") else part
 
@@ -68,10 +65,13 @@ def _results(block: Block) -> Part:
 
 def _media(block: Block) -> Part:
     part = _of_source(source_of(block), block.get("type"))
-    beside = {name: extra(block, *names) for name, names in _BESIDE.items()}
-    if isinstance(beside["mediaResolution"], str):  # as langchain-google-genai takes it
-        beside["mediaResolution"] = {"level": beside["mediaResolution"].upper()}
-    return part if "text" in part else {**part, **{name: value for name, value in beside.items() if value}}
+    if "text" in part:
+        return part
+    if video := extra(block, "videoMetadata", "video_metadata"):
+        part["videoMetadata"] = video
+    if resolution := extra(block, "mediaResolution", "media_resolution"):
+        part["mediaResolution"] = {"level": resolution.upper()} if isinstance(resolution, str) else resolution
+    return part
 
 
 def _of_source(source: Source, kind: Any) -> Part:
@@ -80,7 +80,8 @@ def _of_source(source: Source, kind: Any) -> Part:
         mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
         if mime_type is None and source.url and str(kind) in _USUAL and not _is_ours(uri):
             mime_type = _USUAL[str(kind)]
-        return {"fileData": {**({"mimeType": mime_type} if mime_type else {}), "fileUri": uri}}
+        file: FileData = {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}
+        return {"fileData": file}
     if source.data is None:
         if source.text is not None:
             return text_part(source.text)

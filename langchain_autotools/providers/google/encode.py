@@ -18,9 +18,10 @@ from .._encode.order import in_order
 from .._encode.origin import message_origin
 from .._encode.sources import convert_content
 from .assistant import assistant_part
-from .blocks import Part, part_of
+from .blocks import part_of
 from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_name, response_of
 from .decode import PROVIDER
+from .wire import Blob, FileData, FunctionResponse, Part
 
 __all__ = ["ContentEncoder", "Encoded"]
 
@@ -82,13 +83,15 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         """A result as its response, and the media that must follow the responses because they cannot stand in one."""
         call = call or CallId(message.tool_call_id, legal_name(message.name or "unknown"))
         content, failed = message.content, message.status == "error"
-        parts = [{"text": content}] if isinstance(content, str) else convert_content(content, part_of)
+        parts: list[Part] = [{"text": content}] if isinstance(content, str) else convert_content(content, part_of)
         texts = [part["text"] for part in parts if "text" in part]
         media = [part for part in parts if "text" not in part]
         inside = [part for part in media if not self._older and _fits_response(part)]
         after = [part for part in media if part not in inside]
         output = response_of(texts, failed=failed) if texts or not inside else {}
-        response: Part = {**({"id": call.sent} if call.sent else {}), "name": call.name, "response": output}
+        response: FunctionResponse = {"name": call.name, "response": output}
+        if call.sent:
+            response = {"id": call.sent, **response}
         if inside:
             response["parts"] = inside
         return Encoded("user", tuple(map(encode, after)), (encode({"functionResponse": response}),))
@@ -101,8 +104,8 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
 
 
 def _fits_response(part: Part) -> bool:
-    data = part.get("inlineData") or part.get("fileData") or {}
-    return str(data.get("mimeType") or "").startswith(_IN_RESPONSES)
+    data: Blob | FileData | None = part.get("inlineData") or part.get("fileData")
+    return data is not None and str(data.get("mimeType") or "").startswith(_IN_RESPONSES)
 
 
 def _only_text(parts: list[Part]) -> list[Part]:

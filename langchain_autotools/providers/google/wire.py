@@ -1,8 +1,66 @@
-"""The shapes of replies of generateContent, as far as they are read. Any key may be absent, and any value null."""
+"""The shapes of generateContent: what is written of a request, and what is read of a reply.
 
-from typing import Any, TypedDict
+Of a reply any key may be absent, and any value null. (The SDK's own types have other names than the wire.)
+"""
 
-__all__ = ["Candidate", "FunctionCall", "ReplyPart"]
+from typing import Any, Required, TypedDict
+
+__all__ = ["Blob", "Candidate", "CodeResult", "ExecutableCode", "FileData", "FunctionCall", "FunctionResponse", "Part", "ReplyPart"]
+
+
+class Blob(TypedDict):
+    """Data within a request."""
+
+    mimeType: str
+    data: str
+
+
+class FileData(TypedDict, total=False):
+    """Data at an address."""
+
+    mimeType: str
+    fileUri: Required[str]
+
+
+class ExecutableCode(TypedDict, total=False):
+    """Code that the server ran."""
+
+    id: str
+    language: str | None
+    code: str | None
+
+
+class CodeResult(TypedDict, total=False):
+    """What came of code that the server ran."""
+
+    id: str
+    outcome: str | int | None
+    output: str | None
+
+
+class FunctionResponse(TypedDict, total=False):
+    """The result of a call."""
+
+    id: str
+    name: Required[str]
+    response: Required[dict[str, Any]]
+    parts: "list[Part]"
+
+
+class Part(TypedDict, total=False):
+    """One part of a request's content: one of its first six keys, and what stands beside it."""
+
+    text: str
+    inlineData: Blob
+    fileData: FileData
+    functionResponse: FunctionResponse
+    executableCode: ExecutableCode
+    codeExecutionResult: CodeResult
+    thought: bool
+    thoughtSignature: str
+    partMetadata: Any
+    videoMetadata: Any
+    mediaResolution: Any
 
 
 class FunctionCall(TypedDict, total=False):

@@ -4,12 +4,11 @@ Understood are LangChain's v1 and v0 blocks and those of OpenAI, Anthropic and G
 `UnsupportedFeatureError` with its type; nothing is dropped here.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .._encode.json_text import dumps
-from .._encode.sources import block_text, decoded_text, search_result_text, source_of, unsupported, unwrapped
+from .._encode.sources import Block, block_text, decoded_text, search_result_text, source_of, unsupported, unwrapped
 
 __all__ = ["Content", "content_of"]
 
@@ -25,7 +24,7 @@ class Content:
     images: tuple[str, ...] = ()
 
 
-def content_of(content: Any) -> Content:
+def content_of(content: str | list[str | dict[Any, Any]]) -> Content:
     """The content of a message.
 
     Raises:

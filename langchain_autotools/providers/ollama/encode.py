@@ -17,9 +17,11 @@ from ...messages.provisional import is_provisional
 from .._encode.calls import empty_output
 from .._encode.encoder import MessageEncoder
 from .._encode.json_text import dumps, encode, to_bytes
+from .._encode.sources import Block
 from .blocks import content_of
 from .calls import CallId, encode_call, wire_ids
 from .decode import PROVIDER
+from .wire import Message
 
 __all__ = ["ChatEncoder", "Encoded"]
 
@@ -54,7 +56,7 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         same_origin = self.is_same_origin(message)
         ids = wire_ids(records, same_origin=same_origin)
         content = content_of(_visible(message.content))
-        wire: dict[str, Any] = {"role": "assistant", "content": "".join(content.texts) or _fallback_text(message)}
+        wire: Message = {"role": "assistant", "content": "".join(content.texts) or _fallback_text(message)}
         if records and same_origin and (thinking := _thinking(message)):
             wire["thinking"] = thinking
         if content.images:
@@ -70,7 +72,7 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         call = call or CallId(message.tool_call_id, message.tool_call_id, message.name or "")
         content = content_of(message.content)
         text = "\n".join(content.texts) or ("" if content.images else empty_output(failed=message.status == "error"))
-        wire: dict[str, Any] = {"role": "tool", "content": text}
+        wire: Message = {"role": "tool", "content": text}
         if content.images:
             wire["images"] = list(content.images)
         if call.name:
@@ -81,21 +83,23 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
 
     def _other(self, message: BaseMessage, role: str) -> Encoded:
         content = content_of(message.content)
-        images = {"images": list(content.images)} if content.images else {}
-        return Encoded(encode({"role": role, "content": "\n".join(content.texts), **images}))
+        wire: Message = {"role": role, "content": "\n".join(content.texts)}
+        if content.images:
+            wire["images"] = list(content.images)
+        return Encoded(encode(wire))
 
 
 # ---------------------------------------------------------------------------------------------- what an assistant said
 
 
-def _visible(content: Any) -> Any:
+def _visible(content: str | list[str | dict[Any, Any]]) -> str | list[str | dict[Any, Any]]:
     """The content of an assistant without calls, which stand elsewhere, and without thoughts and other vendors' inner state."""
     if isinstance(content, str):
         return content
     return [block for block in content if isinstance(block, str) or (_is_visible(block) and not is_provisional(block))]
 
 
-def _is_visible(block: Mapping[str, Any]) -> bool:
+def _is_visible(block: Block) -> bool:
     value = block.get("value")
     if block.get("type") == "non_standard" and isinstance(value, Mapping):
         return _is_visible(value)

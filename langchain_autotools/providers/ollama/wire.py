@@ -1,12 +1,38 @@
-"""The shape of a reply of /api/chat, as far as it is read. Any key may be absent."""
+"""The shapes of /api/chat: the messages of a request, its tools, and the reply as far as it is read. (The SDK has classes for them.)"""
 
-from typing import Any, TypedDict
+from typing import Any, Literal, Required, TypedDict
 
-__all__ = ["ReplyMessage"]
+__all__ = ["Function", "Message", "ReplyMessage", "Tool"]
+
+
+class Message(TypedDict, total=False):
+    """A message of a request. Calls, which go back as they were written, follow as JSON."""
+
+    role: Required[str]
+    content: Required[str]
+    thinking: str
+    images: list[str]
+    tool_name: str
+    tool_call_id: str
+
+
+class Function(TypedDict, total=False):
+    """What a tool says of itself."""
+
+    name: Required[str]
+    description: str
+    parameters: dict[str, Any]
+
+
+class Tool(TypedDict):
+    """A declared tool; of a choice the one that is named."""
+
+    type: Literal["function"]
+    function: Function
 
 
 class ReplyMessage(TypedDict, total=False):
-    """The message in an event: a piece of the reply, or with whole bodies all of it."""
+    """The message in an event: a piece of the reply, or with whole bodies all of it. Any key may be absent."""
 
     role: str
     content: str | None
