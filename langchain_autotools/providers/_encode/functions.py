@@ -7,18 +7,34 @@ model is not told what stands there. Such a schema is taken whole, with its defi
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Required, TypedDict, cast
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
 from ...errors import ConfigurationError
-from .schemas import at_the_top, is_recursive, mapped
+from .schemas import JsonSchema, at_the_top, is_recursive, mapped
 
-__all__ = ["declaring", "function_of", "json_schema_of"]
+__all__ = ["Function", "declaring", "function_of", "heading", "json_schema_of"]
 
 _OF_THE_TOOL = ("title", "description")
+
+
+class Function(TypedDict, total=False):
+    """A tool as a function.
+
+    Attributes:
+        name: Its name.
+        description: What it is for.
+        parameters: The JSON schema of the object that it is called with.
+        strict: Whether the server must hold the model to that schema.
+    """
+
+    name: Required[str]
+    description: str
+    parameters: dict[str, Any]
+    strict: bool
 
 
 @contextmanager
@@ -36,19 +52,22 @@ def _label(tool: Any) -> str:
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
 
 
-def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-    """A tool as `{name, description?, parameters?, strict?}`, in the present dialect of JSON schema.
+def function_of(tool: Any, *, strict: bool | None = None) -> Function:
+    """A tool as a function, its schema in the present dialect of JSON schema.
 
     Args:
         tool: A function, a pydantic class (of version 1 or 2), a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the
-            form of OpenAI's functions, Anthropic or Bedrock.
+            form of OpenAI's functions (also within a declared tool), Anthropic or Bedrock.
         strict: What the function is to say of strict mode; None leaves that as the tool has it. (Its schema is not changed.)
 
     Raises:
         ConfigurationError: The tool says itself that it is strict, or is not, and `strict` contradicts it.
         Exception: The tool cannot be described; core and pydantic raise whatever they meet in it.
     """
-    function: dict[str, Any] = convert_to_openai_function(tool)
+    if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping):
+        tool = tool["function"]
+    converted: Any = convert_to_openai_function(tool)
+    function: Function = converted
     whole = _whole_schema(tool)
     if whole is not None and is_recursive(whole):
         function["parameters"] = {key: value for key, value in _untitled(at_the_top(whole)).items() if key not in _OF_THE_TOOL}
@@ -62,6 +81,13 @@ def function_of(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     if function.get("strict", strict) is not strict:
         raise ConfigurationError(f"strict={strict} contradicts the tool, which says strict={function['strict']}: say it in one place")
     return {**function, "strict": strict}
+
+
+def heading(function: Function) -> Function:
+    """The name of a function, and its description if it has one, alone."""
+    if description := function.get("description"):
+        return {"name": function["name"], "description": description}
+    return {"name": function["name"]}
 
 
 def json_schema_of(schema: Any) -> dict[str, Any]:
@@ -80,13 +106,13 @@ def json_schema_of(schema: Any) -> dict[str, Any]:
     return {**described, **(function.get("parameters") or {"type": "object", "properties": {}})}
 
 
-def _whole_schema(tool: Any) -> Mapping[str, Any] | None:
+def _whole_schema(tool: Any) -> JsonSchema | None:
     """The schema that core makes its own of; None where core leaves the tool's as it is, or makes it of a TypedDict."""
     schema: Any = tool.tool_call_schema if isinstance(tool, BaseTool) else tool
     if isinstance(schema, type):
         if not is_basemodel_subclass(schema):
             return None
-        made: Mapping[str, Any] = schema.model_json_schema() if hasattr(schema, "model_json_schema") else cast("Any", schema).schema()
+        made: JsonSchema = schema.model_json_schema() if hasattr(schema, "model_json_schema") else cast("Any", schema).schema()
         return made
     if isinstance(schema, Mapping):
         return schema if isinstance(tool, BaseTool) else None

@@ -5,7 +5,10 @@ from typing import Any
 
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
-__all__ = ["at_the_top", "free_keys", "is_pydantic", "is_recursive", "mapped", "reference", "walked"]
+__all__ = ["JsonSchema", "at_the_top", "free_keys", "is_pydantic", "is_recursive", "mapped", "reference", "walked"]
+
+JsonSchema = Mapping[str, Any]
+"""A JSON schema; what is made of one is a `dict`."""
 
 _ONE = ("items", "not", "additionalProperties", "contains")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
@@ -13,7 +16,7 @@ _NAMED = ("properties", "$defs", "definitions", "patternProperties")
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def mapped(node: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+def mapped(node: JsonSchema, change: Callable[[Any], Any]) -> dict[str, Any]:
     """The schema with each schema directly inside it changed; data such as defaults and enums stays as it is."""
     changed = dict(node)
     changed |= {key: change(node[key]) for key in _ONE if isinstance(node.get(key), Mapping)}
@@ -37,23 +40,23 @@ def walked(node: Any, where: str = "") -> Iterator[tuple[str, Mapping[str, Any]]
             yield from walked(item, f"{where}.{name}".lstrip("."))
 
 
-def reference(node: Mapping[str, Any]) -> str | None:
+def reference(node: JsonSchema) -> str | None:
     """The name of the definition that a schema refers to; "" for the whole schema; None if it refers to none."""
     target = node.get("$ref")
     return target.rpartition("/")[2].lstrip("#") if isinstance(target, str) else None
 
 
-def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _definitions(schema: JsonSchema) -> dict[str, Any]:
     return {name: node for key in _DEFINITIONS for name, node in (schema.get(key) or {}).items()}
 
 
-def at_the_top(schema: Mapping[str, Any]) -> dict[str, Any]:
+def at_the_top(schema: JsonSchema) -> dict[str, Any]:
     """The schema with an object at its top: a class that refers to itself stands among its own definitions."""
     name = reference(schema)
     return {**_definitions(schema)[name], **{key: schema[key] for key in _DEFINITIONS if key in schema}} if name else dict(schema)
 
 
-def is_recursive(schema: Mapping[str, Any]) -> bool:
+def is_recursive(schema: JsonSchema) -> bool:
     """Whether a schema refers to itself somewhere."""
     definitions = _definitions(schema)
     inner = {name: {reference(node) for _, node in walked(definition)} - {None} for name, definition in definitions.items()}

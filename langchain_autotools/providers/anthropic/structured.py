@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import ConfigurationError
 from .._encode.functions import json_schema_of
-from .._encode.schemas import free_keys, is_recursive, mapped
+from .._encode.schemas import JsonSchema, free_keys, is_recursive, mapped
 
 __all__ = ["output_format", "strict_schema"]
 
@@ -40,7 +40,7 @@ def output_format(schema: Any) -> dict[str, Any]:
     return {"type": "json_schema", "schema": _closed(json_schema_of(schema))}
 
 
-def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def strict_schema(schema: JsonSchema) -> dict[str, Any]:
     """The schema of a strict tool.
 
     Raises:

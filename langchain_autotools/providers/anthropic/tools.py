@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
 from .._encode.choices import format_choice, unknown_choice
-from .._encode.functions import declaring, function_of
+from .._encode.functions import declaring, function_of, heading
 from .calls import LEGAL_NAME
 from .structured import strict_schema
 
@@ -65,15 +65,13 @@ def client_tool_names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
-    said = {} if strict is None else {"strict": strict}
     if isinstance(tool, dict) and "input_schema" in tool:
-        return {**tool, **said, **({"input_schema": strict_schema(tool["input_schema"])} if strict else {})}
-    inner = tool["function"] if isinstance(tool, dict) and isinstance(tool.get("function"), Mapping) else tool
-    function = function_of(inner, strict=strict)
-    described = {"description": function["description"]} if function.get("description") else {}
+        held = {} if strict is None else {"strict": strict}
+        return {**tool, **held, **({"input_schema": strict_schema(tool["input_schema"])} if strict else {})}
+    function = function_of(tool, strict=strict)
     schema = function.get("parameters") or {"type": "object", "properties": {}}
-    said = {"strict": function["strict"]} if function.get("strict") or strict is False else {}
-    return {"name": function["name"], **described, "input_schema": strict_schema(schema) if strict else schema, **said}
+    held = {"strict": function["strict"]} if function.get("strict") or strict is False else {}
+    return {**heading(function), "input_schema": strict_schema(schema) if strict else schema, **held}
 
 
 def _check(declared: Mapping[str, Any]) -> None:

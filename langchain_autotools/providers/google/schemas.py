@@ -10,7 +10,7 @@ Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Sc
 from collections.abc import Mapping
 from typing import Any
 
-from .._encode.schemas import mapped
+from .._encode.schemas import JsonSchema, mapped
 
 __all__ = ["dialect"]
 
@@ -18,7 +18,7 @@ _DEFINITIONS = ("$defs", "definitions")
 _SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
 
 
-def dialect(schema: Mapping[str, Any]) -> dict[str, Any]:
+def dialect(schema: JsonSchema) -> dict[str, Any]:
     """The schema without references that can be resolved, and without keys that only validators read."""
     definitions = {name: value for key in _DEFINITIONS for name, value in (schema.get(key) or {}).items()}
     resolver = _Resolver(definitions)
@@ -38,7 +38,7 @@ class _Resolver:
         kept: Definitions that refer to themselves, by name: these stay references.
     """
 
-    def __init__(self, definitions: Mapping[str, Any]) -> None:
+    def __init__(self, definitions: Mapping[str, JsonSchema]) -> None:
         self._definitions = definitions
         self.kept: dict[str, None] = {}
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
 from .._encode.choices import format_choice, unknown_choice
-from .._encode.functions import declaring, function_of
+from .._encode.functions import declaring, function_of, heading
 from .metadata import camel, snake
 from .schemas import dialect
 
@@ -96,11 +96,9 @@ def _declared(tool: Any) -> dict[str, Any]:
         return {**{key: value for key, value in tool.items() if key not in _SCHEMAS}, "parametersJsonSchema": dialect(schema)}
     if isinstance(tool, Mapping) and "name" in tool and "input_schema" not in tool and _is_openapi(tool.get("parameters")):
         return dict(tool)
-    inner = tool["function"] if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping) else tool
-    function = function_of(inner)
-    described = {"description": function["description"]} if function.get("description") else {}
-    schema = function.get("parameters") or {}
-    return {"name": function["name"], **described, "parametersJsonSchema": dialect({"type": "object", "properties": {}, **schema})}
+    function = function_of(tool)
+    schema = {"type": "object", "properties": {}, **(function.get("parameters") or {})}
+    return {**heading(function), "parametersJsonSchema": dialect(schema)}
 
 
 def _is_openapi(schema: Any) -> bool:

@@ -125,7 +125,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         """A tool as a request declares it. `strict` means nothing here."""
-        return format_tool(tool)
+        return {**format_tool(tool)}
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice in one form: "auto", "none", "required", or the function of a name. Only "none" changes a request."""

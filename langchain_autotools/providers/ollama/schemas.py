@@ -12,6 +12,7 @@ from typing import Any
 from ...errors import ConfigurationError
 from .._encode.functions import json_schema_of
 from .._encode.json_text import dumps
+from .._encode.schemas import JsonSchema
 
 __all__ = ["output_format", "tool_parameters"]
 
@@ -20,7 +21,7 @@ _COMBINED = frozenset({"anyOf", "oneOf", "allOf", "$ref", "const"})
 _KEPT = frozenset({"type", "description", "enum", "items", "properties", "required"})
 
 
-def tool_parameters(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+def tool_parameters(name: str, schema: JsonSchema) -> dict[str, Any]:
     """A tool's parameters in the server's dialect.
 
     Raises:
@@ -37,7 +38,7 @@ def tool_parameters(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": plain.get("properties") or {}, **rest}
 
 
-def _plain(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+def _plain(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
     """A schema without references, in keys that the server keeps. `inside` names the definitions being written out."""
     if not isinstance(node, Mapping):
         return {}  # `true`: anything
@@ -65,7 +66,7 @@ def _plain(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -
     return {**said, **_told(node, definitions, inside)}
 
 
-def _again(name: str, definition: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
+def _again(name: str, definition: JsonSchema, node: JsonSchema) -> dict[str, Any]:
     """A schema within itself, which cannot be written out: it is told that it comes again."""
     said = [str(node["description"])] if node.get("description") else []
     said.append("(the same as the whole)" if name == "#" else f"(again a {name}, as above)")
@@ -73,7 +74,7 @@ def _again(name: str, definition: Mapping[str, Any], node: Mapping[str, Any]) ->
     return {**kind, "description": " ".join(said)}
 
 
-def _merged(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(node: JsonSchema, definitions: Mapping[str, JsonSchema]) -> dict[str, Any]:
     """A schema with all of `allOf` in one: properties and required names of each, of other keys the outer ones."""
     merged: dict[str, Any] = {}
     rest = {key: value for key, value in node.items() if key != "allOf"}
@@ -88,7 +89,7 @@ def _merged(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str
     return merged
 
 
-def _told(node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+def _told(node: JsonSchema, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
     """The description, with what the server has no key for."""
     others = {key: value for key, value in node.items() if key not in _KEPT | _SILENT | _COMBINED and value is not None}
     places = node["items"] if isinstance(node.get("items"), list) else node.get("prefixItems")
@@ -124,7 +125,7 @@ def output_format(schema: Any) -> Any:
     return json_schema_of(schema)
 
 
-def _of_mapping(schema: Mapping[str, Any]) -> Any:
+def _of_mapping(schema: JsonSchema) -> Any:
     kind = schema.get("type")
     if kind in ("json_object", "text"):
         return "json" if kind == "json_object" else ""

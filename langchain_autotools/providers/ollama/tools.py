@@ -10,15 +10,16 @@ from typing import Any
 
 from ...errors import ConfigurationError
 from .._encode.choices import format_choice, unknown_choice
-from .._encode.functions import declaring, function_of
+from .._encode.functions import declaring, function_of, heading
 from .schemas import tool_parameters
+from .wire import Tool
 
 __all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]
 
 _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}
 
 
-def format_tool(tool: Any) -> dict[str, Any]:
+def format_tool(tool: Any) -> Tool:
     """A tool as a request declares it.
 
     Args:
@@ -29,17 +30,12 @@ def format_tool(tool: Any) -> dict[str, Any]:
         ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema is no object's.
     """
     with declaring(tool):
-        function = {} if _is_foreign(tool) else function_of(_inner(tool))
-        if not function.get("name"):
+        function = None if _is_foreign(tool) else function_of(tool)
+        if function is None or not function.get("name"):
             raise ConfigurationError("Ollama has no tools of its own, only functions with a name")
-    described = {"description": function["description"]} if function.get("description") else {}
-    parameters = tool_parameters(function["name"], function.get("parameters") or {})
-    return {"type": "function", "function": {"name": function["name"], **described, "parameters": parameters}}
-
-
-def _inner(tool: Any) -> Any:
-    inner = tool.get("function") if isinstance(tool, Mapping) else None
-    return inner if isinstance(inner, Mapping) else tool
+    declared = heading(function)
+    declared["parameters"] = tool_parameters(function["name"], function.get("parameters") or {})
+    return {"type": "function", "function": declared}
 
 
 def _is_foreign(tool: Any) -> bool:

@@ -2,7 +2,9 @@
 
 from typing import Any, Literal, Required, TypedDict
 
-__all__ = ["Function", "Message", "ReplyMessage", "Tool"]
+from .._encode.functions import Function
+
+__all__ = ["Message", "ReplyMessage", "Tool"]
 
 
 class Message(TypedDict, total=False):
@@ -14,14 +16,6 @@ class Message(TypedDict, total=False):
     images: list[str]
     tool_name: str
     tool_call_id: str
-
-
-class Function(TypedDict, total=False):
-    """What a tool says of itself."""
-
-    name: Required[str]
-    description: str
-    parameters: dict[str, Any]
 
 
 class Tool(TypedDict):

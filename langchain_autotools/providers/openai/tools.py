@@ -14,7 +14,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
 from .._encode.choices import format_choice, unknown_choice
-from .._encode.functions import declaring, function_of
+from .._encode.functions import Function, declaring, function_of
 from .strict import strict_schema
 from .wire import ToolChoice
 
@@ -77,7 +77,7 @@ def _is_custom(tool: Any) -> bool:
     return isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") == "custom_tool"
 
 
-def _function(tool: Any, strict: bool | None) -> dict[str, Any]:
+def _function(tool: Any, strict: bool | None) -> Function:
     function = function_of(tool, strict=strict)
     if not strict:
         return function
