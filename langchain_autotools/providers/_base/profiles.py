@@ -1,9 +1,11 @@
 """Tables of what is known of a vendor's models, for `model.profile`."""
 
+import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, TypeVar
 
-__all__ = ["by_name", "profile"]
+__all__ = ["by_name", "profile", "profile_in"]
 
 T = TypeVar("T")
 
@@ -11,6 +13,18 @@ T = TypeVar("T")
 def by_name(table: Mapping[str, T]) -> dict[str, T]:
     """A table whose keys hold several names, separated by spaces, with one name a key."""
     return {name: row for names, row in table.items() for name in names.split()}
+
+
+def profile_in(profiles: Mapping[str, Mapping[str, Any]], model: str, version: re.Pattern[str]) -> dict[str, Any]:
+    """What a table says of a model; empty if nothing.
+
+    Args:
+        profiles: The profiles by lower-case name.
+        model: The model's name.
+        version: The end of a name that says a version: such a name is taken for that without it where it does not stand in the table.
+    """
+    name = model.lower()
+    return deepcopy(dict(profiles.get(name) or profiles.get(version.sub("", name)) or {}))
 
 
 def profile(
@@ -26,8 +40,9 @@ def profile(
     structured: bool = True,
     temperature: bool = True,
     streams_calls: bool = True,
+    **more: Any,
 ) -> dict[str, Any]:
-    """The profile of a model that calls tools and reads and writes text."""
+    """The profile of a model that calls tools and reads and writes text; `more` goes before what is said here of every model."""
     return {
         "max_input_tokens": input_tokens,
         "max_output_tokens": output_tokens,
@@ -52,4 +67,5 @@ def profile(
         "temperature": temperature,
         **({"reasoning_effort_levels": list(efforts)} if efforts else {}),
         **({"reasoning_effort_default": default_effort} if default_effort else {}),
+        **more,
     }

@@ -5,50 +5,39 @@ says what the user knows.
 """
 
 import re
+from functools import partial
 from typing import Any
 
-from .._base.profiles import by_name, profile
+from .._base.profiles import by_name, profile, profile_in
 
 __all__ = ["profile_of"]
 
 _TO_HIGH = ("low", "medium", "high")
-_TO_MAX = (*_TO_HIGH, "max")
-_TO_EXTRA = (*_TO_HIGH, "xhigh", "max")
-
-# names: (input tokens, output tokens, structured output, takes a temperature, system messages anywhere, forced choices, efforts)
-_Row = tuple[int, int, bool, bool, bool, bool, tuple[str, ...] | None]
-_TABLE: dict[str, _Row] = {
-    "claude-haiku-4-5 claude-sonnet-4-5": (200_000, 64_000, True, True, False, True, None),
-    "claude-opus-4-5": (200_000, 64_000, True, True, False, True, _TO_HIGH),
-    "claude-opus-4-6 claude-sonnet-4-6": (1_000_000, 128_000, True, True, False, True, _TO_MAX),
-    "claude-opus-4-7": (1_000_000, 128_000, True, False, False, True, _TO_EXTRA),
-    "claude-opus-4-8 claude-opus-5 claude-sonnet-5 claude-fable-5": (1_000_000, 128_000, True, False, True, True, _TO_EXTRA),
-    "claude-opus-5-5 claude-sonnet-5-5 claude-fable-5-1": (1_000_000, 128_000, True, False, True, False, _TO_EXTRA),
-    "claude-haiku-5-5": (1_000_000, 128_000, False, False, True, True, None),
-}
-_ROWS = by_name(_TABLE)
-_WITHOUT_TOOL_CHANGES = "claude-sonnet-5"
+_known = partial(profile, images=True, pdfs=True, reasoning=True)
+_large = partial(_known, 1_000_000, 128_000, default_effort="high")
+_recent = partial(
+    _large,
+    efforts=(*_TO_HIGH, "xhigh", "max"),
+    temperature=False,
+    mid_conversation_system_messages=True,
+    mid_conversation_tools=True,
+)
+_PROFILES = by_name(
+    {
+        "claude-haiku-4-5 claude-sonnet-4-5": _known(200_000, 64_000),
+        "claude-opus-4-5": _known(200_000, 64_000, efforts=_TO_HIGH, default_effort="high"),
+        "claude-opus-4-6 claude-sonnet-4-6": _large(efforts=(*_TO_HIGH, "max")),
+        "claude-opus-4-7": _large(efforts=(*_TO_HIGH, "xhigh", "max"), temperature=False),
+        "claude-opus-4-8 claude-opus-5 claude-fable-5": _recent(),
+        "claude-sonnet-5": _recent(mid_conversation_tools=False),
+        "claude-opus-5-5": _recent(default_effort="medium", tool_choice=False),
+        "claude-sonnet-5-5 claude-fable-5-1": _recent(tool_choice=False),
+        "claude-haiku-5-5": _recent(efforts=None, default_effort=None, structured=False),
+    }
+)
 _DATE = re.compile(r"-\d{8}\Z|-latest\Z")
 
 
 def profile_of(model: str) -> dict[str, Any]:
     """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
-    name = model.lower()
-    row = _ROWS.get(name) or _ROWS.get(_DATE.sub("", name))
-    if row is None:
-        return {}
-    input_tokens, output_tokens, structured, temperature, system_anywhere, forced, efforts = row
-    known = profile(
-        input_tokens,
-        output_tokens,
-        images=True,
-        pdfs=True,
-        reasoning=True,
-        efforts=efforts,
-        default_effort=("medium" if name.startswith("claude-opus-5-5") else "high") if efforts else None,
-        structured=structured,
-        temperature=temperature,
-    )
-    changes = _DATE.sub("", name) != _WITHOUT_TOOL_CHANGES
-    anywhere = {"mid_conversation_system_messages": True, "mid_conversation_tools": changes} if system_anywhere else {}
-    return {**known, "tool_choice": forced, **anywhere}
+    return profile_in(_PROFILES, model, _DATE)

@@ -6,9 +6,10 @@ a compatible server's among them, nothing is claimed, and `profile={...}` says w
 """
 
 import re
+from functools import partial
 from typing import Any
 
-from .._base.profiles import by_name, profile
+from .._base.profiles import by_name, profile, profile_in
 
 __all__ = ["profile_of", "refuses_chat_completions", "refuses_tools_on_chat_completions"]
 
@@ -20,39 +21,40 @@ _LOW_TO_EXTRA = (*_LOW_TO_HIGH, "xhigh")
 _FROM_MEDIUM = ("medium", "high", "xhigh")
 _UP_TO_MAXIMUM = (*_UP_TO_EXTRA, "max")
 
-# names: (input tokens, output tokens, images and PDFs, structured output, takes a temperature, reasoning efforts or None)
-_Row = tuple[int, int, bool, bool, bool, tuple[str, ...] | None]
-_OLDEST: _Row = (16_385, 4_096, False, False, True, None)
-_TABLE: dict[str, _Row] = {
-    "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k gpt-35-turbo gpt-35-turbo-16k": _OLDEST,
-    "gpt-4 gpt-4-0613": (8_192, 8_192, False, False, True, None),
-    "gpt-4-turbo": (128_000, 4_096, True, False, True, None),
-    "gpt-4-turbo-preview gpt-4-0125-preview gpt-4-1106-preview": (128_000, 4_096, False, False, True, None),
-    "gpt-4o gpt-4o-mini": (128_000, 16_384, True, True, True, None),
-    "gpt-4o-2024-05-13": (128_000, 4_096, True, False, True, None),
-    "gpt-4.1 gpt-4.1-mini gpt-4.1-nano": (1_047_576, 32_768, True, True, True, None),
-    "o1 o1-pro o3 o3-pro o4-mini": (200_000, 100_000, True, True, False, _LOW_TO_HIGH),
-    "o3-mini": (200_000, 100_000, False, True, False, _LOW_TO_HIGH),
-    "gpt-5 gpt-5-mini gpt-5-nano": (272_000, 128_000, True, True, False, _FROM_MINIMAL),
-    "gpt-5-pro": (272_000, 272_000, True, True, False, ("high",)),
-    "gpt-5-codex gpt-5.1-codex gpt-5.1-codex-mini": (272_000, 128_000, True, True, False, _LOW_TO_HIGH),
-    "gpt-5.1-codex-max gpt-5.2-codex": (272_000, 128_000, True, True, False, _LOW_TO_EXTRA),
-    "gpt-5.1": (272_000, 128_000, True, True, True, _FROM_NONE),
-    "gpt-5.2": (272_000, 128_000, True, True, True, _UP_TO_EXTRA),
-    "gpt-5.2-pro": (272_000, 128_000, True, False, False, _FROM_MEDIUM),
-    "gpt-5.3-codex": (400_000, 128_000, True, True, False, _LOW_TO_EXTRA),
-    "gpt-5.3-codex-spark": (128_000, 32_000, True, True, False, _LOW_TO_EXTRA),
-    "gpt-5.4": (1_050_000, 128_000, True, True, True, _UP_TO_EXTRA),
-    "gpt-5.4-mini gpt-5.4-nano": (400_000, 128_000, True, True, True, _UP_TO_EXTRA),
-    "gpt-5.4-pro": (1_050_000, 128_000, True, False, False, _FROM_MEDIUM),
-    "gpt-5.5-pro": (1_050_000, 128_000, True, True, False, _FROM_MEDIUM),
-    "gpt-5.5": (1_050_000, 128_000, True, True, False, _UP_TO_EXTRA),
-    "gpt-5.6 gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra gpt-6-luna gpt-6-sol": (1_050_000, 128_000, True, True, False, _UP_TO_MAXIMUM),
-    "gpt-6-astra": (1_050_000, 128_000, True, True, False, (*_LOW_TO_EXTRA, "max")),
-    "gpt-6.1-sol gpt-6.1-terra": (1_050_000, 128_000, True, True, False, _LOW_TO_HIGH),
-}
-_ROWS = by_name(_TABLE)
-_DEFAULT_EFFORTS = by_name({"gpt-5.5 gpt-5.5-pro gpt-5.6 gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra gpt-6-luna gpt-6-sol": "medium"})
+_seeing = partial(profile, images=True, pdfs=True)
+_reasoning = partial(_seeing, reasoning=True, temperature=False)
+_PROFILES = by_name(
+    {
+        "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k": profile(16_385, 4_096, structured=False),
+        "gpt-35-turbo gpt-35-turbo-16k": profile(16_385, 4_096, structured=False),
+        "gpt-4 gpt-4-0613": profile(8_192, 8_192, structured=False),
+        "gpt-4-turbo": _seeing(128_000, 4_096, structured=False),
+        "gpt-4-turbo-preview gpt-4-0125-preview gpt-4-1106-preview": profile(128_000, 4_096, structured=False),
+        "gpt-4o gpt-4o-mini": _seeing(128_000, 16_384),
+        "gpt-4o-2024-05-13": _seeing(128_000, 4_096, structured=False),
+        "gpt-4.1 gpt-4.1-mini gpt-4.1-nano": _seeing(1_047_576, 32_768),
+        "o1 o1-pro o3 o3-pro o4-mini": _reasoning(200_000, 100_000, efforts=_LOW_TO_HIGH),
+        "o3-mini": _reasoning(200_000, 100_000, efforts=_LOW_TO_HIGH, images=False, pdfs=False),
+        "gpt-5 gpt-5-mini gpt-5-nano": _reasoning(272_000, 128_000, efforts=_FROM_MINIMAL),
+        "gpt-5-pro": _reasoning(272_000, 272_000, efforts=("high",)),
+        "gpt-5-codex gpt-5.1-codex gpt-5.1-codex-mini": _reasoning(272_000, 128_000, efforts=_LOW_TO_HIGH),
+        "gpt-5.1-codex-max gpt-5.2-codex": _reasoning(272_000, 128_000, efforts=_LOW_TO_EXTRA),
+        "gpt-5.1": _reasoning(272_000, 128_000, efforts=_FROM_NONE, temperature=True),
+        "gpt-5.2": _reasoning(272_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
+        "gpt-5.2-pro": _reasoning(272_000, 128_000, efforts=_FROM_MEDIUM, structured=False),
+        "gpt-5.3-codex": _reasoning(400_000, 128_000, efforts=_LOW_TO_EXTRA),
+        "gpt-5.3-codex-spark": _reasoning(128_000, 32_000, efforts=_LOW_TO_EXTRA),
+        "gpt-5.4": _reasoning(1_050_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
+        "gpt-5.4-mini gpt-5.4-nano": _reasoning(400_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
+        "gpt-5.4-pro": _reasoning(1_050_000, 128_000, efforts=_FROM_MEDIUM, structured=False),
+        "gpt-5.5-pro": _reasoning(1_050_000, 128_000, efforts=_FROM_MEDIUM, default_effort="medium"),
+        "gpt-5.5": _reasoning(1_050_000, 128_000, efforts=_UP_TO_EXTRA, default_effort="medium"),
+        "gpt-5.6 gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra": _reasoning(1_050_000, 128_000, efforts=_UP_TO_MAXIMUM, default_effort="medium"),
+        "gpt-6-luna gpt-6-sol": _reasoning(1_050_000, 128_000, efforts=_UP_TO_MAXIMUM, default_effort="medium"),
+        "gpt-6-astra": _reasoning(1_050_000, 128_000, efforts=(*_LOW_TO_EXTRA, "max")),
+        "gpt-6.1-sol gpt-6.1-terra": _reasoning(1_050_000, 128_000, efforts=_LOW_TO_HIGH),
+    }
+)
 _SYSTEM_ANYWHERE = re.compile(r"gpt-4\.1|gpt-5|gpt-6(?!\.1-terra)|o3")
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
 _RESPONSES_ONLY = re.compile(r"(gpt-\d(\.\d+)?|o\d)-pro\b|gpt-5\.6-sol\b|computer-use\b|.*(codex|-deep-research)\b")
@@ -63,23 +65,8 @@ _FIRST_TO_REASON_ALWAYS = (6, 0)
 
 def profile_of(model: str) -> dict[str, Any]:
     """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
-    name = model.lower()
-    row = _ROWS.get(name) or _ROWS.get(_DATE.sub("", name))
-    if row is None:
-        return {}
-    input_tokens, output_tokens, media, structured, temperature, efforts = row
-    known = profile(
-        input_tokens,
-        output_tokens,
-        images=media,
-        pdfs=media,
-        reasoning=efforts is not None,
-        efforts=efforts,
-        default_effort=_DEFAULT_EFFORTS.get(_DATE.sub("", name)),
-        structured=structured,
-        temperature=temperature,
-    )
-    return {**known, **({"mid_conversation_system_messages": True} if _SYSTEM_ANYWHERE.match(name) else {})}
+    known = profile_in(_PROFILES, model, _DATE)
+    return {**known, "mid_conversation_system_messages": True} if known and _SYSTEM_ANYWHERE.match(model.lower()) else known
 
 
 def refuses_chat_completions(model: str) -> bool:
