@@ -21,14 +21,14 @@ def in_order(message: AIMessage, records: Sequence[ToolCallRecord]) -> list[str 
     Where the calls stood is recorded where content followed them; else their own blocks in the content say it; else they come last.
     """
     content = [message.content] if isinstance(message.content, str) else message.content
-    said = [block for block in content if isinstance(block, str) or block.get("type") not in CALLS]
+    others = [block for block in content if isinstance(block, str) or block.get("type") not in CALLS]
     own = message.response_metadata.get(KEY)
     before = own.get("before_calls") if isinstance(own, Mapping) else None
     if not isinstance(before, list) or len(before) != len(records):
         before = _places(content, records)
     items: list[str | Mapping[str, Any] | int] = []
     waiting = list(range(len(records)))
-    for position, block in enumerate(said):
+    for position, block in enumerate(others):
         while waiting and before[waiting[0]] <= position:
             items.append(waiting.pop(0))
         items.append(block)

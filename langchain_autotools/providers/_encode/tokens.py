@@ -41,19 +41,19 @@ def messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str
     """
     plain = [part for message in messages for part in carried_messages(message) or [message]]
     declared = sum(count(json.dumps(tool, ensure_ascii=False, default=str)) for tool in tools)
-    return declared + sum(_message(message, count) for message in plain) + _PER_REPLY
+    return declared + sum(_message_tokens(message, count) for message in plain) + _PER_REPLY
 
 
-def _message(message: BaseMessage, count: Callable[[str], int]) -> int:
+def _message_tokens(message: BaseMessage, count: Callable[[str], int]) -> int:
     tokens = _PER_MESSAGE + (count(message.name) if message.name else 0)
     blocks = [message.content] if isinstance(message.content, str) else message.content
-    tokens += sum(_block(block, count) for block in blocks)
+    tokens += sum(_block_tokens(block, count) for block in blocks)
     if isinstance(message, AIMessage):
         tokens += sum(_PER_CALL + count(call.name) + count(call.arguments) for call in calls_of(message))
     return tokens + (_PER_CALL if isinstance(message, ToolMessage) else 0)
 
 
-def _block(block: Any, count: Callable[[str], int]) -> int:
+def _block_tokens(block: Any, count: Callable[[str], int]) -> int:
     if isinstance(block, str):
         return count(block)
     kind = str(block.get("type", ""))

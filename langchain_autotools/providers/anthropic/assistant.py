@@ -38,27 +38,27 @@ def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
         return text_part(block) if block.strip() else None
     kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
     if kind in ("text", "output_text"):
-        return _text(block, same_origin)
+        return _cited_text(block, same_origin)
     if kind == "refusal":
         return part_of(block)
     if not same_origin:
         _logger.debug("not sent: an assistant's content block of type %r", kind)
         return None
     if kind in ("thinking", "reasoning"):
-        return _thinking(block)
+        return _signed_thinking(block)
     if kind in _STANDARD:
         return _from_standard(block, kind)
     return _verbatim(block) if kind in _OPAQUE or kind.endswith(_SERVER_ENDINGS) else None
 
 
-def _text(block: Block, same_origin: bool) -> Part | None:
+def _cited_text(block: Block, same_origin: bool) -> Part | None:
     part = part_of({"type": "text", **{key: block[key] for key in ("text", "cache_control") if key in block}})
     citations = block.get("citations") or [_citation(note) for note in block.get("annotations") or ()]
     found = [{key: value for key, value in citation.items() if key != "file_id"} for citation in citations if citation]
     return {**part, "citations": found} if part and found and same_origin else part
 
 
-def _thinking(block: Block) -> Part | None:
+def _signed_thinking(block: Block) -> Part | None:
     signature = extra(block, "signature")
     if not signature:
         return None
@@ -67,11 +67,11 @@ def _thinking(block: Block) -> Part | None:
 
 def _verbatim(block: Block) -> Part:
     """A block as it came. Of a stream langchain-anthropic keeps a server tool's input as text beside an empty one."""
-    said = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
+    kept = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
     written = block.get("partial_json")
-    if written and not said.get("input"):
-        said["input"] = read_object(str(written)) or {}
-    return dict(sorted(said.items(), key=lambda item: item[0] != "type"))
+    if written and not kept.get("input"):
+        kept["input"] = read_object(str(written)) or {}
+    return dict(sorted(kept.items(), key=lambda item: item[0] != "type"))
 
 
 def _from_standard(block: Block, kind: str) -> Part | None:

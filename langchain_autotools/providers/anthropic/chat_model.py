@@ -59,11 +59,11 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
             last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
             params |= {"container": with_container(params.get("container"), last)} if last else {}
-        said = {name: value for name, value in params.items() if name not in HEADERS}
-        body = mapper.encode_request(messages, said)
+        in_body = {name: value for name, value in params.items() if name not in HEADERS}
+        body = mapper.encode_request(messages, in_body)
         mark = cache_mark(self, params, kwargs)
         if mark and _MARK not in body:
-            body = mapper.encode_request(messages, with_cache_marks(said, mark), cache=mark)
+            body = mapper.encode_request(messages, with_cache_marks(in_body, mark), cache=mark)
         blocks = may_hold_blocks(params, body)
         usage = not stream or bool(kwargs.get("stream_usage", self.stream_usage))
         return Exchange(

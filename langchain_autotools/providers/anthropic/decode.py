@@ -131,7 +131,7 @@ class MessagesDecoder:
             case "content_block_stop":
                 return self._stop(self._open.pop(event.get("index"), None))
             case "message_start":
-                return self._message(event.get("message") or Message())
+                return self._read_message(event.get("message") or Message())
             case "message_delta":
                 self._note(event.get("delta") or Message(), event)
                 self._said_stop = bool(self._stop_reason)
@@ -140,10 +140,10 @@ class MessagesDecoder:
             case "message":  # a whole body, also where a stream was asked for
                 self.ended = True
                 whole: Any = event
-                return self._message(whole)
+                return self._read_message(whole)
         return None
 
-    def _message(self, message: Message) -> AIMessageChunk | None:
+    def _read_message(self, message: Message) -> AIMessageChunk | None:
         """The reply's head, or all of it. A second head of the same reply says nothing new."""
         if self._id is not None and message.get("id") == self._id:
             return None
@@ -173,13 +173,13 @@ class MessagesDecoder:
         if block.kind == "tool_use":
             self._calls.append(len(self._contents))
             self._in_blocks = self._in_blocks or not self._contents  # the call becomes a block
-            return merge_given(before, self._call(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
+            return merge_given(before, self._call_chunk(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
         self._in_blocks = self._in_blocks or block.kind != "text"
         if block.kind == "text":
-            return merge_given(before, self._text(block, start.get("text") or "", start.get("citations") or []))
+            return merge_given(before, self._text_chunk(block, start.get("text") or "", start.get("citations") or []))
         if block.kind == "thinking":
             block.signature = start.get("signature") or ""
-            return merge_given(before, self._thinking(block, start.get("thinking") or ""))
+            return merge_given(before, self._thinking_chunk(block, start.get("thinking") or ""))
         return before
 
     def _delta(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
@@ -196,16 +196,16 @@ class MessagesDecoder:
                 return None
             return merge_given(self._start(index, {"type": _KIND_OF_DELTA[kind]}), self._delta(event))
         if kind == "text_delta":
-            return self._text(block, delta.get("text") or "", [])
+            return self._text_chunk(block, delta.get("text") or "", [])
         if kind == "input_json_delta":
             self._arguments(block, delta.get("partial_json") or "")
             return None
         if kind == "thinking_delta":
-            return self._thinking(block, delta.get("thinking") or "")
+            return self._thinking_chunk(block, delta.get("thinking") or "")
         if kind == "signature_delta":
             block.signature = delta.get("signature") or block.signature
         elif kind == "citations_delta":
-            return self._text(block, "", [delta.get("citation")])
+            return self._text_chunk(block, "", [delta.get("citation")])
         else:
             block.start = {**block.start, **{key: value for key, value in delta.items() if key != "type"}}
         return None
@@ -216,24 +216,24 @@ class MessagesDecoder:
             return None
         if block.kind == "tool_use":
             given = "".join(block.arguments) or block.start.get("input")
-            return self._call(block, {"arguments": given}) if given else None
+            return self._call_chunk(block, {"arguments": given}) if given else None
         if block.kind == "thinking":
             signed = {"signature": block.signature} if block.signature else {}
-            return self._content(block, {"thinking": "", **signed}) if signed or not block.written else None
+            return self._content_chunk(block, {"thinking": "", **signed}) if signed or not block.written else None
         if block.kind == "text":
             return None
-        return self._server_block(block)
+        return self._server_block_chunk(block)
 
-    def _server_block(self, block: _Block) -> AIMessageChunk:
+    def _server_block_chunk(self, block: _Block) -> AIMessageChunk:
         """A block that is sent back as it came; the input of a server's tool is read where it came in pieces."""
         content = {key: value for key, value in block.start.items() if key not in ("type", "index")}
         if block.arguments:
             raw = "".join(block.arguments)
             value = read_object(raw)
             content |= {"input": value} if value is not None else {"partial_json": raw}
-        return self._content(block, content)
+        return self._content_chunk(block, content)
 
-    def _text(self, block: _Block, text: str, citations: list[Any]) -> AIMessageChunk | None:
+    def _text_chunk(self, block: _Block, text: str, citations: list[Any]) -> AIMessageChunk | None:
         if text.__class__ is not str:
             raise TypeError("a block's text is no string")
         if citations:
@@ -250,10 +250,10 @@ class MessagesDecoder:
             return new_chunk([part], {}, self._id)
         return self._vendor_chunk(new_chunk([{**part, "citations": citations}], {}, self._id))
 
-    def _thinking(self, block: _Block, text: str) -> AIMessageChunk | None:
-        return self._content(block, {"thinking": str(text)}) if text else None
+    def _thinking_chunk(self, block: _Block, text: str) -> AIMessageChunk | None:
+        return self._content_chunk(block, {"thinking": str(text)}) if text else None
 
-    def _content(self, block: _Block, content: Mapping[str, Any]) -> AIMessageChunk:
+    def _content_chunk(self, block: _Block, content: Mapping[str, Any]) -> AIMessageChunk:
         self._opaque = True
         if not block.written:
             block.written = True
@@ -273,7 +273,7 @@ class MessagesDecoder:
         if text:
             block.arguments.append(text)
 
-    def _call(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
+    def _call_chunk(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
         return new_chunk([] if self._in_blocks else "", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
 
     # ------------------------------------------------------------------------------------------ the end

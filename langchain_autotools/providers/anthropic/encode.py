@@ -104,8 +104,8 @@ def _with_own_keys(call: ToolCallRecord, message: AIMessage) -> ToolCallRecord:
     if call.extra or isinstance(message.content, str):
         return call
     block = next((block for block in message.content if isinstance(block, dict) and block.get("id") == call.id), {})
-    said = {key: value for key in _OF_CALLS if (value := extra(block, key))}
-    return replace(call, extra=said) if said else call
+    own = {key: value for key in _OF_CALLS if (value := extra(block, key))}
+    return replace(call, extra=own) if own else call
 
 
 def _toolset(call: ToolCallRecord) -> str | None:

@@ -85,7 +85,7 @@ class MessagesMapper(MessagesEncoder):
             groups[-1][2].extend(encoded.blocks)
         if groups and groups[0][0] == "assistant":
             groups.insert(0, ("user", [], [_OPENING]))
-        return [_message(role, [*results, *blocks]) for role, results, blocks in groups]
+        return [_message_json(role, [*results, *blocks]) for role, results, blocks in groups]
 
     def _each(self, messages: Sequence[BaseMessage]) -> Iterable[Encoded]:
         """Each message that says anything."""
@@ -161,7 +161,7 @@ def _without_unanswered(message: Encoded, answered: Container[str]) -> Encoded:
     return replace(message, blocks=kept) if doomed else message
 
 
-def _message(role: str, blocks: Iterable[bytes]) -> bytes:
+def _message_json(role: str, blocks: Iterable[bytes]) -> bytes:
     return b'{"role":"%s","content":[%s]}' % (role.encode(), b",".join(blocks))
 
 

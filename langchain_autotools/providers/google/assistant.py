@@ -37,7 +37,7 @@ def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
         return None
     kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
     signature = extra(block, "signature") if same_origin else None
-    part = _part(block, kind, same_origin=same_origin)
+    part = _part_of_kind(block, kind, same_origin=same_origin)
     beside = extra(block, "part_metadata") if same_origin else None
     if part is None or (part == text_part("") and not signature and not beside):
         return None
@@ -48,11 +48,11 @@ def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
     return part
 
 
-def _part(block: Block, kind: str, *, same_origin: bool) -> Part | None:
+def _part_of_kind(block: Block, kind: str, *, same_origin: bool) -> Part | None:
     if kind in _TEXTS:
         return text_part(str(block.get("text") or block.get("refusal") or ""))
     if kind in _MEDIA:
-        return _media(block, kind)
+        return _media_with_data(block, kind)
     if not same_origin:
         _logger.debug("not sent: an assistant's content block of type %r", kind)
         return None
@@ -66,7 +66,7 @@ def _part(block: Block, kind: str, *, same_origin: bool) -> Part | None:
     return _of_server(block, kind)
 
 
-def _media(block: Block, kind: str) -> Part | None:
+def _media_with_data(block: Block, kind: str) -> Part | None:
     """Media that an assistant made; None where its data is not in the block, but with the vendor that made it."""
     try:
         return part_of(block)

@@ -56,8 +56,8 @@ def part_of(block: str | Block) -> Part | None:
 
 
 def _results(block: Block) -> Part:
-    said = [str(block.get("title") or ""), joined(block.get("content")) or ""]
-    return text_part("\n".join(filter(None, said)))
+    lines = (str(block.get("title") or ""), joined(block.get("content")))
+    return text_part("\n".join(filter(None, lines)))
 
 
 # ------------------------------------------------------------------------------------------ media

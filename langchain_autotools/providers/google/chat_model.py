@@ -150,9 +150,9 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         Raises:
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
-        said = {**({"tool_config": tool_config} if tool_config else {}), **kwargs}
+        keywords = {**({"tool_config": tool_config} if tool_config else {}), **kwargs}
         return super().bind_tools(
-            flat_tools(listed(tools)), tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **said
+            flat_tools(listed(tools)), tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **keywords
         )
 
     def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:

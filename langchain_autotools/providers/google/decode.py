@@ -117,7 +117,7 @@ class GenerateContentDecoder:
         parts = (candidate.get("content") or {}).get("parts")
         if not parts:
             return None
-        return self._part(parts[0]) if len(parts) == 1 else merge_given(*map(self._part, parts))
+        return self._part_chunk(parts[0]) if len(parts) == 1 else merge_given(*map(self._part_chunk, parts))
 
     def _note_end(self, reason_on_wire: Any) -> None:
         reason = finish_reason(reason_on_wire)
@@ -142,20 +142,20 @@ class GenerateContentDecoder:
 
     # ------------------------------------------------------------------------------------------ parts
 
-    def _part(self, part: ReplyPart) -> AIMessageChunk | None:
+    def _part_chunk(self, part: ReplyPart) -> AIMessageChunk | None:
         if "text" in part:
             if not isinstance(part["text"], str | None):
                 raise TypeError("a part's text is no string")
-            return self._thought(part) if part.get("thought") else self._text(part)
+            return self._thought_chunk(part) if part.get("thought") else self._text_chunk(part)
         if "functionCall" in part:
-            return self._call(part)
+            return self._call_chunk(part)
         read = next((read for key, read in self._READERS.items() if key in part), None)
-        return self._block((read(part) if read is not None else None) or _verbatim(part), part)
+        return self._block_chunk((read(part) if read is not None else None) or _verbatim(part), part)
 
-    def _text(self, part: ReplyPart) -> AIMessageChunk | None:
+    def _text_chunk(self, part: ReplyPart) -> AIMessageChunk | None:
         text = part["text"] or ""
         if len(part) > 1 and part.keys() - {"text", "thought"}:
-            return self._block({"type": "text", "text": text} if text else _verbatim(part), part)
+            return self._block_chunk({"type": "text", "text": text} if text else _verbatim(part), part)
         if not text:
             return None
         if self._kind != "text":
@@ -168,17 +168,17 @@ class GenerateContentDecoder:
             self._first_text = self._number
         return new_chunk([{"type": "text", "text": text, "index": self._number}], {}, self._id)
 
-    def _thought(self, part: ReplyPart) -> AIMessageChunk:
+    def _thought_chunk(self, part: ReplyPart) -> AIMessageChunk:
         thinking = part["text"] or ""
         if part.keys() - {"text", "thought"}:
-            return self._block({"type": "thinking", "thinking": thinking}, part)
+            return self._block_chunk({"type": "thinking", "thinking": thinking}, part)
         if self._kind != "thinking":
             self._kind = "thinking"
             self._number += 1
             self._contents += 1
         return self._vendor_chunk({"type": "thinking", "thinking": thinking, "index": self._number})
 
-    def _block(self, block: dict[str, Any], part: ReplyPart) -> AIMessageChunk:
+    def _block_chunk(self, block: dict[str, Any], part: ReplyPart) -> AIMessageChunk:
         """A block of its own: no other joins it."""
         self._kind = None
         self._number += 1
@@ -202,7 +202,7 @@ class GenerateContentDecoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _call(self, part: ReplyPart) -> AIMessageChunk | None:
+    def _call_chunk(self, part: ReplyPart) -> AIMessageChunk | None:
         call: FunctionCall = part.get("functionCall") or {}
         before = None
         if self._partial is not None and not call.get("name"):
@@ -219,14 +219,14 @@ class GenerateContentDecoder:
             self._partial = PartialCall(self._number, part)
             self._partial.feed(call.get("partialArgs") or ())
             return before if call.get("willContinue") else merge_given(before, self._end_partial(ended=True))
-        return merge_given(before, self._fragment(self._number, part, call.get("args")))
+        return merge_given(before, self._fragment_chunk(self._number, part, call.get("args")))
 
     def _end_partial(self, *, ended: bool) -> AIMessageChunk:
         call, self._partial = self._partial, None
         assert call is not None
-        return self._fragment(call.number, call.part, call.arguments(ended=ended))
+        return self._fragment_chunk(call.number, call.part, call.arguments(ended=ended))
 
-    def _fragment(self, number: int, part: ReplyPart, arguments: Any) -> AIMessageChunk:
+    def _fragment_chunk(self, number: int, part: ReplyPart, arguments: Any) -> AIMessageChunk:
         """A whole call; what else came with it goes back with it."""
         call: FunctionCall = part.get("functionCall") or {}
         self._calls.append(self._contents)
@@ -241,14 +241,14 @@ class GenerateContentDecoder:
         }
         return new_chunk("", {"tool_calls": [fragment]}, self._id)
 
-    def _failed_call(self) -> AIMessageChunk | None:
+    def _failed_call_chunk(self) -> AIMessageChunk | None:
         """The call that the model failed to write, as the server describes it: it will be answered with an error."""
         if self._reason not in CALL_FAILURES or self._calls:
             return None
         message = str(self._metadata.get("finish_message") or self._reason)
         name = next((found[1] for pattern in _NAMES_IN_MESSAGE if (found := pattern.search(message))), _NO_NAME)
         self._number += 1
-        return self._fragment(self._number, {"functionCall": {"name": name}}, message)
+        return self._fragment_chunk(self._number, {"functionCall": {"name": name}}, message)
 
     # ------------------------------------------------------------------------------------------ other parts
 
@@ -262,8 +262,9 @@ class GenerateContentDecoder:
     def _code_result(part: ReplyPart) -> dict[str, Any]:
         result = part["codeExecutionResult"] or {}
         outcome = result.get("outcome", 1)
-        said = {"code_execution_result": result.get("output", ""), "outcome": _OUTCOMES.get(outcome, outcome)}
-        return {"type": "code_execution_result", **said, "tool_call_id": result.get("id") or ""}
+        output, called = result.get("output", ""), result.get("id") or ""
+        outcome = _OUTCOMES.get(outcome, outcome)
+        return {"type": "code_execution_result", "code_execution_result": output, "outcome": outcome, "tool_call_id": called}
 
     @staticmethod
     def _inline_data(part: ReplyPart) -> dict[str, Any] | None:
@@ -300,7 +301,7 @@ class GenerateContentDecoder:
         if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
             raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
-        chunk = merge_given(rest, self._failed_call(), self._cited()) or new_chunk("", {}, self._id)
+        chunk = merge_given(rest, self._failed_call_chunk(), self._cited()) or new_chunk("", {}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         usage = usage_metadata(self._usage)
         if usage is not None:

@@ -68,16 +68,16 @@ def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exc
         secrets: Texts that must not stand in it.
     """
     try:
-        said = parse_json(body)
+        parsed = parse_json(body)
     except StreamError:
-        said = None
-    if isinstance(said, list):  # what a stream that is not of server-sent events fails with
-        said = next((item for item in said if isinstance(item, Mapping)), None)
-    inner = said.get("error", said) if isinstance(said, Mapping) else None
+        parsed = None
+    if isinstance(parsed, list):  # what a stream that is not of server-sent events fails with
+        parsed = next((item for item in parsed if isinstance(item, Mapping)), None)
+    inner = parsed.get("error", parsed) if isinstance(parsed, Mapping) else None
     message = inner.get("message") if isinstance(inner, Mapping) else inner
     if not isinstance(message, str) or not message:
         message = body.decode("utf-8", "replace").strip()[:2000] or response.reason_phrase or "no reason given"
-    error = _with_details(ERRORS.status_error(message, response, said), inner)
+    error = _with_details(ERRORS.status_error(message, response, parsed), inner)
     hide_secrets(error, list(secrets))
     return error
 

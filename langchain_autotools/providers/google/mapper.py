@@ -61,7 +61,7 @@ class GenerateContentMapper(ContentEncoder):
         _add(groups, "user", False, late)
         if groups and groups[0][0] == "model":
             groups.insert(0, ("user", False, [_OPENING]))
-        return [_content(role, parts) for role, _, parts in groups]
+        return [_content_json(role, parts) for role, _, parts in groups]
 
 
 def _continued(messages: Sequence[BaseMessage], origin: str) -> tuple[Sequence[BaseMessage], str | None]:
@@ -82,7 +82,7 @@ def _continuation(message: BaseMessage, origin: str) -> str | None:
     return token if isinstance(token, str) else None
 
 
-def _content(role: str, parts: Iterable[bytes]) -> bytes:
+def _content_json(role: str, parts: Iterable[bytes]) -> bytes:
     return b'{"role":"%s","parts":[%s]}' % (role.encode(), b",".join(parts))
 
 

@@ -203,9 +203,9 @@ class GoogleParameters(ProviderChatModel):
         if self.vertexai is not None:
             return self.vertexai
         for name in ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI"):
-            said = os.environ.get(name, "").lower()
-            if said in (*_TRUE, *_FALSE):
-                return said in _TRUE
+            value = os.environ.get(name, "").lower()
+            if value in (*_TRUE, *_FALSE):
+                return value in _TRUE
         return self.credentials is not None or self.project is not None
 
     def _check_parameters(self) -> None:
@@ -247,5 +247,5 @@ def check_sdk_names(keywords: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"{name} cannot be sent: {why}")
 
 
-def _version(said: str | None) -> str | None:
-    return None if said in (None, "", "beta") else said
+def _version(value: str | None) -> str | None:
+    return None if value in (None, "", "beta") else value

@@ -56,17 +56,17 @@ class PartialCall:
             ended: Whether the wire said that the call is complete.
         """
         root: dict[str, Any] = {}
-        fits = [_put(root, path, _joined(values)) for path, values in self._values.items()]
+        fits = [_put(root, path, _value_of(values)) for path, values in self._values.items()]
         if ended and self._open is None and all(fits):
             return root
         return json.dumps(root, ensure_ascii=False)[:-1]
 
 
-def _joined(values: list[Any]) -> Any:
-    return "".join(values) if len(values) > 1 else _whole(values[0])
+def _value_of(values: list[Any]) -> Any:
+    return "".join(values) if len(values) > 1 else _integral(values[0])
 
 
-def _whole(value: Any) -> Any:
+def _integral(value: Any) -> Any:
     """A number that the wire sent as a float, as the integer that it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -73,7 +73,7 @@ class GoogleRequests(GoogleParameters):
         params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
         if stop is not None:
             params["stopSequences"] = stop
-        params = {name: _plain(name, value) for name, value in _with_thinking(params).items() if value is not None}
+        params = {name: _json_value(name, value) for name, value in _with_thinking(params).items() if value is not None}
         given = params.pop("generationConfig", None) or {}
         top = {name: value for name, value in params.items() if name not in _GENERATION and name not in _OF_TOOLS}
         generation = {**{name: value for name, value in params.items() if name in _GENERATION}, **_camel_keys(given)}
@@ -104,9 +104,9 @@ def _camel_keys(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_thinking(params: dict[str, Any]) -> dict[str, Any]:
     """The parameters with all that is said of thinking in one place."""
-    said = {wire: params.pop(name) for name, wire in _THINKING.items() if name in params}
+    fields = {wire: params.pop(name) for name, wire in _THINKING.items() if name in params}
     config = _as_mapping(params.get("thinkingConfig"))
-    config = {**_camel_keys(config), **{wire: value for wire, value in said.items() if value is not None}}
+    config = {**_camel_keys(config), **{wire: value for wire, value in fields.items() if value is not None}}
     level = config.get("thinkingLevel")
     if level is not None:
         config["thinkingLevel"] = _word(level).upper()
@@ -123,7 +123,7 @@ def _word(value: Any) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-def _plain(name: str, value: Any) -> Any:
+def _json_value(name: str, value: Any) -> Any:
     """A parameter's value as JSON: google-genai's objects and enums are taken too."""
     if name == "safetySettings" and isinstance(value, Mapping):
         return [{"category": _word(category), "threshold": _word(threshold)} for category, threshold in value.items()]

@@ -38,25 +38,25 @@ def content_of(content: str | list[str | dict[Any, Any]]) -> Content:
         if isinstance(block, str):
             texts.append(block)
             continue
-        text = _text(unwrapped(block))
+        text = _as_text(unwrapped(block))
         if text is None:
-            images.append(_image(unwrapped(block)))
+            images.append(_image_data(unwrapped(block)))
         else:
             texts.append(text)
     return Content(tuple(filter(None, texts)), tuple(images))
 
 
-def _text(block: Block) -> str | None:
+def _as_text(block: Block) -> str | None:
     """The text of a block; None of one that is none."""
     kind = block.get("type")
     if kind == "json":
         return dumps(block.get("json"))
     if kind == "search_result":
         return search_result_text(block)
-    return _document(block) if kind in ("text-plain", "document") else block_text(block)
+    return _document_text(block) if kind in ("text-plain", "document") else block_text(block)
 
 
-def _document(block: Block) -> str | None:
+def _document_text(block: Block) -> str | None:
     """A document that is text; None of any other."""
     source = source_of(block)
     text = source.text
@@ -65,7 +65,7 @@ def _document(block: Block) -> str | None:
     return None if text is None else "\n".join([*(str(block[key]) for key in ("title", "context") if block.get(key)), text])
 
 
-def _image(block: Block) -> str:
+def _image_data(block: Block) -> str:
     kind = str(block.get("type"))
     if kind == "media" and str(block.get("mime_type") or "").startswith("image/"):
         kind = "image"

@@ -59,5 +59,5 @@ def _credentials(parts: SplitResult) -> tuple[str | None, str | None]:
     if not parts.username:
         return None, None
     password = unquote(parts.password or "")
-    said = f"{unquote(parts.username)}:{password}"
-    return f"Basic {base64.b64encode(said.encode()).decode()}", password or None
+    pair = f"{unquote(parts.username)}:{password}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}", password or None

@@ -29,16 +29,16 @@ def tool_parameters(name: str, schema: JsonSchema) -> dict[str, Any]:
     """
     definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {}), "#": schema}
     try:
-        plain = _plain(schema, definitions, ())
+        inlined = _inlined(schema, definitions, ())
     except ValueError as error:
         raise ConfigurationError(f"tool {name!r} cannot be sent: {error}") from error
-    if plain.get("type", "object") != "object":
-        raise ConfigurationError(f"tool {name!r} cannot be sent: its parameters must be an object, not {plain['type']!r}")
-    rest = {key: value for key, value in plain.items() if key not in ("type", "properties")}
-    return {"type": "object", "properties": plain.get("properties") or {}, **rest}
+    if inlined.get("type", "object") != "object":
+        raise ConfigurationError(f"tool {name!r} cannot be sent: its parameters must be an object, not {inlined['type']!r}")
+    rest = {key: value for key, value in inlined.items() if key not in ("type", "properties")}
+    return {"type": "object", "properties": inlined.get("properties") or {}, **rest}
 
 
-def _plain(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
+def _inlined(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
     """A schema without references, in keys that the server keeps. `inside` names the definitions being written out."""
     if not isinstance(node, Mapping):
         return {}  # `true`: anything
@@ -50,28 +50,28 @@ def _plain(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str, 
         if target in inside or target == "#":
             return _again(target, definitions[target], node)
         rest = {key: value for key, value in node.items() if key != "$ref"}
-        return _plain({**definitions[target], **rest}, definitions, (*inside, target))
+        return _inlined({**definitions[target], **rest}, definitions, (*inside, target))
     if isinstance(node.get("allOf"), list):
-        return _plain(_merged(node, definitions), definitions, inside)
-    said = {key: value for key, value in node.items() if key in _KEPT}
+        return _inlined(_merged(node, definitions), definitions, inside)
+    kept = {key: value for key, value in node.items() if key in _KEPT}
     if "const" in node:
-        said["enum"] = [node["const"]]
+        kept["enum"] = [node["const"]]
     if isinstance(node.get("properties"), Mapping):
-        said["properties"] = {name: _plain(one, definitions, inside) for name, one in node["properties"].items()}
+        kept["properties"] = {name: _inlined(one, definitions, inside) for name, one in node["properties"].items()}
     if "items" in node:
-        said["items"] = {} if isinstance(node["items"], list) else _plain(node["items"], definitions, inside)
+        kept["items"] = {} if isinstance(node["items"], list) else _inlined(node["items"], definitions, inside)
     either = node.get("anyOf") or node.get("oneOf")
     if isinstance(either, list):
-        said["anyOf"] = [_plain(one, definitions, inside) for one in either]
-    return {**said, **_told(node, definitions, inside)}
+        kept["anyOf"] = [_inlined(one, definitions, inside) for one in either]
+    return {**kept, **_told(node, definitions, inside)}
 
 
 def _again(name: str, definition: JsonSchema, node: JsonSchema) -> dict[str, Any]:
     """A schema within itself, which cannot be written out: it is told that it comes again."""
-    said = [str(node["description"])] if node.get("description") else []
-    said.append("(the same as the whole)" if name == "#" else f"(again a {name}, as above)")
+    told = [str(node["description"])] if node.get("description") else []
+    told.append("(the same as the whole)" if name == "#" else f"(again a {name}, as above)")
     kind = {"type": definition["type"]} if "type" in definition else {}
-    return {**kind, "description": " ".join(said)}
+    return {**kind, "description": " ".join(told)}
 
 
 def _merged(node: JsonSchema, definitions: Mapping[str, JsonSchema]) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def _told(node: JsonSchema, definitions: Mapping[str, JsonSchema], inside: tuple
     others = {key: value for key, value in node.items() if key not in _KEPT | _SILENT | _COMBINED and value is not None}
     places = node["items"] if isinstance(node.get("items"), list) else node.get("prefixItems")
     if isinstance(places, list):
-        others["prefixItems"] = [_plain(one, definitions, inside) for one in places]
+        others["prefixItems"] = [_inlined(one, definitions, inside) for one in places]
     if isinstance(node.get("additionalProperties"), Mapping) and node["additionalProperties"]:
-        others["values"] = _plain(node["additionalProperties"], definitions, inside)
+        others["values"] = _inlined(node["additionalProperties"], definitions, inside)
     description = [str(node["description"])] if node.get("description") else []
     if others:
         description.append("(" + ", ".join(f"{key}: {dumps(value)}" for key, value in others.items()) + ")")
