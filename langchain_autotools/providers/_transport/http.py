@@ -17,6 +17,7 @@ from typing import Any
 from ...errors import ConfigurationError
 from .bounded import EVENT_HOOKS
 from .clients import SHARED_POOLS, LoopPool, PerLoopCache, shared_ssl_context
+from .exchange import Response
 from .secrets import is_secret_header
 
 __all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
@@ -113,7 +114,7 @@ def _made(client: Any, arguments: Mapping[str, Any]) -> Any:
 # ---------------------------------------------------------------------------------------------- requests
 
 
-def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Any:
+def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Response:
     """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
 
     Args:
@@ -137,10 +138,11 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
         with closing(response):
             response.read()
         _raise(refused(response))
-    return response
+    answer: Response = response
+    return answer
 
 
-async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Any:
+async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Response:
     """Like `post`, asynchronously."""
     response = await http.send(http.build_request("POST", url, content=body, **options), stream=True, follow_redirects=False)
     for _ in range(_REDIRECTS):
@@ -153,7 +155,8 @@ async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], re
         async with aclosing(response):
             await response.aread()
         _raise(refused(response))
-    return response
+    answer: Response = response
+    return answer
 
 
 def _redirected(http: Any, response: Any) -> Any:

@@ -11,7 +11,7 @@ twice; a call's input may stand in its start; `content_block_stop` proves nothin
 """
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
@@ -19,6 +19,7 @@ from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
 from ...messages.metadata import KEY
 from .._encode.json_text import read_object
+from .errors import error_from_body
 from .usage import merged_usage, usage_metadata
 from .wire import ContentBlock, Delta, Message
 
@@ -111,7 +112,7 @@ class MessagesDecoder:
             self._known = True
             return self._delta(event)
         if kind == "error" or event.get("error"):
-            _raise(event.get("error") or event)
+            raise error_from_body(event.get("error") or event)
         self._known = self._known or kind in _KINDS
         return None if self.ended else self._read(event, kind)
 
@@ -315,9 +316,3 @@ class MessagesDecoder:
 def _extra(start: ContentBlock) -> dict[str, Any]:
     """Keys of a call beside those of a call, which go back with it (`caller`, `toolset_name`)."""
     return {key: value for key, value in start.items() if key not in _OF_CALLS}
-
-
-def _raise(error: Any) -> NoReturn:
-    from .errors import error_from_body
-
-    raise error_from_body(error)

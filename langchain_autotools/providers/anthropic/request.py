@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from .._base.chat_model import ProviderChatModel
 from .parameters import SENT_FIELDS
 from .structured import output_format
-from .tools import choice_with_parallel, format_tool_choice, is_builtin
+from .tools import choice_with_parallel, format_tool_choice, is_builtin, read_choice
 
 if TYPE_CHECKING:
     from .parameters import AnthropicParameters
@@ -20,7 +20,6 @@ __all__ = ["HEADERS", "AnthropicRequests", "cache_mark", "is_thinking", "may_hol
 _logger = logging.getLogger("langchain_autotools")
 
 _SAMPLING = ("temperature", "top_k", "top_p")
-_FORCED = ("any", "tool")
 _OWN_HOST = "api.anthropic.com"
 _OTHER_BLOCKS = ("thinking", "mcp_servers", "container", "context_management")
 
@@ -100,13 +99,11 @@ class AnthropicRequests(AnthropicParameters):
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
     """The choice; one that forces a call is not sent to a model that thinks, which the vendor refuses (wire quirk C-18)."""
-    choice = params.get("tool_choice")
-    choice = format_tool_choice(choice, params["tools"])
-    if choice and choice["type"] in _FORCED and is_thinking(params.get("thinking")):
+    choice = read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
+    if choice.forced and is_thinking(params.get("thinking")):
         _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
-        single = choice.get("disable_parallel_tool_use")
-        choice = None if single is None else {"type": "auto", "disable_parallel_tool_use": single}
-    return choice_with_parallel(choice, parallel)
+        return choice_with_parallel(choice.lasting, parallel)
+    return choice_with_parallel(choice.asked, parallel)
 
 
 def _effort(kwargs: Mapping[str, Any]) -> Any:
@@ -127,7 +124,7 @@ def _output_config(default: Mapping[str, Any], called: Mapping[str, Any], kwargs
 def _implied_thinking(profile: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any] | None:
     """How a model thinks that is told an effort and nothing of thinking, as of langchain-anthropic: of those that take every effort,
     as it likes, summarized. Where a call is forced nothing is said: the vendor refuses both together."""
-    forced = (params.get("tool_choice") or {}).get("type") in _FORCED
+    forced = read_choice(params.get("tool_choice")).forced
     return None if forced or "xhigh" not in (profile.get("reasoning_effort_levels") or ()) else _IMPLIED
 
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -58,7 +58,7 @@ class ClientSettings:
         http = self.http_client or self._clients(cache).synchronous()
         url = self._url(exchange.path, self.tokens.project if self.tokens and self._needs_project else None)
         headers = self._known_headers() or SecretDict({**self._common_headers(), **(self.tokens.headers(url) if self.tokens else {})})
-        return cast("Response", _http.post(http, url, exchange.body, _with_headers(exchange, headers), partial(_refusal, headers)))
+        return _http.post(http, url, exchange.body, _with_headers(exchange, headers), partial(_refusal, headers))
 
     async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
         """Like `post`, asynchronously."""
@@ -66,7 +66,7 @@ class ClientSettings:
         tokens = self.tokens
         url = self._url(exchange.path, await asyncio.to_thread(lambda: tokens.project) if tokens and self._needs_project else None)
         headers = self._known_headers() or SecretDict({**self._common_headers(), **(await tokens.aheaders(url) if tokens else {})})
-        return cast("Response", await _http.apost(http, url, exchange.body, _with_headers(exchange, headers), partial(_refusal, headers)))
+        return await _http.apost(http, url, exchange.body, _with_headers(exchange, headers), partial(_refusal, headers))
 
     def _clients(self, cache: PerLoopCache) -> _http.HttpClients:
         arguments = _http.ClientArguments(self.arguments)

@@ -11,13 +11,14 @@ a `finishReason`; a connection may end without one.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from langchain_core.messages import AIMessageChunk
 
 from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
 from ...messages.metadata import KEY
+from .errors import error_from_body
 from .metadata import CALL_FAILURES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake
 from .partial_args import PartialCall
 from .usage import usage_metadata
@@ -97,7 +98,7 @@ class GenerateContentDecoder:
             Exception: The event is an error; it is raised as the vendor's own.
         """
         if event.get("error"):
-            _raise(event["error"])
+            raise error_from_body(event["error"])
         usage, candidates = event.get("usageMetadata"), event.get("candidates")
         if usage:
             self._usage.update(usage)
@@ -159,9 +160,7 @@ class GenerateContentDecoder:
         if not text:
             return None
         if self._kind != "text":
-            self._kind = "text"
-            self._number += 1
-            self._contents += 1
+            self._begin("text")
         if not self._in_blocks:
             return new_chunk(text, {}, self._id)
         if self._first_text is None:
@@ -173,26 +172,27 @@ class GenerateContentDecoder:
         if part.keys() - {"text", "thought"}:
             return self._block_chunk({"type": "thinking", "thinking": thinking}, part)
         if self._kind != "thinking":
-            self._kind = "thinking"
-            self._number += 1
-            self._contents += 1
+            self._begin("thinking")
         return self._vendor_chunk({"type": "thinking", "thinking": thinking, "index": self._number})
 
     def _block_chunk(self, block: dict[str, Any], part: ReplyPart) -> AIMessageChunk:
         """A block of its own: no other joins it."""
-        self._kind = None
-        self._number += 1
-        self._contents += 1
+        self._begin(None)
         if block["type"] == "text" and self._first_text is None:
             self._first_text = self._number
-        if part.get("partMetadata") and block["type"] != "part":
-            block = {**block, "extras": {**block.get("extras", {}), "part_metadata": part["partMetadata"]}}
-        signature = part.get("thoughtSignature")
-        if signature and block["type"] == "thinking":
-            block = {**block, "signature": signature}
-        elif signature and block["type"] != "part":
-            block = {**block, "extras": {**block.get("extras", {}), "signature": signature}}
+        if block["type"] != "part":
+            signature, metadata = part.get("thoughtSignature"), part.get("partMetadata")
+            is_thought = block["type"] == "thinking"
+            extras = {"part_metadata": metadata, "signature": None if is_thought else signature}
+            beside = {"extras": {key: value for key, value in extras.items() if value}, "signature": signature if is_thought else None}
+            block = {**block, **{key: value for key, value in beside.items() if value}}
         return self._vendor_chunk({**block, "index": self._number})
+
+    def _begin(self, kind: str | None) -> None:
+        """Number a new block; a kind of which further parts join it, or None."""
+        self._kind = kind
+        self._number += 1
+        self._contents += 1
 
     def _vendor_chunk(self, block: dict[str, Any]) -> AIMessageChunk:
         self._in_blocks = self._opaque = True
@@ -336,9 +336,3 @@ class GenerateContentDecoder:
 def _verbatim(part: ReplyPart) -> dict[str, Any]:
     """A part that says nothing to a user, or nothing that is known here, kept to be sent back: a signature without text, say."""
     return {"type": "part", "part": dict(part)}
-
-
-def _raise(error: Any) -> NoReturn:
-    from .errors import error_from_body
-
-    raise error_from_body(error)

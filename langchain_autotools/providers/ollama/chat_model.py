@@ -4,11 +4,11 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import model_validator
 
 from .._base.errors import ErrorMapping
@@ -154,7 +154,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
         bound = super().bind_tools(tools, tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **kwargs)
-        if is_forced(cast(Any, bound).kwargs.get("tool_choice")):
+        if isinstance(bound, RunnableBinding) and is_forced(bound.kwargs.get("tool_choice")):
             _logger.warning("Ollama has no tool_choice: the model is told of the tools and decides itself whether to call one")
         return bound
 

@@ -8,14 +8,15 @@ configuration: its address rules, environment variables, redirects, and no limit
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from .._transport.clients import PerLoopCache
 from .._transport.exchange import Exchange, Response
 from .._transport.http import ClientArguments, HttpClients, apost, post
 from .decode import is_model_mistake
+from .errors import error_of_response, message_of
 
-__all__ = ["DEFAULT_TIMEOUT", "ClientSettings", "get_json"]
+__all__ = ["DEFAULT_TIMEOUT", "ClientSettings"]
 
 DEFAULT_TIMEOUT = (10.0, None, None, None)
 """Ten seconds to connect, and any time for a reply: a model may have to be loaded first."""
@@ -42,12 +43,12 @@ class ClientSettings:
             ollama.ResponseError: A reply with an error status.
         """
         http = self.clients(cache).synchronous()
-        return cast("Response", post(http, self.url + exchange.path, exchange.body, exchange.options, _refusal))
+        return post(http, self.url + exchange.path, exchange.body, exchange.options, _refusal)
 
     async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
         """Like `post`, asynchronously."""
         http = self.clients(cache).asynchronous(asyncio.get_running_loop())
-        return cast("Response", await apost(http, self.url + exchange.path, exchange.body, exchange.options, _refusal))
+        return await apost(http, self.url + exchange.path, exchange.body, exchange.options, _refusal)
 
     def clients(self, cache: PerLoopCache) -> HttpClients:
         """The HTTP clients, of httpx, because users give that one's objects.
@@ -61,18 +62,6 @@ class ClientSettings:
         return HttpClients(httpx, first, second, cache)
 
 
-def get_json(http: Any, url: str, options: Mapping[str, Any]) -> Any:
-    """What the server says under an address.
-
-    Raises:
-        httpx.HTTPError: No reply, or one with an error status.
-        ValueError: The reply is no JSON.
-    """
-    return http.get(url, **options).raise_for_status().json()
-
-
 def _refusal(response: Any) -> Exception | None:
     """The error that an error status means; None for a call that the server could not read: a reply like any other (wire quirk T-07)."""
-    from .errors import error_of_response, message_of
-
     return None if is_model_mistake(message_of(response)) else error_of_response(response)

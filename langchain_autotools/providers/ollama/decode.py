@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessageChunk
 from ...chunks import new_chunk
 from ...errors import StreamError
 from ...messages.metadata import KEY
+from .errors import error_from_body, error_text
 from .usage import usage_metadata
 from .wire import ReplyMessage
 
@@ -137,10 +138,8 @@ class OllamaDecoder:
         Raises:
             Exception: The vendor's own error, unless it is the model's mistake.
         """
-        text = _text_of(error)
+        text = error_text(error)
         if not is_model_mistake(text):
-            from .errors import error_from_body
-
             raise error_from_body(error)
         self._known = self.mistaken = True
         raw = _RAW.search(text)
@@ -181,7 +180,3 @@ def _error_of(event: Mapping[str, Any]) -> Any:
         key = next((key for key in event if str(key).startswith("error")), None)
         error = None if key is None else f"{key}: {event[key]}"
     return error or None
-
-
-def _text_of(error: Any) -> str:
-    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)

@@ -56,7 +56,7 @@ def message_of(response: Any) -> str:
         body = json.loads(text)
     except ValueError:
         return text[:_SHOWN] or f"HTTP status {response.status_code} without a word"
-    return _message(body.get("error") or body) if isinstance(body, Mapping) else text[:_SHOWN]
+    return error_text(body.get("error") or body) if isinstance(body, Mapping) else text[:_SHOWN]
 
 
 def error_of_response(response: Any) -> Exception:
@@ -73,13 +73,14 @@ def error_from_body(error: Any) -> Exception:
     Returns:
         One of this module's errors; an unknown one counts as the server's failure (500).
     """
-    message = _message(error)
+    message = error_text(error)
     lowered = message.lower()
     named = [status for status, texts in _STATUS_OF_TEXT if any(text in lowered for text in texts)]
     return ERRORS.from_body({"message": message}, named[0] if named else None)
 
 
-def _message(error: Any) -> str:
+def error_text(error: Any) -> str:
+    """What an error says that stood under `error`."""
     if isinstance(error, Mapping):
         inner = error.get("message")
         return inner if isinstance(inner, str) and inner else json.dumps(error, ensure_ascii=False, default=str)

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from .client import get_json
-
 if TYPE_CHECKING:
     import httpx
 
@@ -21,7 +19,7 @@ def check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str
     import httpx
 
     try:
-        listed = get_json(http, f"{url}/api/tags", options)
+        listed = http.get(f"{url}/api/tags", **options).raise_for_status().json()
         names = [str(one.get("model") or one.get("name")) for one in listed["models"]]
     except httpx.TransportError as error:
         raise ValueError(f"no reply from {url} ({type(error).__name__}): is Ollama running there?") from error
