@@ -120,10 +120,20 @@ def test_runs_inside_tools_go_on_where_all_threads_are_taken(way: Way, timeout: 
 
 
 @both_ways
-def test_tools_that_lose_their_context_in_threads_of_their_own_go_on_too(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There nobody can know who waits for whom: when nothing moves, there is one thread more."""
+@pytest.mark.parametrize("refused", [False, True])
+def test_tools_that_lose_their_context_in_threads_of_their_own_go_on_too(way: Way, refused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There nobody can know who waits for whom: when nothing moves, there is one thread more. (A watch that was refused is tried again.)"""
+    start, watches = threading.Thread.start, ["refused"] if refused else []
+
+    def refuse_one(thread: threading.Thread) -> None:
+        if thread.name == "autotools-tool-watch" and watches:
+            raise RuntimeError(f"can't start new thread: {watches.pop()}")
+        start(thread)
+
     monkeypatch.setattr(ToolExecutor, "max_threads", 2)
     monkeypatch.setattr(threads, "_STALLED_SECONDS", 0.05)
+    monkeypatch.setattr(threading.Thread, "start", refuse_one)
+    threads._watched = False  # one of an earlier test may still sleep
     inner = ToolExecutor([x])
 
     def outer() -> str:

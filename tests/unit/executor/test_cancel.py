@@ -257,7 +257,9 @@ async def test_closing_before_the_start_runs_nothing(tools: Tools) -> None:
     async with executor.astream([call("quick")]) as astream:
         pass
     assert not tools.ran
-    assert [error(result) for result in [*stream.settled(), *astream.settled()]] == ["cancelled before it ran"] * 2
+    results = [*stream.settled(), *astream.settled()]
+    assert [error(result) for result in results] == ["cancelled before it ran"] * 2
+    assert [(result.duration, result.executed) for result in results] == [(0.0, False)] * 2
 
 
 async def test_a_listener_that_fails_while_everything_stops_hides_nothing(tools: Tools, caplog: pytest.LogCaptureFixture) -> None:

@@ -204,6 +204,8 @@ def test_content_blocks_stay_blocks_and_lists_of_data_do_not_become_them() -> No
     """Blocks of an image or a text pass unchanged; a list of dicts with a `type` of their own is data."""
     image = [{"type": "text", "text": "a cat"}, {"type": "image", "base64": "aGk=", "mime_type": "image/png"}]
     assert run(lambda: image).content == image
+    assert run(lambda: ["a cat", image[1]]).content == ["a cat", image[1]]
+    assert isinstance(run(lambda: [ToolMessage("a cat", tool_call_id="1"), "and a dog"]).content, str)
     entries = [{"type": "file", "name": "a.txt"}]
     assert run(lambda: entries).content == '[{"type": "file", "name": "a.txt"}]'
 

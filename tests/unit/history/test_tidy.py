@@ -1,5 +1,7 @@
 """`repair` and `validate`: what is no message of its own, and calls and results that stand where no vendor looks for them."""
 
+from typing import Any
+
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
@@ -8,8 +10,10 @@ from langchain_autotools.messages.calls import calls_of
 from tests.support.histories import HI, ai, kinds, same, tool
 
 
-@pytest.mark.parametrize("content", ["", [], [""], [{"type": "text", "text": ""}]])
-def test_empty_ai_message_is_left_out(content: str | list[str | dict[str, str]]) -> None:
+@pytest.mark.parametrize(
+    "content", ["", [], [""], [{"type": "text", "text": ""}], [{"type": "text", "text": "", "index": 0, "id": "a", "annotations": []}]]
+)
+def test_empty_ai_message_is_left_out(content: str | list[str | dict[str, Any]]) -> None:
     """An AI message that says nothing and calls nothing cannot be sent."""
     empty = AIMessage(content, additional_kwargs={"refusal": None})
     assert same(repair([HI, empty]), [HI])

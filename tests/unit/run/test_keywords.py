@@ -17,6 +17,7 @@ from openai.resources.chat import Completions
 from openai.resources.responses import Responses
 
 from langchain_autotools import ChatAnthropic, ChatOpenAI, ConfigurationError, ToolExecutor, ToolsAndMessagesMixin
+from langchain_autotools.run.keywords import call_settings
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.openai_server import OpenAIServer
@@ -249,6 +250,12 @@ def test_a_keyword_two_letters_off_is_refused(name: str) -> None:
     """Left out, put in or changed: it is told what was meant."""
     with pytest.raises(ConfigurationError, match=f"no keyword '{name}': did you mean 'max_turns'"):
         ScriptedChatModel(replies=["done"]).invoke("?", **{name: 3})
+
+
+def test_a_keyword_two_letters_off_is_refused_where_settings_are_read() -> None:
+    """Before any request: a run that takes its settings has no keyword of its own left that it would send."""
+    with pytest.raises(ConfigurationError, match="did you mean 'max_turns'"):
+        call_settings(ScriptedChatModel(replies=[]), {"max_turns": 3, "maxturn": 3})
 
 
 def test_a_models_own_keywords_are_known() -> None:

@@ -82,6 +82,15 @@ def test_no_separator_after_a_message_without_calls() -> None:
     assert texts(run.chunk(spoken(" look"))) == [" look"]
 
 
+def test_the_separator_stands_before_a_text_that_comes_with_its_reasoning() -> None:
+    """A turn that came as one message: its text is not cut."""
+    run = output()
+    run.from_message(asking("One."))
+    run.message(asking("One."))
+    last = AIMessage("Two.", additional_kwargs={"reasoning_content": "hm"})
+    assert texts(run.from_message(last)) == ["\n", "Two."]
+
+
 def test_calls_never_leave() -> None:
     """Neither as blocks nor beside the text: an agent around the model would run them once more."""
     run = output()

@@ -37,6 +37,51 @@ STREAMS: list[tuple[str, list[Any], list[tuple[str, dict[str, Any] | None]]]] = 
         [fragment(0, arguments='{"q":1}'), fragment(0, "a", arguments="1}"), fragment(0)],
         [("", REFUSED)],
     ),
+    (
+        "text that grows under one index, beside a call that is said twice",
+        [fragment(0, arguments='{"q":'), *[fragment(1, name="g", arguments='{"q":2}')] * 2, fragment(0, name="g", arguments='{"q":2}')],
+        [("g", {"q": 2}), ("g", {"q": 2})],
+    ),
+    (
+        "one id for two tools: the call before them keeps what follows it",
+        [fragment(id="a", name="f", arguments="}"), fragment(id="b", name="f", arguments=" "), fragment(id="b", name="g", arguments=" ")],
+        [("f", REFUSED), ("g", {})],
+    ),
+    (
+        "a fragment without text inside arguments that make no sense",
+        [fragment(name="f", arguments='"x"}'), fragment(name="f"), fragment(name="f", arguments="{}}")],
+        [("f", REFUSED), ("f", REFUSED)],
+    ),
+    (
+        "an empty object after text that makes no sense, and once more",
+        [fragment(name="f", arguments="x"), fragment(name="f", arguments="x")] + [fragment(name="f", arguments="{}")] * 2,
+        [("f", REFUSED), ("f", REFUSED)],
+    ),
+    (
+        "stray text goes to the call that was begun last, whatever its index",
+        [fragment(0, "a", "f", '{"q":1}'), fragment(1, "b", "g", '{"q":2}'), fragment(0, "c", "f", '{"q":3}'), fragment(2, arguments="x")],
+        [("f", REFUSED), ("g", {"q": 2})],
+    ),
+    (
+        "a text under no index goes on with the only call there is",
+        [fragment(1, name="f", arguments='{"q":1'), fragment(1, arguments="}"), fragment(arguments="}")],
+        [("f", REFUSED)],
+    ),
+    (
+        "an empty object before the name, with it and after it",
+        [fragment(0, "b", arguments="{}"), fragment(0, "a", "f", "{}"), fragment(0, "a", arguments="{}")],
+        [("f", REFUSED)],
+    ),
+    (
+        "a call without arguments after one that makes no sense: those may be its own",
+        [fragment(id="a", name="g", arguments="{}}"), fragment(id="b", name="g")],
+        [("g", REFUSED), ("g", REFUSED)],
+    ),
+    (
+        "ids that drift over text that grows",
+        [fragment(id="a", name="g", arguments='{"q":1'), fragment(id="b", name="g", arguments='{"q":1}')],
+        [("g", {"q": 1})],
+    ),
 ]
 
 
@@ -44,6 +89,13 @@ STREAMS: list[tuple[str, list[Any], list[tuple[str, dict[str, Any] | None]]]] = 
 def test_what_is_unclear_never_runs(chunks: list[Any], expected: list[tuple[str, dict[str, Any] | None]]) -> None:
     """The calls that each of these makes; None where one must not run."""
     assert meant(assemble(*chunks)) == expected
+
+
+def test_a_copy_is_told_as_one_even_where_its_tool_made_no_sense_before() -> None:
+    """The first reason for a doubt stays: it is the one that the model can do something about."""
+    pieces = ['{"q":2}', '1,"r":2}', '{"q":2}', '{"q":2}']
+    calls = assemble(*(fragment(name="f", arguments=piece) for piece in pieces))
+    assert ["sent once more" in (call.why or "") for call in calls] == [False, True]
 
 
 def test_an_id_or_a_name_may_be_a_number() -> None:
