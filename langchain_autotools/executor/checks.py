@@ -44,6 +44,12 @@ def checked_listener(name: str, listener: Any) -> Any:
     return listener
 
 
-def listeners(own: Any, call: Any) -> Sequence[Any]:
-    """The listeners that there are: the executor's own first."""
+def listeners(name: str, own: Any, call: Any) -> Sequence[Any]:
+    """The listeners that there are: the executor's own first, then that of a call.
+
+    Raises:
+        ConfigurationError: That of the call cannot be called.
+    """
+    if call is not None:
+        checked_listener(name, call)
     return [listener for listener in (own, call) if listener is not None]

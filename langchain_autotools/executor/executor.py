@@ -354,9 +354,9 @@ class ToolExecutor:
         options = BatchOptions(
             threads=self.max_threads,
             limit=min(limits, default=None),
-            on_executing=listeners(self._on_executing, checked_listener("on_executing", on_executing)),
-            on_executed=listeners(self._on_executed, checked_listener("on_executed", on_executed)),
-            on_progress=listeners(self._on_progress, on_progress if on_progress is None else checked_listener("on_progress", on_progress)),
+            on_executing=listeners("on_executing", self._on_executing, on_executing),
+            on_executed=listeners("on_executed", self._on_executed, on_executed),
+            on_progress=listeners("on_progress", self._on_progress, on_progress),
             deadline=deadline,
             turn=turn,
             cancel=None if cancel is None else Cancel.of(cancel),
