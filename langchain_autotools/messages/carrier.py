@@ -5,6 +5,7 @@ Everything here is a pure function of plain LangChain messages.
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, messages_from_dict, messages_to_dict
@@ -152,15 +153,9 @@ def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] 
     if error is None or id(error) in seen:
         return None
     seen.add(id(error))
-    messages = attached_messages(error)
-    if messages is not None:
-        return messages
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    for other in (error.__cause__, error.__context__, *inner):
-        messages = _of_error(other, seen)
-        if messages is not None:
-            return messages
-    return None
+    others = (_of_error(other, seen) for other in (error.__cause__, error.__context__, *inner))
+    return next((found for found in chain([attached_messages(error)], others) if found is not None), None)
 
 
 def final_message(run: BaseMessage) -> AIMessage:

@@ -374,17 +374,13 @@ def _new_call_id() -> str:
 
 def _distinct(tools: Iterable[Any]) -> list[Any]:
     """The declared tools, each once: no vendor takes two of one name."""
-    distinct: list[Any] = []
-    essences: dict[str, Any] = {}
+    distinct: dict[object, Any] = {}
     for tool in tools:
         name = own_name(tool) if isinstance(tool, Mapping) else None
-        if name is None or name not in essences:
-            distinct.append(tool)
-        elif essences[name] != _essence(tool):
+        first = distinct.setdefault(name or object(), tool)
+        if first is not tool and _essence(first) != _essence(tool):
             raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
-        if name is not None:
-            essences.setdefault(name, _essence(tool))
-    return distinct
+    return list(distinct.values())
 
 
 def _essence(value: Any) -> Any:
