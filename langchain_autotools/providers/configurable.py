@@ -59,8 +59,8 @@ class ConfigurableChatModel(Runnable[LanguageModelInput, Any]):
 
     def _asked(self, config: RunnableConfig | None) -> dict[str, Any]:
         """The arguments that a configuration sets."""
-        said = (config or {}).get("configurable") or {}
-        named = {name.removeprefix(self._prefix): value for name, value in said.items() if name.startswith(self._prefix)}
+        configurable = (config or {}).get("configurable") or {}
+        named = {name.removeprefix(self._prefix): value for name, value in configurable.items() if name.startswith(self._prefix)}
         if self._fields == "any":
             return {name: value for name, value in named.items() if not (name.startswith("__") or name in _OF_GRAPHS)}
         return {name: value for name, value in named.items() if name in self._fields}

@@ -146,17 +146,17 @@ def init_chat_model(
     if not configurable_fields:
         if config_prefix:
             raise ConfigurationError(f"config_prefix={config_prefix!r} has no effect: say which arguments with configurable_fields")
-        return _made(model, model_provider=model_provider, **kwargs)
+        return _make_model(model, model_provider=model_provider, **kwargs)
     if isinstance(configurable_fields, str) and configurable_fields != "any":
         raise ConfigurationError(f"configurable_fields must be a list of arguments' names or 'any', not {configurable_fields!r}")
     from .configurable import ConfigurableChatModel  # here, because the command line has no use for it
 
     given = {"model": model, "model_provider": model_provider}
     defaults = {**{name: value for name, value in given.items() if value}, **kwargs}
-    return ConfigurableChatModel(_made, defaults, configurable_fields, config_prefix or "")
+    return ConfigurableChatModel(_make_model, defaults, configurable_fields, config_prefix or "")
 
 
-def _made(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> "BaseChatModel":
+def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> "BaseChatModel":
     """The model of this name."""
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be a name such as {_EXAMPLE!r}, not {type(model).__name__}")

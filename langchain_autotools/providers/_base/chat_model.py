@@ -34,7 +34,7 @@ from .checks import (
     check_timeout,
     describe_validation_error,
 )
-from .parameters import Environment, langsmith_params
+from .parameters import Environment
 from .structured_output import StructuredChatModel
 from .values import DICTS, NUMBERS, check_values
 
@@ -299,8 +299,16 @@ class ProviderChatModel(StructuredChatModel):
         model = self._traced_name(str(params["model"]))
         if self._sampling_object:
             params = params.get(self._sampling_object) or {}
+        traced = LangSmithParams(ls_provider=self._ls_provider, ls_model_name=model, ls_model_type="chat")
+        temperature, stops = params.get("temperature"), params.get(self._stop_param)
         limit = next((params[name] for name in self._limit_params if params.get(name)), None)
-        return langsmith_params(self._ls_provider, model, params.get("temperature"), limit, params.get(self._stop_param))
+        if isinstance(temperature, int | float):
+            traced["ls_temperature"] = temperature
+        if isinstance(limit, int):
+            traced["ls_max_tokens"] = limit
+        if stops:
+            traced["ls_stop"] = [stops] if isinstance(stops, str) else list(stops)
+        return traced
 
     def _traced_name(self, model: str) -> str:
         """How traces name a model."""

@@ -201,12 +201,12 @@ def _sound(key: Any) -> str:
 def describe_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
     """What pydantic has against the arguments of a model's constructor, in one line and without their values."""
     first = {name: names_of(model, field)[0] for field in model.model_fields for name in names_of(model, field)}
-    said: dict[str, list[str]] = {}
+    messages: dict[str, list[str]] = {}
     for problem in error.errors(include_url=False, include_input=False, include_context=False):
         place = str(problem["loc"][0]) if problem["loc"] else ""
         name = first.get(place, place)
         text = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "unexpected_keyword_argument":
             text = f"there is no {problem['loc'][-1]!r} in it"
-        said.setdefault(name, []).append(text if problem["type"] == "value_error" else text[:1].lower() + text[1:])
-    return "; ".join(f"{name}: {' or '.join(dict.fromkeys(texts))}" if name else " ".join(texts) for name, texts in said.items())
+        messages.setdefault(name, []).append(text if problem["type"] == "value_error" else text[:1].lower() + text[1:])
+    return "; ".join(f"{name}: {' or '.join(dict.fromkeys(texts))}" if name else " ".join(texts) for name, texts in messages.items())

@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from langchain_core.exceptions import ModelError
@@ -17,6 +16,7 @@ from langchain_core.messages import BaseMessage, messages_from_dict
 from ...messages.carrier import serialize_messages
 from ...retry import is_transient, retry_after, should_retry
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
+from .lazy import lazy
 
 __all__ = ["ErrorMapping", "ErrorTable", "ProviderError", "labels_of", "lazy_classes"]
 
@@ -80,13 +80,7 @@ def lazy_classes(module: str, prefix: str) -> Callable[[str], Any]:
         module: The module's name.
         prefix: What the names of its classes begin with.
     """
-
-    def __getattr__(name: str) -> Any:
-        if not name.startswith(prefix):
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        return getattr(import_module(module.replace("errors", "error_types")), name)
-
-    return __getattr__
+    return lazy(module, lambda name: module.replace("errors", "error_types") if name.startswith(prefix) else None)
 
 
 @dataclass(frozen=True)
@@ -170,9 +164,9 @@ class ErrorMapping:
         unsendable = _is_unsendable(error)
         if unsendable:
             hide_illegal_values(error)
-        said = f"No reply from {_origin_url(request.url)} ({_describe(error)}){self.advice}"
-        said = f"The request cannot be sent ({_describe(error)})" if unsendable else said
-        new: Any = self._class("ConnectionError")(message=said, request=request)
+        no_reply = f"No reply from {_origin_url(request.url)} ({_describe(error)}){self.advice}"
+        message = f"The request cannot be sent ({_describe(error)})" if unsendable else no_reply
+        new: Any = self._class("ConnectionError")(message=message, request=request)
         new.is_retryable = not unsendable
         disconnected: Exception = new
         return disconnected
@@ -208,9 +202,9 @@ class ErrorMapping:
 
     def _may_succeed(self, status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
         """Whether the same request may succeed later: the server's word, then what is known of the code, then the status."""
-        said = should_retry(headers)
-        if said is not None:
-            return said
+        advised = should_retry(headers)
+        if advised is not None:
+            return advised
         if labels & self.never_retried:
             return False
         return bool(labels & self.always_retried) or is_transient(status)

@@ -279,14 +279,14 @@ class HttpChatModel(ToolsAndMessagesMixin):
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return whole_in_time(partial(self._retry_policy().call, partial(self._whole, exchange)))()
+        return whole_in_time(partial(self._retry_policy().call, partial(self._read_whole, exchange)))()
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return await self._retry_policy().acall(partial(self._awhole, exchange))
+        return await self._retry_policy().acall(partial(self._aread_whole, exchange))
 
-    def _whole(self, exchange: Exchange) -> AIMessageChunk:
+    def _read_whole(self, exchange: Exchange) -> AIMessageChunk:
         try:
             with map_errors(self._error_table()):
                 answered, response = self._sent(exchange)
@@ -297,7 +297,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
                 raise
             return turn
 
-    async def _awhole(self, exchange: Exchange) -> AIMessageChunk:
+    async def _aread_whole(self, exchange: Exchange) -> AIMessageChunk:
         try:
             with map_errors(self._error_table()):
                 answered, response = await self._asent(exchange)

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.language_models.base import LangSmithParams
-
-__all__ = ["OWN_CLIENTS", "Environment", "first_of", "langsmith_params", "log_parallel"]
+__all__ = ["OWN_CLIENTS", "Environment", "first_of", "log_parallel"]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -39,15 +37,3 @@ def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:
     """Log of a request that several calls in one turn cannot be ruled out, where that was asked for and the wire has no word for it."""
     if keywords.get("parallel_tool_calls") is False and keywords.get("tools"):
         _logger.warning("%s has no parallel_tool_calls: a turn may hold several calls although that is ruled out", wire)
-
-
-def langsmith_params(provider: str, model: str, temperature: Any, max_tokens: Any, stop: Any) -> LangSmithParams:
-    """What traces tell of a request, of the parameters that it is sent with."""
-    said = LangSmithParams(ls_provider=provider, ls_model_name=model, ls_model_type="chat")
-    if isinstance(temperature, int | float):
-        said["ls_temperature"] = temperature
-    if isinstance(max_tokens, int):
-        said["ls_max_tokens"] = max_tokens
-    if stop:
-        said["ls_stop"] = [stop] if isinstance(stop, str) else list(stop)
-    return said

@@ -78,7 +78,7 @@ def _is_whole(result: list[Any], partial: bool) -> bool:
     return not partial or getattr(result[0].message, "chunk_position", None) == "last"
 
 
-def _check(message: BaseMessage) -> None:
+def _check_complete(message: BaseMessage) -> None:
     """Refuse a message that is not a complete answer.
 
     Raises:
@@ -121,10 +121,10 @@ def _strict_json(message: BaseMessage) -> Any:
         raise OutputParserException(f"the reply is not one JSON document ({error}): {text!r}", llm_output=text) from error
 
 
-def _output(result: list[Any]) -> Any:
+def _json_output(result: list[Any]) -> Any:
     """What the text of the last AI message says as JSON; None beside calls that are left to the caller."""
     message = _last_message(result)
-    _check(message)
+    _check_complete(message)
     try:
         value = _strict_json(message)
     except OutputParserException:
@@ -173,7 +173,7 @@ class _JsonText(_Described, JsonOutputParser):
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if not _is_whole(result, partial):
             return super().parse_result(result, partial=True)
-        return _output(result)
+        return _json_output(result)
 
 
 class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
@@ -183,7 +183,7 @@ class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
     describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
-        value = _output(result)
+        value = _json_output(result)
         if value is None:
             return None
         return PydanticOutputParser(pydantic_object=self.pydantic_class).parse(json.dumps(value))
@@ -191,7 +191,7 @@ class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
 
 def _check_call(message: BaseMessage, name: str) -> None:
     """Refuse a message whose call of `name` is no complete JSON object."""
-    _check(message)
+    _check_complete(message)
     if not isinstance(message, AIMessage) or any(call["name"] == name for call in message.tool_calls):
         return
     for call in calls_of(message):

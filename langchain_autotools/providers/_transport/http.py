@@ -77,7 +77,7 @@ class HttpClients:
             arguments = self._complete(self.arguments)
             own: Mapping[str, list[Any]] = arguments.get("event_hooks") or {}
             hooks = {name: [*EVENT_HOOKS[name], *own.get(name, ())] for name in EVENT_HOOKS}
-            made = _made(self.library.Client, {**arguments, "event_hooks": hooks})
+            made = _make_client(self.library.Client, {**arguments, "event_hooks": hooks})
             weakref.finalize(keeper, made.close)
             return made
 
@@ -89,7 +89,7 @@ class HttpClients:
         keeper = self._keeper(self.async_arguments)
 
         def make() -> LoopPool:
-            client = _made(self.library.AsyncClient, self._complete(self.async_arguments))
+            client = _make_client(self.library.AsyncClient, self._complete(self.async_arguments))
             return LoopPool(client, None if keeper is SHARED_POOLS else keeper)
 
         return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
@@ -103,7 +103,7 @@ class HttpClients:
         return {"follow_redirects": True, "limits": limits, **verify, **arguments.values}
 
 
-def _made(client: Any, arguments: Mapping[str, Any]) -> Any:
+def _make_client(client: Any, arguments: Mapping[str, Any]) -> Any:
     """The client, of arguments that users give."""
     try:
         return client(**arguments)

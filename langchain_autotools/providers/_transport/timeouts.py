@@ -48,7 +48,7 @@ def timeout_parts(timeout: Any, idle_timeout: float | None = None) -> tuple[floa
         idle_timeout: Seconds that shorten the time between two bytes.
     """
     read = read_timeout(timeout)
-    connect, write, pool = (_part(timeout, name) for name in ("connect", "write", "pool"))
+    connect, write, pool = (_timeout_part(timeout, name) for name in ("connect", "write", "pool"))
     if idle_timeout is not None:
         read = idle_timeout if read is None else min(read, idle_timeout)
     return connect, read, write, pool
@@ -68,7 +68,7 @@ def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
     return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout))
 
 
-def _part(timeout: Any, name: str) -> float | None:
+def _timeout_part(timeout: Any, name: str) -> float | None:
     """One part of a timeout; a plain number stands for all of them, and (connect, read) leaves the rest to read."""
     if isinstance(timeout, tuple | list):
         timeout = timeout[0] if name == "connect" else timeout[1]

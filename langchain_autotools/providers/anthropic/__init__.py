@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatAnthropic", "MessagesMapper"]
 
-__getattr__ = lazy(__name__, {"ChatAnthropic": f"{__name__}.chat_model", "MessagesMapper": f"{__name__}.mapper"})
+__getattr__ = lazy(__name__, {"ChatAnthropic": f"{__name__}.chat_model", "MessagesMapper": f"{__name__}.mapper"}.get)

@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatGoogleGenerativeAI", "GenerateContentMapper"]
 
-__getattr__ = lazy(__name__, {"ChatGoogleGenerativeAI": f"{__name__}.chat_model", "GenerateContentMapper": f"{__name__}.mapper"})
+__getattr__ = lazy(__name__, {"ChatGoogleGenerativeAI": f"{__name__}.chat_model", "GenerateContentMapper": f"{__name__}.mapper"}.get)

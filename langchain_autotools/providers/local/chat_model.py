@@ -171,9 +171,9 @@ class ChatLocal(ChatOpenAI):
         return {}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        said = super()._get_ls_params(stop, **kwargs)
-        said["ls_provider"] = "local"
-        return said
+        params = super()._get_ls_params(stop, **kwargs)
+        params["ls_provider"] = "local"
+        return params
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         # The reply needs its room too: a context that leaves less cannot go on.

@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatOllama", "OllamaMapper"]
 
-__getattr__ = lazy(__name__, {"ChatOllama": f"{__name__}.chat_model", "OllamaMapper": f"{__name__}.mapper"})
+__getattr__ = lazy(__name__, {"ChatOllama": f"{__name__}.chat_model", "OllamaMapper": f"{__name__}.mapper"}.get)

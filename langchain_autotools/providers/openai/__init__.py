@@ -22,4 +22,4 @@ _HOMES = {
     "preset": ("Preset", "PresetChatModel"),
 }
 _MODULES = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
-__getattr__ = lazy(__name__, {**_MODULES, "Environment": f"{__name__.rpartition('.')[0]}._base.parameters"})
+__getattr__ = lazy(__name__, {**_MODULES, "Environment": f"{__name__.rpartition('.')[0]}._base.parameters"}.get)

@@ -249,11 +249,11 @@ class AzureChatOpenAI(ChatOpenAI):
         return {"azure_deployment": self.deployment_name, **super()._identifying_params}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        said = super()._get_ls_params(stop, **kwargs)
+        params = super()._get_ls_params(stop, **kwargs)
         if "model" not in kwargs:
             name = self.model_name or self.deployment_name or ""
-            said["ls_model_name"] = _with_version(name, self.model_version) if self.model_name else name
-        return said
+            params["ls_model_name"] = _with_version(name, self.model_version) if self.model_name else name
+        return params
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         return cast("ModelProfile", profile_of(self.model_name) or profile_of(self.deployment_name or "")) or None

@@ -75,7 +75,7 @@ def _titled(block: Block, text: str) -> Part:
 # ---------------------------------------------------------------------------------------------- media
 
 
-def _image(block: Block) -> Part:
+def _image_from_source(block: Block) -> Part:
     source = source_of(block)
     if source.url:
         return _image_part(source.url, block)
@@ -94,7 +94,7 @@ def _image_part(url: str, block: Block) -> Part:
     return {"type": "image_url", "image_url": image}
 
 
-def _image_url(block: Block) -> Part:
+def _openai_image(block: Block) -> Part:
     """Chat completions' own image part, and the flat form of Responses."""
     image: ImageURL | str | None = block.get("image_url")
     if isinstance(image, str):
@@ -107,10 +107,10 @@ def _image_url(block: Block) -> Part:
 def _generated_image(block: Block) -> Part:
     if not block.get("result"):
         raise unsupported(block.get("type"), "it has no result")
-    return _image({"type": "image", "base64": block["result"], "mime_type": block.get("mime_type") or "image/png"})
+    return _image_from_source({"type": "image", "base64": block["result"], "mime_type": block.get("mime_type") or "image/png"})
 
 
-def _audio(block: Block) -> Part:
+def _audio_part(block: Block) -> Part:
     source = source_of(block)
     if source.data is None or not source.mime_type:
         raise unsupported(block.get("type"), "audio needs base64 data and a mime_type")
@@ -118,7 +118,7 @@ def _audio(block: Block) -> Part:
     return {"type": "input_audio", "input_audio": {"data": source.data, "format": _AUDIO_FORMATS.get(name, name)}}
 
 
-def _own(key: str) -> Callable[[Block], Part]:
+def _unchanged(key: str) -> Callable[[Block], Part]:
     """A part of the wire itself, without what LangChain added to it."""
 
     def part(block: Block) -> Any:
@@ -129,12 +129,12 @@ def _own(key: str) -> Callable[[Block], Part]:
     return part
 
 
-def _file(block: Block) -> Part:
+def _openai_file(block: Block) -> Part:
     file: FileFile | None = block.get("file")
-    return {"type": "file", "file": {**file}} if isinstance(file, Mapping) else _document(block)
+    return {"type": "file", "file": {**file}} if isinstance(file, Mapping) else _document_part(block)
 
 
-def _document(block: Block) -> Part:
+def _document_part(block: Block) -> Part:
     source = source_of(block)
     if source.file_id:
         return {"type": "file", "file": {"file_id": source.file_id}}
@@ -165,29 +165,29 @@ def _plain_text(block: Block) -> Part:
     source = source_of(block)
     if source.data is not None:
         return _titled(block, decoded_text(source.data))
-    return _document(block)
+    return _document_part(block)
 
 
 def _media(block: Block) -> Part:
     """Google's media block: what it is, its media type says."""
     kind = str(block.get("mime_type") or "").partition("/")[0]
-    return {"image": _image, "audio": _audio}.get(kind, _document)({**block, "type": "media"})
+    return {"image": _image_from_source, "audio": _audio_part}.get(kind, _document_part)({**block, "type": "media"})
 
 
 _CONVERTERS: dict[str, Callable[[Block], Part]] = {
     "text-plain": _plain_text,
     "search_result": _search_result,
-    "image": _image,
-    "image_url": _image_url,
-    "input_image": _image_url,
+    "image": _image_from_source,
+    "image_url": _openai_image,
+    "input_image": _openai_image,
     "image_generation_call": _generated_image,
-    "audio": _audio,
-    "input_audio": _own("input_audio"),
-    "file": _file,
+    "audio": _audio_part,
+    "input_audio": _unchanged("input_audio"),
+    "file": _openai_file,
     "input_file": _input_file,
-    "document": _document,
+    "document": _document_part,
     "media": _media,
-    "audio_url": _own("audio_url"),
-    "video_url": _own("video_url"),
-    "document_url": _own("document_url"),
+    "audio_url": _unchanged("audio_url"),
+    "video_url": _unchanged("video_url"),
+    "document_url": _unchanged("document_url"),
 }

@@ -135,7 +135,7 @@ class ChatCompletionsDecoder:
         extra: dict[str, Any] = {}
         for choice in [choices] if isinstance(choices, Mapping) else choices or ():
             if isinstance(choice, Mapping) and not (self._first_only and choice.get("index")):
-                self._choice(choice, event, texts, extra)
+                self._read_choice(choice, event, texts, extra)
         if not texts and not extra:
             return None
         known = self._id is not None and self._model is not None
@@ -153,7 +153,7 @@ class ChatCompletionsDecoder:
         if isinstance(usage, Mapping):
             self._usage = usage
 
-    def _choice(self, choice: Choice, event: Event, texts: list[str], extra: dict[str, Any]) -> None:
+    def _read_choice(self, choice: Choice, event: Event, texts: list[str], extra: dict[str, Any]) -> None:
         _raise_error_of(choice)
         reason = choice.get("finish_reason")
         if reason:
@@ -165,12 +165,12 @@ class ChatCompletionsDecoder:
         number = choice.get("index") or 0
         delta, message = choice.get("delta"), choice.get("message")
         if delta and isinstance(delta, Mapping):
-            self._delta(delta, number, texts, extra)
+            self._read_delta(delta, number, texts, extra)
         elif isinstance(message, Mapping):
             # A whole body in place of a stream ends with itself. A whole message after deltas repeats them.
             self._done = self._done or event.get("object") == "chat.completion"
             rest = {key: value for key, value in message.items() if key not in self._seen}
-            self._delta(rest, number, texts, extra, whole=True)
+            self._read_delta(rest, number, texts, extra, whole=True)
 
     def _end_of(self, choice: Choice, reason: str, event: Event) -> None:
         """A finish reason. Some servers send two: the one that says more than "stop" counts."""
@@ -184,27 +184,27 @@ class ChatCompletionsDecoder:
         if choice.get("usage"):
             self._usage = choice["usage"]
 
-    def _delta(self, delta: Mapping[str, Any], number: int, texts: list[str], extra: dict[str, Any], *, whole: bool = False) -> None:
+    def _read_delta(self, delta: Mapping[str, Any], number: int, texts: list[str], extra: dict[str, Any], *, whole: bool = False) -> None:
         for key, value in delta.items():
             if not value or (key != "tool_calls" and self._choice_of.setdefault(key, number) != number):
                 continue  # what one choice has said, another does not continue; calls may be spread over several
             if not whole:
                 self._seen.add(key)
             if key == "content":
-                self._content(value, texts, extra)
+                self._add_content(value, texts, extra)
             elif key == "tool_calls":
-                self._tool_calls(value, number, extra, whole=whole)
+                self._add_calls(value, number, extra, whole=whole)
             elif key in REASONING_KEYS:
                 name = "reasoning_content" if key == self._reasoning else key
                 extra[name] = extra.get(name, "") + _text_of(value)
             elif key == "refusal":
                 extra[key] = extra.get(key, "") + str(value)
             elif key == "function_call":
-                self._function_call(value, extra)
+                self._add_function_call(value, extra)
             else:
-                self._rest(key, value)
+                self._add_whole(key, value)
 
-    def _content(self, value: str | Part | list[Part | str], texts: list[str], extra: dict[str, Any]) -> None:
+    def _add_content(self, value: str | Part | list[Part | str], texts: list[str], extra: dict[str, Any]) -> None:
         """Text; or, of some servers, a list of parts."""
         if isinstance(value, str):
             texts.append(value)
@@ -222,7 +222,7 @@ class ChatCompletionsDecoder:
             elif part.get("type") == "image_url":
                 self._lists.setdefault("images", []).append(part)
 
-    def _rest(self, key: str, value: Any) -> None:
+    def _add_whole(self, key: str, value: Any) -> None:
         """What is handed on once, at the end, because LangChain's sum would spoil fragments of it."""
         if key == "reasoning_details" and isinstance(value, list):
             add_reasoning_details(self._details, value)
@@ -235,13 +235,13 @@ class ChatCompletionsDecoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _function_call(self, value: CallText, extra: dict[str, Any]) -> None:
+    def _add_function_call(self, value: CallText, extra: dict[str, Any]) -> None:
         """The wire's older form of a call. Some servers send an empty one with every message."""
         if isinstance(value, Mapping) and (value.get("name") or value.get("arguments")):
             self._calls = True
             extra["function_call"] = dict(value)
 
-    def _tool_calls(self, value: Call | list[Call], number: int, extra: dict[str, Any], *, whole: bool) -> None:
+    def _add_calls(self, value: Call | list[Call], number: int, extra: dict[str, Any], *, whole: bool) -> None:
         """Fragments of calls, as they came. Some servers send one without a list around it.
 
         In a whole message each entry is a call of its own: its place tells it apart, whatever ids and indices say.

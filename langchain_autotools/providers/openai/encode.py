@@ -144,10 +144,10 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
             role = message.additional_kwargs.get("__openai_role__", role)
         if role == "developer" and not self._dialect.developer:
             role = "system"
-        wire: Message = {"role": role, "content": self._content(message.content, text_only=is_system)}
-        return Encoded(encode(self._named(wire, message)))
+        wire: Message = {"role": role, "content": self._user_content(message.content, text_only=is_system)}
+        return Encoded(encode(self._with_author(wire, message)))
 
-    def _content(self, content: str | list[str | dict[Any, Any]], *, text_only: bool) -> str | list[Part]:
+    def _user_content(self, content: str | list[str | dict[Any, Any]], *, text_only: bool) -> str | list[Part]:
         """Content of a user or system message: a string where it says no more than that."""
         if isinstance(content, str):
             return content
@@ -176,7 +176,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         calls = calls_of(message)
         same_origin = self.is_same_origin(message)
         ids = wire_ids(calls, self._dialect.ids, same_origin=same_origin)
-        wire = self._named(self._without_calls(message, text, bool(calls), same_origin), message)
+        wire = self._with_author(self._without_calls(message, text, bool(calls), same_origin), message)
         more: Any = {key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs}
         if calls:
             wire["tool_calls"] = [encode_call(call, one, same_origin=same_origin) for call, one in zip(calls, ids, strict=True)]
@@ -212,7 +212,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
             state[self._dialect.reasoning] = state.pop("reasoning_content")
         return state
 
-    def _named(self, wire: Message, message: BaseMessage) -> Message:
+    def _with_author(self, wire: Message, message: BaseMessage) -> Message:
         """The message on the wire, with the name of its author where the server takes one."""
         name = (message.name or message.additional_kwargs.get("name")) if self._dialect.names else None
         return {**wire, "name": _ILLEGAL_IN_NAME.sub("_", str(name))[:64]} if name else wire

@@ -54,7 +54,7 @@ def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) 
     """A schema as strict mode wants it. `inside` names the definitions that are being written out: one within itself stays a reference."""
     if not isinstance(node, Mapping):
         return node
-    node = _plain(node)
+    node = _without_hints(node)
     reference = node.get("$ref")
     if isinstance(reference, str) and len(node) > 1:
         name = reference.rpartition("/")[2]
@@ -68,7 +68,7 @@ def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) 
     return closed
 
 
-def _plain(node: Mapping[str, Any]) -> dict[str, Any]:
+def _without_hints(node: Mapping[str, Any]) -> dict[str, Any]:
     """The schema itself without words that strict mode does not know and can do without."""
     plain = {key: value for key, value in node.items() if key not in _HINTS}
     if "oneOf" in plain:

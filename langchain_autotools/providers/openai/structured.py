@@ -60,7 +60,7 @@ def _of_class(schema: Any, strict: bool | None) -> ResponseFormat:
     declared = at_the_top(schema.model_json_schema())
     if strict is None:
         strict = why_not_strict(declared) is None
-    inner: JSONSchema = {"name": _legal(declared.get("title") or schema.__name__)}
+    inner: JSONSchema = {"name": _legal_format_name(declared.get("title") or schema.__name__)}
     if declared.get("description"):
         inner["description"] = declared["description"]
     return {"type": "json_schema", "json_schema": {**inner, "schema": strict_schema(declared) if strict else declared, "strict": strict}}
@@ -77,8 +77,8 @@ def _of_function(schema: Any, strict: bool | None) -> ResponseFormat:
     body = function.pop("parameters", {"type": "object", "properties": {}})
     body = strict_schema(body) if strict else body
     inner: JSONSchema = function
-    return {"type": "json_schema", "json_schema": {**inner, "name": _legal(function["name"]), "schema": body, "strict": strict}}
+    return {"type": "json_schema", "json_schema": {**inner, "name": _legal_format_name(function["name"]), "schema": body, "strict": strict}}
 
 
-def _legal(name: str) -> str:
+def _legal_format_name(name: str) -> str:
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME]

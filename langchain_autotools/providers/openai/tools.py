@@ -107,10 +107,10 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    return format_choice(choice, tools, any_tool=lambda _: "required", named=_named, from_mapping=_from_mapping)
+    return format_choice(choice, tools, any_tool=lambda _: "required", named=_choice_by_name, from_mapping=_choice_from_mapping)
 
 
-def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
+def _choice_by_name(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
     """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
     for tool in tools:
         if tool_name(tool) == choice:
@@ -134,7 +134,7 @@ def _pointer(tool: Mapping[str, Any], name: str) -> ToolChoice:
     return {"type": "function", "function": {"name": name}}
 
 
-def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
+def _choice_from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
     kind = choice.get("type")
     if kind == "allowed_tools":
         return _allowed(choice, tools)
@@ -158,14 +158,14 @@ def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> T
     """The tools that may be called; a flat form (Responses) and bare names are accepted too."""
     inner = choice.get("allowed_tools")
     body = inner if isinstance(inner, Mapping) else choice
-    allowed = [_pointed(tool, tools) for tool in body.get("tools") or ()]
+    allowed = [_allowed_tool(tool, tools) for tool in body.get("tools") or ()]
     if not allowed:
         raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool: 'none' allows none")
     return {"type": "allowed_tools", "allowed_tools": {"mode": body.get("mode") or "auto", "tools": allowed}}
 
 
-def _pointed(tool: Any, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
+def _allowed_tool(tool: Any, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
     """One of the allowed tools: a name, a mapping that points at it, or the tool itself."""
     if isinstance(tool, Mapping):
-        return _from_mapping(tool, tools)
-    return _named(tool if isinstance(tool, str) else str(getattr(tool, "name", None) or getattr(tool, "__name__", tool)), tools)
+        return _choice_from_mapping(tool, tools)
+    return _choice_by_name(tool if isinstance(tool, str) else str(getattr(tool, "name", None) or getattr(tool, "__name__", tool)), tools)

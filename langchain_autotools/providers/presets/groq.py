@@ -40,13 +40,13 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
 def _error_to_turn(error: Exception, model: str) -> AIMessageChunk | None:
     """The turn behind a `tool_use_failed`: the calls that the model wrote, none of which may run, and what is wrong with them."""
     body = getattr(error, "body", None)
-    told = body.get("error", body) if isinstance(body, Mapping) else None
-    if not isinstance(told, Mapping) or told.get("code") != _FAILED or not told.get("failed_generation"):
+    failure = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(failure, Mapping) or failure.get("code") != _FAILED or not failure.get("failed_generation"):
         return None
-    calls = _calls_in(str(told["failed_generation"]))
+    calls = _calls_in(str(failure["failed_generation"]))
     chunk = new_chunk("", {"tool_calls": [{"index": number, **call} for number, call in enumerate(calls)]}, None)
-    said = {"finish_message": str(told.get("message") or _FAILED)}
-    chunk.response_metadata = {"model_provider": _PROVIDER, "model_name": model, "finish_reason": _FAILED, **said}
+    reason = {"finish_reason": _FAILED, "finish_message": str(failure.get("message") or _FAILED)}
+    chunk.response_metadata = {"model_provider": _PROVIDER, "model_name": model, **reason}
     return chunk
 
 
@@ -58,16 +58,16 @@ def _calls_in(written: str) -> list[dict[str, Any]]:
         value = None
     entries = value if isinstance(value, list) else [value]
     if entries and all(isinstance(entry, Mapping) and isinstance(entry.get("name"), str) for entry in entries):
-        return [_call(entry["name"], json.dumps(_arguments(entry), ensure_ascii=False)) for entry in entries]
+        return [_call_fragment(entry["name"], json.dumps(_arguments_of(entry), ensure_ascii=False)) for entry in entries]
     named = _NAMED.search(written)
-    return [_call((named["name"] or named["quoted"]) if named else _UNREADABLE, written)]
+    return [_call_fragment((named["name"] or named["quoted"]) if named else _UNREADABLE, written)]
 
 
-def _arguments(entry: Mapping[str, Any]) -> Any:
+def _arguments_of(entry: Mapping[str, Any]) -> Any:
     return entry.get("arguments", entry.get("parameters", {}))
 
 
-def _call(name: str, arguments: str) -> dict[str, Any]:
+def _call_fragment(name: str, arguments: str) -> dict[str, Any]:
     return {"function": {"name": name, "arguments": arguments}}
 
 

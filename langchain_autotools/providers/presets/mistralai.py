@@ -24,7 +24,7 @@ _UNKNOWN = "Mistral's API does not know it"
 def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
     """System messages at the start only (later ones are said by the user), neighbours of one role joined, a last reply to be continued."""
     start = next((position for position, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
-    later = [_said(message) if isinstance(message, SystemMessage) else message for message in messages[start:]]
+    later = [_as_user(message) if isinstance(message, SystemMessage) else message for message in messages[start:]]
     taken = merge_runs([*messages[:start], *later])
     last = taken[-1] if taken else None
     if isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls or last.additional_kwargs.get("prefix")):
@@ -32,7 +32,7 @@ def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
     return taken
 
 
-def _said(message: BaseMessage) -> HumanMessage:
+def _as_user(message: BaseMessage) -> HumanMessage:
     return HumanMessage(content=message.content, id=message.id)
 
 

@@ -138,23 +138,23 @@ class ResponsesDecoder:
 
     # ------------------------------------------------------------------------------------------ what leaves at once
 
-    def _text(self, event: ResponseEvent) -> _Blocks:
+    def _text_delta(self, event: ResponseEvent) -> _Blocks:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
         slot.text_length += len(text)
         return [{"type": "text", "text": text, "index": f"{slot.number}"}] if text else []
 
-    def _refusal(self, event: ResponseEvent) -> _Blocks:
+    def _refusal_delta(self, event: ResponseEvent) -> _Blocks:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
         slot.refusal_length += len(text)
         return [{"type": "refusal", "refusal": text}] if text else []
 
-    def _summary(self, event: ResponseEvent) -> _Blocks:
-        return self._thought(event, "summary", event.get("summary_index"))
+    def _summary_delta(self, event: ResponseEvent) -> _Blocks:
+        return self._thought_delta(event, "summary", event.get("summary_index"))
 
-    def _reasoning(self, event: ResponseEvent) -> _Blocks:
-        return self._thought(event, "content", event.get("content_index"))
+    def _reasoning_delta(self, event: ResponseEvent) -> _Blocks:
+        return self._thought_delta(event, "content", event.get("content_index"))
 
-    def _thought(self, event: ResponseEvent, key: Literal["content", "summary"], part: int | None) -> _Blocks:
+    def _thought_delta(self, event: ResponseEvent, key: Literal["content", "summary"], part: int | None) -> _Blocks:
         slot, text = self._slots.of(event, "reasoning"), str(event.get("delta") or "")
         slot.thinks_in = slot.thinks_in or key
         if slot.thinks_in != key or not text:
@@ -162,23 +162,23 @@ class ResponsesDecoder:
         slot.thought_length += len(text)
         return [{"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part or 0}"}]
 
-    def _all_arguments(self, event: ResponseEvent) -> _Blocks:
+    def _arguments_done(self, event: ResponseEvent) -> _Blocks:
         slot = self._slots.of(event, FUNCTION_CALL)
         if not slot.done and event.get("arguments"):
             slot.item = {**slot.item, "name": event.get("name") or slot.item.get("name"), "arguments": event["arguments"]}
         return []
 
-    def _piece(self, event: ResponseEvent) -> _Blocks:
+    def _call_delta(self, event: ResponseEvent) -> _Blocks:
         kind = CUSTOM_CALL if event["type"] == _INPUT_DELTA else FUNCTION_CALL
         self._slots.of(event, kind).pieces.append(str(event.get("delta") or ""))
         return []
 
-    def _begun(self, event: ResponseEvent) -> _Blocks:
+    def _item_added(self, event: ResponseEvent) -> _Blocks:
         if isinstance(event.get("item"), Mapping):
             self._slots.open(event, {**event["item"]})
         return []
 
-    def _completed(self, event: ResponseEvent) -> _Blocks:
+    def _item_done(self, event: ResponseEvent) -> _Blocks:
         return self._rest_of_item(self._slots.close(event, {**event["item"]})) if isinstance(event.get("item"), Mapping) else []
 
     def _rest_of_item(self, slot: Slot) -> _Blocks:
@@ -220,7 +220,7 @@ class ResponsesDecoder:
     def _chunk(self, blocks: _Blocks) -> AIMessageChunk | None:
         if not blocks:
             return None
-        content, extra = self._content(blocks)
+        content, extra = self._in_form(blocks)
         chunk = self._new_chunk(content, extra)
         if self._listed and any(block["type"] == _IMAGE for block in blocks):
             chunk.__dict__["response_metadata"] = {"model_provider": _PROVIDER}  # tells core how to read the block
@@ -229,7 +229,7 @@ class ResponsesDecoder:
     def _new_chunk(self, content: str | list[Any], extra: dict[str, Any]) -> AIMessageChunk:
         return new_chunk(content, extra, self._id)
 
-    def _content(self, blocks: _Blocks) -> tuple[str | list[Any], dict[str, Any]]:
+    def _in_form(self, blocks: _Blocks) -> tuple[str | list[Any], dict[str, Any]]:
         """Blocks as a chunk's content and additional keywords, in the form that was asked for."""
         refusal = "".join(block["refusal"] for block in blocks if block["type"] == "refusal")
         extra = {"refusal": refusal} if refusal else {}
@@ -239,8 +239,8 @@ class ResponsesDecoder:
         texts = [block for block in blocks if block["type"] == "text"]
         extra |= {_REASONING: thought} if thought else {}
         if self._listed:
-            told = [{"type": "text", "text": block["text"], "index": int(block["index"])} for block in texts]
-            return [*told, *(block for block in blocks if block["type"] == _IMAGE)], extra
+            numbered = [{"type": "text", "text": block["text"], "index": int(block["index"])} for block in texts]
+            return [*numbered, *(block for block in blocks if block["type"] == _IMAGE)], extra
         return "".join(block["text"] for block in texts), extra
 
     # ------------------------------------------------------------------------------------------ the reply as a whole
@@ -317,12 +317,12 @@ class ResponsesDecoder:
             self._finish_reason = self._reason(None, "") if whole else "incomplete"
         slots = self._slots.ordered()
         items = [slot.as_item() for slot in slots]
-        content, extra = self._content(self._rest)
+        content, extra = self._in_form(self._rest)
         pending = pending_calls(items) if self._finish_reason in _WHOLE else []
         inside = [] if self._blocks else [slot for slot in slots if slot.item in pending or (self._listed and _is_other(slot.item))]
         if inside:
-            told = [{**slot.item, "index": slot.number} for slot in inside]
-            content = [*([content] if isinstance(content, str) and content else content), *told]
+            waiting = [{**slot.item, "index": slot.number} for slot in inside]
+            content = [*([content] if isinstance(content, str) and content else content), *waiting]
         chunk = self._new_chunk(content, {**extra, **self._extra(items, [slot.item for slot in inside])})
         chunk.__dict__["response_metadata"] = self._last_metadata(items, pending)
         usage = self._response.get("usage")
@@ -364,16 +364,16 @@ class ResponsesDecoder:
 
 
 _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
-    _TEXT_DELTA: ResponsesDecoder._text,
-    "response.refusal.delta": ResponsesDecoder._refusal,
-    "response.reasoning_summary_text.delta": ResponsesDecoder._summary,
-    "response.reasoning_text.delta": ResponsesDecoder._reasoning,
-    "response.function_call_arguments.delta": ResponsesDecoder._piece,
-    "response.function_call_arguments.done": ResponsesDecoder._all_arguments,
-    _INPUT_DELTA: ResponsesDecoder._piece,
+    _TEXT_DELTA: ResponsesDecoder._text_delta,
+    "response.refusal.delta": ResponsesDecoder._refusal_delta,
+    "response.reasoning_summary_text.delta": ResponsesDecoder._summary_delta,
+    "response.reasoning_text.delta": ResponsesDecoder._reasoning_delta,
+    "response.function_call_arguments.delta": ResponsesDecoder._call_delta,
+    "response.function_call_arguments.done": ResponsesDecoder._arguments_done,
+    _INPUT_DELTA: ResponsesDecoder._call_delta,
     "response.image_generation_call.partial_image": ResponsesDecoder._partial_image,
-    "response.output_item.added": ResponsesDecoder._begun,
-    "response.output_item.done": ResponsesDecoder._completed,
+    "response.output_item.added": ResponsesDecoder._item_added,
+    "response.output_item.done": ResponsesDecoder._item_done,
     "response.created": ResponsesDecoder._note,
     "response.in_progress": ResponsesDecoder._note,
     "response.queued": ResponsesDecoder._note,

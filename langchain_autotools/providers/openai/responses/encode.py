@@ -58,7 +58,7 @@ class Encoded:
     answers: frozenset[str] = frozenset()
 
 
-def _legal(identifier: str) -> str:
+def _legal_id(identifier: str) -> str:
     return identifier if 0 < len(identifier) <= _LONGEST_ID else OPENAI.ids.derived(identifier)
 
 
@@ -111,8 +111,8 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
     # ------------------------------------------------------------------------------------------ results
 
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
-        call = call or CallId(message.tool_call_id, _legal(message.tool_call_id))
-        output, media = self._output(message.content)
+        call = call or CallId(message.tool_call_id, _legal_id(message.tool_call_id))
+        output, media = self._tool_output(message.content)
         if not output:
             output = BELOW if media else empty_output(failed=message.status == "error")
         kind = f"{CUSTOM_CALL}_output" if call.custom else f"{FUNCTION_CALL}_output"
@@ -121,7 +121,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
             item["caller"] = json.loads(call.caller)
         return Encoded(encode(item), encode_media(_text_part(FROM_TOOL.format(call.sent)), media))
 
-    def _output(self, content: Any) -> tuple[str | list[ItemPart], list[ItemPart]]:
+    def _tool_output(self, content: Any) -> tuple[str | list[ItemPart], list[ItemPart]]:
         """What a tool gave, as text where it is text; and what an output cannot hold but a user message can."""
         if isinstance(content, str):
             return content, []
@@ -164,7 +164,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
             body=b",".join(map(encode, items)),
             media=encode_media(_text_part(FROM_MODEL), [wire_part(part) for part in media]),
             call_ids=frozenset(ids),
-            calls=pairs if any(call.custom or call.caller or _legal(call.known) != call.sent for call in pairs) else (),
+            calls=pairs if any(call.custom or call.caller or _legal_id(call.known) != call.sent for call in pairs) else (),
             awaits=tuple(names for call in client_calls(items) if (names := names_of(call))),
         )
 
@@ -216,7 +216,7 @@ def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[st
     """The ids that a message's calls are sent with, each used once in the whole input."""
     ids: list[str] = []
     for position, call in enumerate(calls):
-        identifier = _legal(call.id) if call.id else OPENAI.ids.derived("", call.name, position)
+        identifier = _legal_id(call.id) if call.id else OPENAI.ids.derived("", call.name, position)
         attempt = 0
         while identifier in taken or identifier in ids:
             attempt += 1

@@ -64,7 +64,7 @@ def _entry(item: Item, stored: bool) -> Item | None:
     if kind == "message":
         return {**entry, "content": [_measured(part) for part in parts_of(item)]}
     if kind == "reasoning":
-        return _reasoning(entry)
+        return _reasoning_entry(entry)
     return {**entry, "name": item.get("name")} if kind in CALL_TYPES else entry
 
 
@@ -81,7 +81,7 @@ def _measured(part: ItemPart) -> ItemPart:
     return {**kept, "length": len(str(part.get("text") or ""))}
 
 
-def _reasoning(entry: Item) -> Item | None:
+def _reasoning_entry(entry: Item) -> Item | None:
     """A reasoning item, unless nobody could know any more what it says: it is not stored, and came without its content."""
     if not entry.get("content"):
         entry.pop("content", None)

@@ -93,14 +93,14 @@ class Slots:
 
     def of(self, event: ResponseEvent, kind: str) -> Slot:
         """The slot that an event means; `kind` is the type of item that it is about."""
-        found = self._named(event.get("output_index"), event.get("item_id"))
+        found = self._find(event.get("output_index"), event.get("item_id"))
         if found is None and event.get("item_id") is None and event.get("output_index") is None:
             found = next((slot for slot in reversed(self._slots) if slot.kind == kind and not slot.done), None)
         return found if found is not None else self._new(event.get("output_index"), {"type": kind, "id": event.get("item_id")})
 
     def open(self, event: ResponseEvent, item: Item) -> Slot:
         """The slot of an item that begins."""
-        found = self._named(event.get("output_index"), item.get("id"))
+        found = self._find(event.get("output_index"), item.get("id"))
         if found is None:
             return self._new(event.get("output_index"), item)
         found.item = {**found.item, **item}
@@ -108,7 +108,7 @@ class Slots:
 
     def close(self, event: ResponseEvent, item: Item) -> Slot:
         """The slot of an item that is complete."""
-        slot = self._named(event.get("output_index"), item.get("id")) or self._same_call(item) or self._new(event.get("output_index"), item)
+        slot = self._find(event.get("output_index"), item.get("id")) or self._same_call(item) or self._new(event.get("output_index"), item)
         return self._complete(slot, item)
 
     def complete_from(self, output: Sequence[Item]) -> list[Slot]:
@@ -129,7 +129,7 @@ class Slots:
             return self._slots
         return sorted(self._slots, key=lambda slot: slot.index or 0)
 
-    def _named(self, index: int | None, identifier: str | None) -> Slot | None:
+    def _find(self, index: int | None, identifier: str | None) -> Slot | None:
         found = self._by_index.get(index) if index is not None else None
         return found if found is not None or not identifier else self._by_id.get(identifier)
 

@@ -55,7 +55,7 @@ def responses_params(
     effort = params.pop("reasoning_effort", None)
     if effort is not None and ("reasoning_effort" in kwargs or "effort" not in (params.get("reasoning") or {})):
         params["reasoning"] = {**(params.get("reasoning") or {}), "effort": effort}
-    _put(params, "text", _text(params))
+    _put(params, "text", _text_param(params))
     _put(params, "include", _included(model, params))
     if not {"model", "model_name"} & kwargs.keys():
         params["model"] = model._responses_model
@@ -89,7 +89,7 @@ def _put(params: dict[str, Any], name: str, value: Any) -> None:
         params[name] = value
 
 
-def _text(params: dict[str, Any]) -> dict[str, Any]:
+def _text_param(params: dict[str, Any]) -> dict[str, Any]:
     """Format and length of the reply's text."""
     text = dict(params.get("text") or {})
     form, verbosity = params.pop("response_format", None), params.pop("verbosity", None)
