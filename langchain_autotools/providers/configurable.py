@@ -103,7 +103,16 @@ class ConfigurableChatModel(Runnable[LanguageModelInput, Any]):
     # ------------------------------------------------------------------------------------------ calls
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As of the model that the configuration asks for."""
+        """As of the model that the configuration asks for.
+
+        Args:
+            input: Messages, a prompt or a text.
+            config: LangChain's configuration; its `configurable` says the arguments of the model.
+            **kwargs: What the model's own `invoke` takes.
+
+        Raises:
+            ConfigurationError: Nothing says which model, or an argument cannot work.
+        """
         return self._model(config).invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -111,7 +120,16 @@ class ConfigurableChatModel(Runnable[LanguageModelInput, Any]):
         return await self._model(config).ainvoke(input, config, **kwargs)
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """As of the model that the configuration asks for."""
+        """As of the model that the configuration asks for.
+
+        Args:
+            input: Messages, a prompt or a text.
+            config: LangChain's configuration; its `configurable` says the arguments of the model.
+            **kwargs: What the model's own `stream` takes.
+
+        Raises:
+            ConfigurationError: Nothing says which model, or an argument cannot work.
+        """
         yield from self._model(config).stream(input, config, **kwargs)
 
     async def astream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
@@ -120,7 +138,16 @@ class ConfigurableChatModel(Runnable[LanguageModelInput, Any]):
             yield chunk
 
     def stream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As of the model that the configuration asks for."""
+        """As of the model that the configuration asks for.
+
+        Args:
+            input: Messages, a prompt or a text.
+            config: LangChain's configuration; its `configurable` says the arguments of the model.
+            **kwargs: What the model's own `stream_events` takes, `version` among them.
+
+        Raises:
+            ConfigurationError: Nothing says which model, or an argument cannot work.
+        """
         return self._model(config).stream_events(input, config, **kwargs)
 
     def astream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -128,7 +155,17 @@ class ConfigurableChatModel(Runnable[LanguageModelInput, Any]):
         return self._model(config).astream_events(input, config, **kwargs)
 
     def resume(self, history: LanguageModelInput, decisions: Any = True, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        """As of the model that the configuration asks for."""
+        """As of the model that the configuration asks for.
+
+        Args:
+            history: The messages, which end in unanswered calls.
+            decisions: What was decided about them, as the model's own `resume` takes it.
+            config: LangChain's configuration; its `configurable` says the arguments of the model.
+            **kwargs: What the model's own `resume` takes.
+
+        Raises:
+            ConfigurationError: Nothing says which model, or an argument cannot work.
+        """
         message: AIMessage = self._model(config).resume(history, decisions, config, **kwargs)
         return message
 

@@ -185,6 +185,10 @@ def provider_named(name: str) -> tuple[str, Provider]:
 def model_named(model: str, model_provider: str | None = None) -> tuple[str, Provider, str]:
     """What a model's name means: its provider's main name, the provider, and the model's own name ("" where only the provider is said).
 
+    Args:
+        model: `provider:model`, or the model alone where its name tells the provider.
+        model_provider: The provider, in place of the part before the colon.
+
     Raises:
         ConfigurationError: The provider is unknown or cannot be told.
     """

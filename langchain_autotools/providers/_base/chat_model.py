@@ -332,7 +332,13 @@ class ProviderChatModel(StructuredChatModel):
         return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
 
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
-        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
+        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`).
+
+        Args:
+            messages: The messages of the request.
+            tools: The tools that it declares, in any form that `bind_tools` takes.
+            **kwargs: Accepted for LangChain's sake; they count for nothing.
+        """
         return messages_tokens(messages, [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
 
     # ------------------------------------------------------------------------------------------ secrets and copies

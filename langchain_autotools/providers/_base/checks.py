@@ -153,6 +153,9 @@ def check_call(model: type[BaseModel], connection: frozenset[str], keywords: Map
         model: The chat model's class.
         connection: Its fields that say this; other classes' names for a key and an address are refused too.
         keywords: The call's.
+
+    Raises:
+        ConfigurationError: One of them does.
     """
     given = [name for name in _connection_names(model, connection) & keywords.keys() if keywords[name] is not None]
     given += [name for name in keywords if name.endswith("_api_key") and keywords[name] is not None]
@@ -199,7 +202,12 @@ def _sound(key: Any) -> str:
 
 
 def describe_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
-    """What pydantic has against the arguments of a model's constructor, in one line and without their values."""
+    """What pydantic has against the arguments of a model's constructor, in one line and without their values.
+
+    Args:
+        error: What pydantic raised.
+        model: The chat model's class.
+    """
     first = {name: names_of(model, field)[0] for field in model.model_fields for name in names_of(model, field)}
     messages: dict[str, list[str]] = {}
     for problem in error.errors(include_url=False, include_input=False, include_context=False):

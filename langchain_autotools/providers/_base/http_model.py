@@ -139,6 +139,17 @@ class HttpChatModel(ToolsAndMessagesMixin):
         """Make one request and yield its reply as it comes. Closing the generator ends the connection.
 
         Where the server says that it does not stream, the reply is asked for whole and is one chunk.
+
+        Args:
+            messages: The messages to send, of a repaired history.
+            stop: Stop sequences.
+            **kwargs: Keywords of the call, `tools` and `tool_choice` among them.
+
+        Raises:
+            ConfigurationError: A keyword is for the constructor, or has a value that cannot work.
+            UnsupportedFeatureError: The messages hold content that the wire cannot carry.
+            ProviderError: The server refused or failed, or cannot be reached, also after the retries.
+            StreamError: The reply is none of this wire.
         """
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         try:
@@ -277,7 +288,19 @@ class HttpChatModel(ToolsAndMessagesMixin):
     # ------------------------------------------------------------------------------------------ whole replies
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Make one request that is not streamed and return its reply."""
+        """Make one request that is not streamed and return its reply.
+
+        Args:
+            messages: The messages to send, of a repaired history.
+            stop: Stop sequences.
+            **kwargs: Keywords of the call, `tools` and `tool_choice` among them.
+
+        Raises:
+            ConfigurationError: A keyword is for the constructor, or has a value that cannot work.
+            UnsupportedFeatureError: The messages hold content that the wire cannot carry.
+            ProviderError: The server refused or failed, or cannot be reached, also after the retries.
+            StreamError: The reply is none of this wire.
+        """
         exchange = self._encoded(messages, stop, kwargs, stream=False)
         return whole_in_time(partial(self._retry_policy().call, partial(self._read_whole, exchange)))()
 

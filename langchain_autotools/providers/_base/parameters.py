@@ -34,6 +34,11 @@ class Environment:
 
 
 def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:
-    """Log of a request that several calls in one turn cannot be ruled out, where that was asked for and the wire has no word for it."""
+    """Log of a request that several calls in one turn cannot be ruled out, where that was asked for and the wire has no word for it.
+
+    Args:
+        keywords: The call's keywords.
+        wire: What the log calls the wire.
+    """
     if keywords.get("parallel_tool_calls") is False and keywords.get("tools"):
         _logger.warning("%s has no parallel_tool_calls: a turn may hold several calls although that is ruled out", wire)

@@ -42,7 +42,22 @@ def profile(
     streams_calls: bool = True,
     **more: Any,
 ) -> dict[str, Any]:
-    """The profile of a model that calls tools and reads and writes text; `more` goes before what is said here of every model."""
+    """The profile of a model that calls tools and reads and writes text.
+
+    Args:
+        input_tokens: The most tokens of a request.
+        output_tokens: The most tokens of a reply.
+        images: Whether it reads images.
+        pdfs: Whether it reads PDFs.
+        sound_and_video: Whether it reads sound and video.
+        reasoning: Whether it reasons before it answers.
+        efforts: The reasoning efforts that it takes.
+        default_effort: The effort where none is asked for.
+        structured: Whether its replies can be held to a schema.
+        temperature: Whether it takes a sampling temperature.
+        streams_calls: Whether calls arrive piece by piece.
+        **more: Whatever else the profile says; it goes before what is said here of every model.
+    """
     return {
         "max_input_tokens": input_tokens,
         "max_output_tokens": output_tokens,

@@ -41,7 +41,13 @@ _FENCED = re.compile(r"\A```(?:json)?\s*\n(?P<body>.*?)\n?\s*```\Z", re.DOTALL |
 
 
 def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include_raw: bool) -> Runnable[Any, Any]:
-    """The model followed by its parser; with `include_raw` a dict of the message, what was parsed, and the error if that failed."""
+    """The model followed by its parser; with `include_raw` a dict of the message, what was parsed, and the error if that failed.
+
+    Args:
+        model: The model, with the parameters that ask for the output.
+        parser: Reads the output out of its message.
+        include_raw: Whether the message is returned too.
+    """
     if not include_raw:
         return model | parser
     parsed = RunnablePassthrough.assign(parsed=itemgetter("raw") | parser, parsing_error=lambda _: None)
@@ -57,7 +63,12 @@ def json_parser(schema: Any) -> Runnable[Any, Any]:
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
-    """Reads the call of the tool `name` that stands for the schema; None where the model ended its answer without it."""
+    """Reads the call of the tool `name` that stands for the schema; None where the model ended its answer without it.
+
+    Args:
+        schema: The schema.
+        name: The name of its tool.
+    """
     if is_pydantic(schema):
         return _PydanticCall(tools=[schema], first_tool_only=True, expected=name, describes=schema)
     return _JsonCall(key_name=name, first_tool_only=True, expected=name, describes=schema)

@@ -11,7 +11,12 @@ _Counts = Mapping[str, int | None]
 
 
 def token_count(counts: Mapping[str, Any], key: str) -> int | None:
-    """One count of a reply; None where it says none."""
+    """One count of a reply; None where it says none.
+
+    Args:
+        counts: The reply's counts.
+        key: The name of the count.
+    """
     value = counts.get(key)
     return int(value) if isinstance(value, int | float) else None
 

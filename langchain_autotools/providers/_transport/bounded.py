@@ -40,6 +40,10 @@ class _Steps:
     def take(self, step: Callable[[], _T], discard: Callable[[_T], None]) -> _T:
         """What the step returns, if it ends in time; else `discard` is called with it when it comes.
 
+        Args:
+            step: The step.
+            discard: Closes what a step brings that was given up.
+
         Raises:
             DeadlinePassed: It did not end in time.
         """

@@ -53,7 +53,13 @@ class PerLoopCache(Shared):
         self._entries: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
 
     def get(self, key: Hashable, make: Callable[[], T], loop: asyncio.AbstractEventLoop | None = None) -> T:
-        """What was made for `key`, here and in this loop; made now where there is nothing."""
+        """What was made for `key`, here and in this loop; made now where there is nothing.
+
+        Args:
+            key: What tells it apart.
+            make: Makes it.
+            loop: The event loop that it is for; None for threads.
+        """
         owner: Any = loop or _NO_LOOP
         place = (key, os.getpid(), id(owner))  # a forked process must not share its parent's connections
         entry = self._entries.get(place)
@@ -98,7 +104,12 @@ def http_library(sdk: Any) -> Any:
 
 
 def shared_client(sdk: Any, proxy: str | None) -> Any:
-    """The HTTP client for threads that all models of an SDK share, by proxy."""
+    """The HTTP client for threads that all models of an SDK share, by proxy.
+
+    Args:
+        sdk: The SDK's module.
+        proxy: The proxy's URL.
+    """
 
     def make() -> Any:
         return sdk.DefaultHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk)), event_hooks=EVENT_HOOKS)
@@ -107,7 +118,13 @@ def shared_client(sdk: Any, proxy: str | None) -> Any:
 
 
 def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEventLoop) -> Any:
-    """The HTTP client that all models of an SDK share in an event loop, by proxy."""
+    """The HTTP client that all models of an SDK share in an event loop, by proxy.
+
+    Args:
+        sdk: The SDK's module.
+        proxy: The proxy's URL.
+        loop: The event loop.
+    """
 
     def make() -> LoopPool:
         return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk))))

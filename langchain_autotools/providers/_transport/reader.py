@@ -209,13 +209,23 @@ def _object(event: Any, data: bytes) -> dict[str, Any]:
 
 
 def misshapen(what: str, data: bytes, error: Exception) -> StreamError:
-    """The error for JSON that no decoder can read: a field is there, and is something else than the vendor documents."""
+    """The error for JSON that no decoder can read: a field is there, and is something else than the vendor documents.
+
+    Args:
+        what: What could not be read, for the error.
+        data: Its bytes; what they begin with is shown.
+        error: What the decoder raised.
+    """
     shown = f": {data[:_SHOWN].decode('utf-8', 'replace')!r}" if data else ""
     return StreamError(f"{what} is not of its vendor's form ({type(error).__name__}: {error}){shown}")
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:
     """The JSON of a reply that is not streamed.
+
+    Args:
+        body: The reply's bytes.
+        headers: The reply's headers.
 
     Raises:
         StreamError: It is no JSON; the text says what it is instead.

@@ -55,6 +55,10 @@ class SdkClientSettings(ABC):
     def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
         """Send a request; its options are the SDK's: `headers`, `params`, `timeout`.
 
+        Args:
+            exchange: The request.
+            cache: Keeps the client.
+
         Raises:
             Exception: The SDK's, where there is no reply, or one with an error status.
         """

@@ -68,7 +68,12 @@ def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _
 
 
 def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
-    """What a request's JSON says, as it may be shown: without the texts that stand under names of secrets, in headers beside it too."""
+    """What a request's JSON says, as it may be shown: without the texts that stand under names of secrets, in headers beside it too.
+
+    Args:
+        value: The JSON.
+        hidden: What is shown of a secret.
+    """
     if isinstance(value, Mapping):
         return {key: hidden(inner) if _is_secret_text(key, inner) else _shown_in_body(key, inner, hidden) for key, inner in value.items()}
     return [shown_body(inner, hidden) for inner in value] if isinstance(value, list | tuple) else value
@@ -120,7 +125,12 @@ def _with_query(value: str, shown_as: Callable[[str], str]) -> str:
 
 
 def with_user(url: str | None, known: str | None) -> str | None:
-    """An address that lost its user, password or key; with those that the environment says for the same address."""
+    """An address that lost its user, password or key; with those that the environment says for the same address.
+
+    Args:
+        url: The address.
+        known: The address that the environment says.
+    """
     is_secret = has_password(known) or portable("url", known) != known
     return known if url and known and is_secret and public_url(known) == public_url(url) else url
 
@@ -170,7 +180,13 @@ def _public_server(entry: Any, is_server: bool) -> Any:
 
 
 def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The secret ones among the headers that a field holds, by the environment variable to find each in."""
+    """The secret ones among the headers that a field holds, by the environment variable to find each in.
+
+    Args:
+        vendor: What the names of the variables begin with.
+        field: The field that holds the headers.
+        headers: The headers.
+    """
     secret = [name for name in headers or {} if is_secret_header(name)]
     return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
 
@@ -181,7 +197,12 @@ def has_password(url: str | None) -> bool:
 
 
 def hide_secrets(error: Any, secrets: list[str]) -> None:
-    """Replace the secrets in what an error shows and carries, in place: it stays the cause of the new one and is shown with it."""
+    """Replace the secrets in what an error shows and carries, in place: it stays the cause of the new one and is shown with it.
+
+    Args:
+        error: The error; changed in place.
+        secrets: Texts that must not stand in it.
+    """
     long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
     own = vars(error)
     if own.get("response") is not None:

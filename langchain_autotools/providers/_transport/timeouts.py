@@ -18,6 +18,10 @@ def is_duration(value: Any) -> bool:
 def check_timeout(name: str, timeout: Any) -> None:
     """Refuse a timeout that is none.
 
+    Args:
+        name: The argument's name, for the error.
+        timeout: Its value.
+
     Raises:
         ConfigurationError: It is neither None nor a number above 0 nor (connect, read) nor the HTTP library's own object.
     """

@@ -22,7 +22,12 @@ class HashMismatchError(ConfigurationError):
 
 
 def sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """The SHA-256 of a file, in hexadecimal.
+
+    Args:
+        path: The file.
+        advance: Told how many bytes each step has read.
+    """
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(_PIECE):
@@ -90,6 +95,11 @@ class CachedFile:
 
     def adopt(self, file: Path, source: str, progress: Progress) -> None:
         """Move a finished file of the same file system to the place, if it has the right hash. Call it locked.
+
+        Args:
+            file: The file; it is gone afterwards.
+            source: Where it comes from, for the error's text.
+            progress: Shows how far the check is.
 
         Raises:
             HashMismatchError: It has another hash; it is deleted.

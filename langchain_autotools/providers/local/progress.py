@@ -35,7 +35,12 @@ class Progress:
 
     @contextmanager
     def bar(self, label: str, total: int) -> Iterator[Advance]:
-        """A bar that grows to `total` bytes while the body runs; it is gone afterwards."""
+        """A bar that grows to `total` bytes while the body runs; it is gone afterwards.
+
+        Args:
+            label: What stands before the bar.
+            total: The number of bytes.
+        """
         from tqdm import tqdm
 
         silent = None if self.show else True  # None: unless the stream is a terminal

@@ -200,6 +200,10 @@ def require_server() -> None:
 def shared_server(settings: ServerSettings, start_timeout: float) -> LocalServer:
     """The server of this process, started if it does not run.
 
+    Args:
+        settings: What it runs, and how.
+        start_timeout: Seconds until it must answer.
+
     Raises:
         ConfigurationError: It runs, with other settings; or its program is not installed.
         LocalServerError: It did not start.

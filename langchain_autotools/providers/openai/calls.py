@@ -64,7 +64,13 @@ def legal_name(name: str) -> str:
 
 
 def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> Call:
-    """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
+    """One call as part of an assistant message; unknown keys go back only to the server that sent them.
+
+    Args:
+        call: The call.
+        identifier: The id that it is sent with.
+        same_origin: Whether it goes back to the server and model that wrote it.
+    """
     if same_origin and is_custom(call):
         return {"id": identifier, "type": CUSTOM, "custom": {"name": legal_name(call.name), "input": custom_input(call)}}
     wire: Call = {"id": identifier, "type": "function", "function": {"name": legal_name(call.name), "arguments": legal_arguments(call)}}

@@ -134,11 +134,31 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
     # ------------------------------------------------------------------------------------------ tools and output
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as a request declares it; a builtin tool of the vendor (a dict of another type) as it is."""
+        """A tool as a request declares it; a builtin tool of the vendor (a dict of another type) as it is.
+
+        Args:
+            tool: A function, a pydantic class, a TypedDict, a `BaseTool`, or a dict in the form of OpenAI, Anthropic or
+                Bedrock.
+            strict: Whether the server must hold the model to the schema. None: as the tool or the vendor has it.
+
+        Raises:
+            ConfigurationError: The tool cannot be declared.
+        """
         return format_tool(tool, strict=strict)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form."""
+        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form.
+
+        Args:
+            choice: The choice.
+            tools: The declared tools, as `format_tool` made them.
+
+        Returns:
+            The value to send; None: send nothing.
+
+        Raises:
+            ConfigurationError: The choice names no declared tool, or is of no known form.
+        """
         return format_tool_choice(choice, tools)
 
     def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:

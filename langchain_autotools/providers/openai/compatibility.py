@@ -39,7 +39,12 @@ class LearnedCompatibility(Shared):
         return mapper if mapper is not None else self._learned.setdefault(key, ChatCompletionsMapper(**key._asdict()))
 
     def keep(self, key: CompatibilityKey, mapper: ChatCompletionsMapper) -> None:
-        """Write requests with this mapper from now on."""
+        """Write requests with this mapper from now on.
+
+        Args:
+            key: The request's key.
+            mapper: The mapper that the server took a request of.
+        """
         self._learned[key] = mapper
 
     def other(self, key: CompatibilityKey, used: ChatCompletionsMapper, error: Any) -> ChatCompletionsMapper | None:

@@ -32,7 +32,13 @@ class IdShape:
         return identifier if re.fullmatch(self.legal, identifier) else self.derived(identifier)
 
     def derived(self, identifier: str, name: str = "", position: int = 0) -> str:
-        """An id for a call whose own cannot be sent; the same call always gets the same."""
+        """An id for a call whose own cannot be sent; the same call always gets the same.
+
+        Args:
+            identifier: The call's own id.
+            name: The tool's name.
+            position: The call's place in its message.
+        """
         return derived_id(self.prefix, identifier, name, position, digits=self.digits)
 
 

@@ -88,7 +88,12 @@ class Encoded:
 
 
 def encode_media(caption: Mapping[str, object], parts: Sequence[Mapping[str, object]]) -> bytes:
-    """Media that only a user message may hold, after a caption; parts joined by commas."""
+    """Media that only a user message may hold, after a caption; parts joined by commas.
+
+    Args:
+        caption: The text part before them.
+        parts: The parts.
+    """
     return b",".join(map(encode, (caption, *parts))) if parts else b""
 
 

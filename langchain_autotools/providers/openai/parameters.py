@@ -39,7 +39,12 @@ CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "mod
 
 
 def asks_for(name: str, value: Any) -> bool:
-    """Whether a parameter of chat completions asks for anything. (A penalty of 0 does not; a seed of 0 is a seed.)"""
+    """Whether a parameter of chat completions asks for anything. (A penalty of 0 does not; a seed of 0 is a seed.)
+
+    Args:
+        name: The parameter.
+        value: Its value.
+    """
     return value is not None if name == "seed" else bool(value)
 
 

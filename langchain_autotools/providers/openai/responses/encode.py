@@ -227,7 +227,12 @@ def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[st
 
 def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:
     """The message without its answers to these calls of the vendor's tools, which are not sent: another server made them, or the reply was
-    edited. What a search for tools found stays, because it declares them."""
+    edited. What a search for tools found stays, because it declares them.
+
+    Args:
+        message: The message.
+        call_ids: The ids of the calls.
+    """
     kept = [block for block in message.content if not _answers_one_of(item_of(block) or {}, call_ids)]
     return message.model_copy(update={"content": kept})
 

@@ -17,7 +17,12 @@ _TRANSLATED = "openai"  # the name of core's translator for items of this wire
 
 
 def fragment(item: Item, number: int) -> Call:
-    """A complete call as the accumulator takes it; free text for a custom tool as the one argument of a function."""
+    """A complete call as the accumulator takes it; free text for a custom tool as the one argument of a function.
+
+    Args:
+        item: The call's item.
+        number: Its place among the reply's items.
+    """
     call: Call = {"index": number, "id": item.get("call_id") or "", "type": "function"}
     if item.get("caller"):
         call["caller"] = item["caller"]

@@ -36,7 +36,12 @@ def text_of_item(item: Item) -> str:
 
 
 def parts_of(item: Item, key: Literal["content", "summary"] = "content") -> list[ItemPart]:
-    """The parts of an item's content, or of its summary."""
+    """The parts of an item's content, or of its summary.
+
+    Args:
+        item: The item.
+        key: Which of the two.
+    """
     parts = item.get(key)
     return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
 

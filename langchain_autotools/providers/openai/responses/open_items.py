@@ -74,7 +74,12 @@ class Slot:
 
 
 def thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:
-    """The parts of a reasoning item's text: of its summary, else of its content."""
+    """The parts of a reasoning item's text: of its summary, else of its content.
+
+    Args:
+        item: The item.
+        kind: Which of the two; None: the first that holds any text.
+    """
     keys: tuple[Literal["content", "summary"], ...] = (kind,) if kind else ("summary", "content")
     for key in keys:
         texts = [str(part.get("text") or "") for part in parts_of(item, key)]
@@ -92,14 +97,24 @@ class Slots:
         self._by_id: dict[str, Slot] = {}
 
     def of(self, event: ResponseEvent, kind: str) -> Slot:
-        """The slot that an event means; `kind` is the type of item that it is about."""
+        """The slot that an event means; `kind` is the type of item that it is about.
+
+        Args:
+            event: The event.
+            kind: The type of the item that it is about.
+        """
         found = self._find(event.get("output_index"), event.get("item_id"))
         if found is None and event.get("item_id") is None and event.get("output_index") is None:
             found = next((slot for slot in reversed(self._slots) if slot.kind == kind and not slot.done), None)
         return found if found is not None else self._new(event.get("output_index"), {"type": kind, "id": event.get("item_id")})
 
     def open(self, event: ResponseEvent, item: Item) -> Slot:
-        """The slot of an item that begins."""
+        """The slot of an item that begins.
+
+        Args:
+            event: The event that says so.
+            item: The item as it begins.
+        """
         found = self._find(event.get("output_index"), item.get("id"))
         if found is None:
             return self._new(event.get("output_index"), item)
@@ -107,7 +122,12 @@ class Slots:
         return found
 
     def close(self, event: ResponseEvent, item: Item) -> Slot:
-        """The slot of an item that is complete."""
+        """The slot of an item that is complete.
+
+        Args:
+            event: The event that says so.
+            item: The whole item.
+        """
         slot = self._find(event.get("output_index"), item.get("id")) or self._same_call(item) or self._new(event.get("output_index"), item)
         return self._complete(slot, item)
 
