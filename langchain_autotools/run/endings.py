@@ -36,6 +36,8 @@ def stop_reason(run: BaseMessage) -> StopReason | None:
         return None
     if run.additional_kwargs.get("refusal"):
         return "refused"
+    if finish == "cancelled":
+        return "cancelled"
     if finish.lower() in BLOCKING:
         return stop_reason_of(finish)
     if run.tool_calls or own_metadata(run).get("awaits"):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,6 +89,49 @@ def test_law_11_a_reply_that_something_else_cut_is_incomplete(word: str) -> None
     """A finish reason by which a server gave up is no complete answer."""
     ran, _ = asked(BY_NAME["openai-chat"], [Turn("Paris has 21", finish=word)], "stream")
     assert reason(ran) == "incomplete"
+
+
+# ---------------------------------------------------------------------------------------------- the caller
+
+
+@each_wire
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("on_limit", ["answer", "raise"])
+def test_law_11_what_the_caller_ended_is_cancelled(wire: Wire, way: str, on_limit: str) -> None:
+    """Not the limit that it meets at the same moment, and not `complete`: no answer follows, and nothing is raised."""
+    flag = threading.Event()
+
+    def get_temperature(city: str) -> str:
+        """Cancel the run."""
+        flag.set()
+        return "21"
+
+    script = [Turn("Look.", [CALL]), Turn("Never.")]
+    keywords = {"tools": [get_temperature], "max_turns": 1, "on_limit": on_limit}
+    with wire.serve(script) as server:
+        ran = run(way, wire.model(server, **keywords), [QUESTION], cancel=flag)
+        assert (ran.error, reason(ran), len(server.exchanges)) == (None, "cancelled", 1)
+    assert [message.type for message in ran.new] == ["ai", "tool"]
+
+
+@each_wire
+@pytest.mark.parametrize("way", STREAMED)
+def test_law_11_a_reply_that_the_caller_cut_is_cancelled(wire: Wire, way: str) -> None:
+    """What had come of it is kept, and the history goes on; a reply that had come whole is complete."""
+    asked: list[int] = []
+
+    def second_look() -> bool:
+        asked.append(1)
+        return len(asked) > 2
+
+    with wire.serve([Turn("Hello, world, once more, and again, and again."), Turn("Yes.")]) as server:
+        model = wire.model(server, tools=[get_temperature])
+        ran = run(way, model, [QUESTION], cancel=second_look)
+        text = ran.new[-1].text if ran.new else ""
+        assert "Hello, world, once more, and again, and again.".startswith(text)
+        assert reason(ran) in ({"cancelled", "complete"} if text.endswith("again.") else {"cancelled"})
+        again = run(way, model, [QUESTION, *ran.new, HumanMessage("Are you there?")])
+        assert (again.error, server.rejections, again.new[-1].text) == (None, [], "Yes.")
 
 
 # ---------------------------------------------------------------------------------------------- streams that end too early

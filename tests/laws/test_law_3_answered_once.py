@@ -13,7 +13,7 @@ from langchain_autotools.history import repair
 from tests.laws.checks import check_answered, check_goes_on, check_goes_on_at_once, check_plain, check_told
 from tests.laws.outcomes import cuts, failures, stopped
 from tests.laws.stories import Said, Script, executed, replies, stories
-from tests.laws.ways import LISTENERS, QUESTION, WAYS, chat, law, run, serving
+from tests.laws.ways import LISTENERS, QUESTION, WAYS, After, chat, law, run, serving
 from tests.laws.workshop import Workshop
 
 listeners = st.sampled_from(sorted(LISTENERS))
@@ -81,6 +81,21 @@ def test_law_3_limits_answer_what_they_forbid(data: st.DataObject) -> None:
         check_plain(ran)
         check_answered(ran.new)
         assert len(shop.ran) <= limit.get("max_tool_calls", len(shop.ran))
+        check_goes_on(server, ran.new)
+
+
+@law(12)
+def test_law_3_a_cancelled_run_leaves_no_call_open(data: st.DataObject) -> None:
+    """Wherever a run is cancelled, nothing is raised, each call has its result, and the history goes on."""
+    story = data.draw(stories(turns=3, least=2))
+    flag, shop = After(data.draw(st.integers(0, 40))), Workshop()
+    with serving(Script(story)) as server:
+        limits = data.draw(st.sampled_from([{}, {"max_turns": 1, "on_limit": "raise"}, {"deadline": 60}]))
+        model = chat(server, tools=shop.tools(), parallel=data.draw(st.booleans()), **limits)
+        ran = run(data.draw(ways), model, [QUESTION], listeners=data.draw(listeners), cancel=flag)
+        assert ran.error is None or (isinstance(ran.error, LimitReachedError) and not flag())
+        check_plain(ran)
+        check_answered(ran.new)
         check_goes_on(server, ran.new)
 
 

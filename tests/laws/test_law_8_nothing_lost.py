@@ -17,7 +17,7 @@ from langchain_autotools import new_messages
 from tests.laws.checks import check_answered, check_goes_on, check_plain, check_told
 from tests.laws.outcomes import Breaks, failures
 from tests.laws.stories import Said, Script, replies, stories
-from tests.laws.ways import LISTENERS, QUESTION, WAYS, chat, law, run, serving, waited
+from tests.laws.ways import LISTENERS, QUESTION, WAYS, After, chat, law, run, serving, waited
 from tests.laws.workshop import Workshop
 from tests.support.http_server import Gate
 from tests.support.script import Call, Failure, Turn
@@ -41,6 +41,21 @@ def test_law_8_a_failed_turn_takes_nothing_with_it(data: st.DataObject) -> None:
         for other in wrapped(ran.error):
             assert new_messages(other) == new_messages(ran.error)
         check_goes_on(server, ran.new)
+
+
+@law(12)
+def test_law_8_a_cancelled_run_keeps_what_had_completed(data: st.DataObject) -> None:
+    """Every result that a listener heard of, and every word that a chunk brought, is in a new message."""
+    story: list[Said] = data.draw(stories(turns=3, least=2))
+    heard: list[Any] = []
+    flag = After(data.draw(st.integers(0, 40)))
+    with serving(Script(story)) as server:
+        model = chat(server, tools=Workshop().tools(), message_separator="", on_executed=heard.append)
+        ran = run(data.draw(ways), model, [QUESTION], listeners=data.draw(listeners), cancel=flag)
+    assert ran.error is None and ran.message is not None
+    told = {message.tool_call_id: message.content for message in ran.new if isinstance(message, ToolMessage)}
+    assert [(result.call.id, told[result.call.id]) for result in heard] == [(result.call.id, result.message.content) for result in heard]
+    assert ran.message.text == "".join(message.text for message in ran.new if message.type == "ai")
 
 
 def wrapped(error: BaseException) -> list[BaseException]:

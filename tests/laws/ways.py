@@ -66,6 +66,22 @@ LISTENERS: dict[str, Callable[[], list[Any]]] = {
 }
 
 
+class After:
+    """What a run is cancelled by: a function that says so once it was asked some times.
+
+    Args:
+        times: How often it says no.
+    """
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+
+    def __call__(self) -> bool:
+        """Whether the run is cancelled."""
+        self._left -= 1
+        return self._left < 0
+
+
 @dataclass
 class Ran:
     """What a run gave.

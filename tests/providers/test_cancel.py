@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ChatOpenAI, new_messages
+from langchain_autotools import stop_reason as said_by
 from tests.support.endless import EndlessServer, Reply, ended, endless, head, silent
 from tests.support.endless_chat import (
     CALL,
@@ -345,7 +346,7 @@ def test_a_model_without_tools_of_its_own_is_cancelled_too(way: str, kind: str) 
         [message] = new
         assert type(message) is AIMessage
         assert (message.text, message.response_metadata["finish_reason"]) == ("Let me see" if "stream" in way else "", "cancelled")
-        assert message.id and server.left.wait(ENOUGH)
+        assert message.id and said_by(message) == "cancelled" and server.left.wait(ENOUGH)
 
 
 def _said_before(switch: Switch, model: Any) -> list[Any]:
