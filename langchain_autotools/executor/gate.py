@@ -60,7 +60,7 @@ class Gate:
             call, decision = answer.call, answer.call.decision
             if call.waits == ANSWERED or (waits and self.in_order and _would_run(call)):
                 continue
-            if call.waits == "approval" and decision is None:
+            if call.waits == "approval" and decision is None and _would_run(call):
                 decision = yield from self._ask(call)
                 if decision is None:
                     waits = True
@@ -89,7 +89,8 @@ class Gate:
 
 def _would_run(call: ToolCallRecord) -> bool:
     """Whether a call runs once nothing holds it up any more, and is not only answered."""
-    return call.args is not None and (call.decision is None or call.decision.action in ("approve", "edit"))
+    runs = call.args is not None and any(one.args is not None for one in call.inner or (call,))
+    return runs and (call.decision is None or call.decision.action in ("approve", "edit"))
 
 
 # ---------------------------------------------------------------------------------------------- asking
