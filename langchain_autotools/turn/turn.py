@@ -54,8 +54,8 @@ class Turn:
         *,
         blocks: bool,
         new_id: Callable[[], str],
-        open_start: bool = False,
-        runs: bool = True,
+        open_start: bool,
+        runs: bool,
     ) -> None:
         self.messages = as_sent(repair(messages, open_start=open_start))
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}

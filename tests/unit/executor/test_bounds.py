@@ -99,6 +99,19 @@ async def test_thousands_of_runs_share_them_too(monkeypatch: pytest.MonkeyPatch)
     assert 1 < counted.most <= 8
 
 
+def test_a_tool_with_a_time_limit_counts_for_as_long_as_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many callers with one call each, no more tools run than there may be threads."""
+    monkeypatch.setattr(ToolExecutor, "max_threads", 2)
+    counted = Counted()
+    executor = ToolExecutor([counted.look], timeout=60)
+    callers = [threading.Thread(target=executor.execute_all, args=([call("look")],)) for _ in range(20)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert counted.most <= 2
+
+
 @both_ways
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_runs_inside_tools_go_on_where_all_threads_are_taken(way: Way, timeout: float | None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,7 +223,7 @@ async def test_raw_stream_may_yield_texts_and_what_stream_methods_of_langchain_y
         assert model.invoke("x").text == "It is warm."
         assert [chunk.text async for chunk in model.astream("x") if chunk.text] == ["It is ", "warm."]
     assert model.invoke("x").response_metadata["finish_reason"] == "stop"
-    whole = ChatResult(generations=[ChatGeneration(message=AIMessage("whole"))])
+    whole = ChatResult(generations=[ChatGeneration(message=AIMessage(text)) for text in ("whole", "another")])
     assert type("Whole", (Ported,), {"raw_invoke": lambda *args, **kwargs: whole})(pieces=[]).invoke("x").text == "whole"
     with pytest.raises(ConfigurationError, match="raw_stream yields AIMessageChunks .* not int"):
         Ported(pieces=[1]).invoke("x")

@@ -78,6 +78,16 @@ STREAMS: list[tuple[str, list[Any], list[tuple[str, dict[str, Any] | None]]]] = 
         [("g", REFUSED), ("g", REFUSED)],
     ),
     (
+        "a name in parts after a call that is whole",
+        [fragment(arguments="x"), fragment(id="b", name="g", arguments='{"q":1}'), fragment(name="ge")],
+        [("", REFUSED), ("g", {"q": 1}), ("ge", REFUSED)],
+    ),
+    (
+        "a header, an empty object and one with arguments: a server that begins each call with a header made two",
+        [fragment(name="f"), fragment(name="f", arguments="{}"), fragment(name="f", arguments='{"q":2}')],
+        [("f", {}), ("f", {"q": 2})],
+    ),
+    (
         "ids that drift over text that grows",
         [fragment(id="a", name="g", arguments='{"q":1'), fragment(id="b", name="g", arguments='{"q":1}')],
         [("g", {"q": 1})],

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 
-from langchain_autotools.turn.output_version import with_output_version
+from langchain_autotools.turn.output_version import BlockWriter, with_output_version
 
 CALL = {"name": "f", "args": {}, "id": "1", "type": "tool_call"}
 
@@ -26,3 +26,10 @@ def test_text_of_blocks_has_no_reasoning_where_there_was_none() -> None:
     thought = message.model_copy(update={"content": [{"type": "reasoning", "reasoning": "Hm"}, *message.content]})
     plain = with_output_version(thought, None)
     assert (plain.content, plain.additional_kwargs) == ("Hi", {"reasoning_content": "Hm"})
+
+
+def test_reasoning_beside_the_text_of_a_chunk_is_a_block_before_it() -> None:
+    """It leaves the additional keywords, and has a number of its own."""
+    chunk = BlockWriter().chunk(AIMessageChunk(content="Hi", additional_kwargs={"reasoning_content": "Hm"}))
+    assert chunk.content == [{"type": "reasoning", "reasoning": "Hm", "index": 0}, {"type": "text", "text": "Hi", "index": 1}]
+    assert chunk.additional_kwargs == {}
