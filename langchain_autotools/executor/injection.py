@@ -175,12 +175,9 @@ def _parameters(tool: BaseTool) -> dict[str, _Field]:
     return found
 
 
-def _functions(tool: BaseTool) -> Iterator[Callable[..., Any]]:
-    own = [getattr(tool, "func", None), getattr(tool, "coroutine", None)]
-    yield from (function for function in own if function is not None)
-    if not any(own):
-        yield tool._run
-        yield tool._arun
+def _functions(tool: BaseTool) -> list[Callable[..., Any]]:
+    own = [getattr(tool, name, None) for name in ("func", "coroutine")]
+    return [function for function in own if function is not None] or [tool._run, tool._arun]
 
 
 def type_hints(holder: Any) -> dict[str, Any]:

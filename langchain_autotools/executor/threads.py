@@ -45,15 +45,15 @@ _watched = False
 
 
 class Job:
-    """Work for a thread."""
+    """Work for a thread.
+
+    Attributes:
+        run: Does it.
+    """
 
     def __init__(self, work: Callable[[], None], depth: _Depth | None) -> None:
-        self._work = work
+        self.run = work
         self._depth = depth  # None: it is not counted, or not any more
-
-    def run(self) -> None:
-        """Do it."""
-        self._work()
 
     def ended(self) -> "Job | None":
         """Note that it has been done; returns what its thread does next. Call it with the lock."""

@@ -104,11 +104,8 @@ def _described_value(value: object) -> str:
         name = own_name(value) or value.get("title")
         return f"the dict {name!r}" if name else "a dict"
     name = getattr(value, "__name__", None)
-    return (
-        f"{'the class' if isinstance(value, type) else type(value).__name__} {name!r}"
-        if name
-        else f"an object of type {type(value).__name__}"
-    )
+    kind = "the class" if isinstance(value, type) else type(value).__name__
+    return f"{kind} {name!r}" if name else f"an object of type {kind}"
 
 
 def _innermost(function: Any) -> Any:

@@ -23,7 +23,7 @@ from ..executor.names import own_name
 from .constructor import argument_names, unknown_argument
 from .descriptions import describe_fields
 from .generation_info import combined_outputs
-from .overrides import in_thread, install_overrides
+from .overrides import install_overrides
 from .tool_choice import ToolChoice, read_choice
 from .tools import format_tools, listed
 from .turn import Turn, generation
@@ -123,9 +123,13 @@ class SingleTurnChatModel(BaseChatModel):
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
         """Like `raw_stream`, asynchronously. By default `raw_stream` in a thread."""
-        async with aclosing(in_thread(iter(self.raw_stream(messages, stop, **kwargs)))) as chunks:
-            async for chunk in chunks:
+        chunks, end = iter(self.raw_stream(messages, stop, **kwargs)), AIMessage("")
+        try:
+            while (chunk := await run_in_executor(None, next, chunks, end)) is not end:
                 yield chunk
+        finally:
+            with suppress(ValueError):  # its thread still reads: it closes when that read returns
+                getattr(chunks, "close", lambda: None)()
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Make one request that is not streamed and return its reply. By default `raw_stream` is used instead."""

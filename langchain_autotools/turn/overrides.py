@@ -6,23 +6,21 @@ its twins too, where the subclass leaves those as they were: as in core an async
 reply that is not streamed is made of a stream that somebody has changed.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from functools import wraps
 from inspect import isfunction
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.runnables.config import run_in_executor
 
 from ..messages.metadata import own_metadata
 from .turn import Turn, generation, result_of
 
-__all__ = ["in_thread", "install_overrides"]
+__all__ = ["install_overrides"]
 
-_T = TypeVar("_T")
 _Method = Callable[..., Any]
 _READ = "_autotools_read"
 
@@ -48,17 +46,6 @@ def install_overrides(cls: Any, ours: Any, *, streams: bool) -> None:
         made.setdefault("_agenerate", _agenerate_of_astream)
     for name, method in made.items():
         setattr(cls, name, method)
-
-
-async def in_thread(items: Iterator[_T]) -> AsyncGenerator[_T, None]:
-    """The items, each fetched in a thread."""
-    end: Any = object()
-    try:
-        while (item := await run_in_executor(None, next, items, end)) is not end:
-            yield item
-    finally:
-        with suppress(ValueError):  # its thread still reads: it closes when that read returns
-            getattr(items, "close", lambda: None)()
 
 
 def _is_read(method: Any, name: str, ours: Any) -> bool:
