@@ -17,6 +17,7 @@ from .._encode.json_text import dumps
 from .calls import CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
 from .encode import REASONING_KEYS, THINKING_PART
+from .errors import error_from_body
 from .streamed_parts import add_audio, add_log_probabilities, add_reasoning_details
 from .usage import usage_metadata
 from .wire import Call, CallText, Choice, Event, Part, Usage
@@ -340,8 +341,6 @@ def _raise_error_of(holder: Mapping[str, Any]) -> None:
 
 
 def _raise_error(error: Mapping[str, Any]) -> NoReturn:
-    from .errors import error_from_body
-
     raise error_from_body(error, _status_of(error))
 
 

@@ -33,21 +33,6 @@ _STATUS_OF_CODE = by_name(
     }
 )
 
-# OpenAI's code, and the type that llama.cpp uses.
-_OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
-# How OpenAI, vLLM, LiteLLM and Anthropic-shaped gateways say it where they set no code.
-_OVERFLOW_TEXTS = (
-    "context_length_exceeded",
-    "maximum context length",
-    "exceeds the context window",
-    "exceeds the available context size",
-    "Input tokens exceed the configured limit",
-    "prompt is too long",
-    "ContextWindowExceededError",
-)
-_NEVER_RETRIED = frozenset({"insufficient_quota"})  # a 429 that lasts until somebody pays
-_ALWAYS_RETRIED = frozenset({"tool_use_failed"})  # the model wrote an unreadable call: its next try may be readable (wire quirk T-07)
-
 __getattr__ = lazy_classes(__name__, "OpenAI")
 
 
@@ -65,10 +50,18 @@ ERRORS = ErrorMapping(
     prefix="OpenAI",
     by_status={413: "StatusError", 422: "UnprocessableEntityError"},
     status_of_label=_STATUS_OF_CODE,
-    overflow_labels=_OVERFLOW_CODES,
-    overflow_texts=_OVERFLOW_TEXTS,
-    never_retried=_NEVER_RETRIED,
-    always_retried=_ALWAYS_RETRIED,
+    overflow_labels=frozenset({"context_length_exceeded", "exceed_context_size_error"}),  # OpenAI's code, and llama.cpp's type
+    overflow_texts=(  # how OpenAI, vLLM, LiteLLM and Anthropic-shaped gateways say it where they set no code
+        "context_length_exceeded",
+        "maximum context length",
+        "exceeds the context window",
+        "exceeds the available context size",
+        "Input tokens exceed the configured limit",
+        "prompt is too long",
+        "ContextWindowExceededError",
+    ),
+    never_retried=frozenset({"insufficient_quota"}),  # a 429 that lasts until somebody pays
+    always_retried=frozenset({"tool_use_failed"}),  # the model wrote an unreadable call: its next try may be readable (wire quirk T-07)
 )
 
 error_table = ERRORS.table

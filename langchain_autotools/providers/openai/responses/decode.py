@@ -5,7 +5,7 @@ the items (see `items`) that lets them go back as they were. A whole body is a s
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -14,6 +14,7 @@ from ....chunks import new_chunk
 from ....errors import StreamError
 from ....messages.metadata import KEY
 from ....messages.provisional import PROVISIONAL
+from ..errors import error_from_body, is_known_error
 from ..usage import usage_metadata
 from .client_calls import pending_calls
 from .item_parts import annotations_of, fragment, log_probabilities, standard
@@ -102,7 +103,7 @@ class ResponsesDecoder:
             self._error(event.get("error") or event)
             return None
         if self._unknown is not None and kind != "response.failed":
-            _raise(self._unknown)
+            raise error_from_body(self._unknown)
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             return self._chunk(handler(self, event))
@@ -130,7 +131,7 @@ class ResponsesDecoder:
         if not isinstance(body, Mapping):
             raise StreamError(f"the reply is not a JSON object of the Responses API but {str(body)[:200]!r}")
         if body.get("error"):
-            _raise(body["error"])
+            raise error_from_body(body["error"])
         self.feed({"type": "response.completed", "response": body})
         if not isinstance(body.get("output"), list):
             raise StreamError(f"the reply has no output, only {sorted(map(str, body))}")
@@ -256,19 +257,17 @@ class ResponsesDecoder:
 
     def _error(self, error: Any) -> None:
         """An error in the stream. One that does not say of what kind it is waits for the event that does, if that is the next."""
-        from ..errors import is_known_error
-
         body = dict(error) if isinstance(error, Mapping) else {"message": str(error)}
         if body.get("type") == "error":
             del body["type"]
         if self._unknown is not None or is_known_error(body):
-            _raise(body)
+            raise error_from_body(body)
         self._unknown = body
 
     def _failed(self, event: ResponseEvent) -> _Blocks:
         response = event.get("response")
         error = response.get("error") if isinstance(response, Mapping) else None
-        _raise(error or self._unknown or {"message": "the server says that its reply failed"})
+        raise error_from_body(error or self._unknown or {"message": "the server says that its reply failed"})
 
     def _end(self, event: ResponseEvent) -> _Blocks:
         if not isinstance(event.get("response"), Mapping):
@@ -309,7 +308,7 @@ class ResponsesDecoder:
             StreamError: The stream held no event of this wire.
         """
         if self._unknown is not None:
-            _raise(self._unknown)
+            raise error_from_body(self._unknown)
         if not self._known:
             raise StreamError("the reply held no events of the Responses API")
         if self._finish_reason is None:  # nothing but [DONE], or not even that
@@ -387,9 +386,3 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
 def _is_other(item: Item) -> bool:
     """Whether an item is neither what the model said nor a call of a function."""
     return item.get("type") not in ("message", "reasoning", *CALL_TYPES)
-
-
-def _raise(error: Any) -> NoReturn:
-    from ..errors import error_from_body
-
-    raise error_from_body(error)
