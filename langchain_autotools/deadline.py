@@ -91,6 +91,10 @@ class Deadline:
         """Let all that runs in this context from now on find this deadline."""
         _current.set(self)
 
+    def let_go(self) -> None:
+        """It never comes, also for those who still see it."""
+        self.at, self.poll, self._around = math.inf, None, None
+
     @contextmanager
     def in_sight(self) -> Iterator[None]:
         """Let what runs here find this deadline."""

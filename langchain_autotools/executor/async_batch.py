@@ -112,8 +112,8 @@ class _TaskBatch(Batch):
     # ------------------------------------------------------------------------------------------ one call
 
     async def _execute_all(self, number: int, slots: asyncio.Semaphore) -> None:
-        if self._cancel is not None:
-            self._cancel.stay_in_sight()
+        if self._sight is not None:
+            self._sight.stay_in_sight()
         if self._exclusive and (before := self._before(number)):
             await asyncio.wait(before)
         async with slots:
@@ -244,7 +244,10 @@ class _TaskBatch(Batch):
         for result in results:
             try:
                 await self._tell(self._on_executed, result)
-            except Exception:  # the batch ends for another reason, which must not be hidden
+            except Exception:
+                if all_calls:
+                    raise
+                # the batch ends for another reason, which must not be hidden
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
 
 

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from ..cancelling import Cancel
+from ..deadline import Deadline
 from ..messages.calls import ToolCallRecord
 from .call import ToolRun
 from .context import AsyncProgress, Progress
@@ -71,6 +72,7 @@ class Batch:
         self._threads = options.threads
         self._end = None if options.deadline is None else time.monotonic() + options.deadline
         self._cancel = options.cancel
+        self._sight = None if options.cancel is None else _seen_through(options.cancel)
         self._exclusive = options.exclusive
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
@@ -163,6 +165,8 @@ class Batch:
     def _give_up(self, *, all_calls: bool = False) -> list[ToolCallResult]:
         """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""
         self._closed = True
+        if self._sight is not None and not all_calls:
+            self._sight.let_go()  # what a tool has begun may outlive the run
         unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys())
         for index in unfinished:
             planned, error = self._planned[index], self._failures.get(index)
@@ -178,6 +182,12 @@ class Batch:
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
         raise NotImplementedError
+
+
+def _seen_through(cancel: Cancel) -> Deadline:
+    """What the tools of a batch see of its cancellation, as long as it lasts."""
+    with cancel.in_sight():
+        return Deadline(None)
 
 
 def given_up(run: ToolRun) -> None:

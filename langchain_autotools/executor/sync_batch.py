@@ -194,8 +194,8 @@ class _ThreadBatch(Batch):
     # ------------------------------------------------------------------------------------------ one call
 
     def _execute_all(self, places: Sequence[int]) -> None:
-        if self._cancel is not None:
-            self._cancel.stay_in_sight()
+        if self._sight is not None:
+            self._sight.stay_in_sight()
         for index in places:
             self._execute(index)
 
@@ -351,7 +351,10 @@ class _ThreadBatch(Batch):
         for result in results:
             try:
                 self._tell(self._on_executed, result)
-            except Exception:  # the batch ends for another reason, which must not be hidden
+            except Exception:
+                if all_calls:
+                    raise
+                # the batch ends for another reason, which must not be hidden
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools import ConfigurationError, ToolExecutor, ToolPolicy
+from langchain_autotools.deadline import current_deadline
 from langchain_autotools.executor import ToolCallResult
 from langchain_autotools.retry import RetryPolicy
 from tests.support.calls import call, error
@@ -196,3 +197,44 @@ async def test_an_asynchronous_tool_that_does_not_stop_is_left(caplog: pytest.Lo
     release.set()
     assert error(results[0]).startswith("cancelled")
     assert caplog.text.count("goes on although it was cancelled") == 1
+
+
+@both_ways
+def test_an_error_of_a_listener_ends_a_cancelled_run_too(way: Way) -> None:
+    """As it does any run: it is not the cancellation's to hide."""
+
+    def broken(result: ToolCallResult) -> None:
+        raise LookupError(result.call.id)
+
+    with pytest.raises(LookupError, match="a"):
+        way(ToolExecutor([Tools().look], on_executed=broken), call("look", "a"), cancel=lambda: True)
+
+
+@both_ways
+def test_what_a_tool_has_begun_may_outlive_the_run(way: Way) -> None:
+    """Who cancels a run that has ended stops nothing that goes on after it; of a cancelled run it is stopped."""
+    seen: list[Any] = []
+
+    def begin() -> str:
+        """Begin something that sees how long it may go on."""
+        seen.append(current_deadline())
+        return "begun"
+
+    flag = threading.Event()
+    way(ToolExecutor([begin]), call("begin"), cancel=flag)
+    flag.set()
+    assert [one.passed() for one in seen] == [None]
+
+    def stop() -> str:
+        """Cancel."""
+        seen.append(current_deadline())
+        flag.set()
+        release.wait(20)
+        return "late"
+
+    release = threading.Event()
+    flag.clear()
+    way(ToolExecutor([stop]), call("stop"), cancel=flag)
+    release.set()
+    assert [one.passed() is None for one in seen] == [True, False]
+    assert way(ToolExecutor([begin]), call("begin"))[0].message.content == "begun" and seen[-1] is None
