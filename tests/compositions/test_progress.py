@@ -2,11 +2,12 @@
 
 import asyncio
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
@@ -128,6 +129,30 @@ async def test_events_show_progress_as_custom_events(server: OpenAIServer) -> No
     for event in told:
         steps = [other["event"] for other in events if other["run_id"] == event["run_id"]]
         assert steps == ["on_tool_start", "on_custom_event", "on_tool_end"]
+
+
+async def test_events_of_an_asynchronous_tool_come_in_order_from_wherever_it_reports() -> None:
+    """From its event loop, without a wait between them, and from a thread; its run ends after them."""
+    seen: list[Any] = []
+
+    class Handler(AsyncCallbackHandler):
+        async def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+            value = data["value"]
+            await asyncio.sleep(0.01 if value == 1 else 0)
+            seen.append((value, threading.current_thread() is main))
+
+        async def on_tool_end(self, output: Any, **kwargs: Any) -> None:
+            seen.append("end")
+
+    async def reports(context: ToolContext) -> None:
+        """Report."""
+        await asyncio.to_thread(context.report, 0)
+        context.report(1)
+        context.report(2)
+
+    main = threading.current_thread()
+    await ToolExecutor([reports]).aexecute_all([{"name": "reports", "args": {}, "id": "1"}], {"callbacks": [Handler()]})
+    assert seen == [(0, False), (1, True), (2, True), "end"]
 
 
 @pytest.mark.parametrize("is_async", [False, True])

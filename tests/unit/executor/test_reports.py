@@ -11,6 +11,7 @@ import pytest
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor import ToolCallResult, ToolContext, ToolExecutor
+from langchain_autotools.executor.context import AsyncProgress, ProgressReport
 from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import call, run_calls
 
@@ -81,8 +82,8 @@ async def test_progress_is_told_between_the_start_and_the_end_of_its_call(
 
 @pytest.mark.parametrize("name", ["counts", "acounts"])
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_what_a_listener_of_progress_raises_ends_the_run(is_async: bool, name: str) -> None:
-    """The tool ends first and is told of as executed; its result is settled and not delivered; no more progress is told."""
+async def test_what_a_listener_of_progress_raises_ends_the_run(is_async: bool, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The tool ends first and is told of as executed; no more progress of it is told, and nothing logged of that."""
     told: Told = []
     ended: list[str] = []
 
@@ -93,7 +94,7 @@ async def test_what_a_listener_of_progress_raises_ends_the_run(is_async: bool, n
     executor = ToolExecutor([counts, acounts], on_progress=tell, on_executed=lambda result: ended.append(result.call.id))
     with pytest.raises(OSError, match="full"):
         await run_calls(executor, is_async, call(name, to=3))
-    assert (told, ended) == ([("1", 0)], ["1"])
+    assert (told, ended, caplog.messages) == ([("1", 0)], ["1"], [])
 
 
 def test_an_interrupt_while_a_listener_runs_stops_the_tool() -> None:
@@ -167,6 +168,22 @@ async def test_a_report_after_the_end_of_the_event_loop_is_told_to_nobody() -> N
     go.set()
     assert await asyncio.to_thread(gone.wait, 5)
     assert told == [] and len(kept) == 1
+
+
+def test_a_report_to_a_closed_event_loop_is_no_error() -> None:
+    """Of a tool whose loop was closed without its batch: nobody listens any more."""
+
+    async def tell(report: ProgressReport) -> None:
+        pytest.fail("nobody listens")
+
+    async def make() -> AsyncProgress:
+        return AsyncProgress(lambda index, error: None, tell)
+
+    reports = asyncio.run(make())
+    late = ProgressReport(0, ToolCallRecord("1", "hangs", "{}"), "late")
+    assert not reports.is_late(late)
+    reports.report(late)
+    assert reports.is_late(late)
 
 
 def test_progress_of_an_asynchronous_tool_does_not_wait_on_its_loop_for_listeners() -> None:
