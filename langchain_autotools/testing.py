@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import Field, PrivateAttr, field_validator
 
+from .chunks import new_chunk
 from .errors import AutoToolsError, ConfigurationError
 from .executor.names import tool_name
 from .messages.metadata import text_of
@@ -178,8 +179,8 @@ def _piece_chunk(piece: Any) -> AIMessage:
     if isinstance(piece, AIMessage):
         return piece
     if isinstance(piece, str):
-        return AIMessageChunk(content=piece)
+        return new_chunk(piece, {}, None)
     fragments = [piece] if isinstance(piece, Mapping) else piece
     if not isinstance(fragments, Sequence) or not all(isinstance(fragment, Mapping) for fragment in fragments):
         raise ScriptError(f"a piece of a reply is of type {type(piece).__name__}, not a text, a message, a fragment of a call or an error")
-    return AIMessageChunk(content="", additional_kwargs={"tool_calls": [dict(fragment) for fragment in fragments]})
+    return new_chunk("", {"tool_calls": [dict(fragment) for fragment in fragments]}, None)

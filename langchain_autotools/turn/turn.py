@@ -14,7 +14,7 @@ from typing import Any, Self
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
-from ..chunks import copier, sum_chunks
+from ..chunks import copier, new_chunk, sum_chunks
 from ..errors import ConfigurationError
 from ..executor.names import tool_name
 from ..history import repair
@@ -78,7 +78,7 @@ class Turn:
     def finish(self) -> AIMessageChunk:
         """The turn's last chunk, with its calls and the verdict on them. A turn without any chunk before it has broken off."""
         if not self._begun:
-            self.feed(AIMessageChunk(content="", response_metadata={"finish_reason": "incomplete"}))
+            self.feed(new_chunk("", {}, None, {"finish_reason": "incomplete"}))
         last = self._accumulator.finish()
         if last.response_metadata.get("finish_reason") == "incomplete":
             _logger.warning("the reply %s broke off before its end: it is kept as far as it came, and none of its calls runs", last.id)
@@ -126,7 +126,7 @@ def _as_message(piece: object) -> AIMessage:
     if isinstance(piece, AIMessage):
         return piece
     if isinstance(piece, str):
-        return AIMessageChunk(content=piece)
+        return new_chunk(piece, {}, None)
     if isinstance(piece, ChatResult) and piece.generations:
         piece = piece.generations[0]
     if isinstance(piece, ChatGeneration) and isinstance(piece.message, AIMessage):
