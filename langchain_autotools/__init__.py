@@ -11,7 +11,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .agent import Agent, AgentResult
-    from .errors import AutoToolsError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
+    from .errors import AutoToolsError, CallsPendingError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
     from .executor import Decision, PendingCall, ToolCallResult, ToolContext, ToolExecutor, ToolPolicy, pending_calls, raw_functions
     from .history import explain, repair, validate
     from .history.generations import join_generations, split_generations
@@ -100,6 +100,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ToolPolicy",
     # Errors
     "AutoToolsError",
+    "CallsPendingError",
     "ConfigurationError",
     "LimitReachedError",
     "ModelRefusalError",
@@ -112,7 +113,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
 
 _HOMES = {
     "agent": ("Agent", "AgentResult"),
-    "errors": ("AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
+    "errors": ("AutoToolsError", "CallsPendingError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
     "executor": (
         "Decision",
         "PendingCall",

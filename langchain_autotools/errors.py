@@ -5,6 +5,7 @@ AutoToolsError
  ├─ ConfigurationError        (ValueError)  an argument that cannot work; says what would
  ├─ UnsupportedFeatureError   (ValueError)  a message or tool that this wire cannot carry
  ├─ StreamError               (ModelError)  the bytes of a reply broke its protocol
+ ├─ CallsPendingError         (OutputParserException)  calls wait for approval where a run's output was to be parsed
  └─ LimitReachedError                       a run hit a limit and `on_limit="raise"`; `.stop_reason` says which
 ```
 
@@ -17,9 +18,10 @@ from traceback import walk_tb
 from types import FrameType, TracebackType
 from typing import Final
 
-from langchain_core.exceptions import ModelError
+from langchain_core.exceptions import ModelError, OutputParserException
 
-__all__ = ["AutoToolsError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError", "concise", "map_errors"]
+__all__ = ["AutoToolsError", "CallsPendingError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"]
+__all__ += ["concise", "map_errors"]
 
 _INTERNAL: Final = frozenset({__name__.partition(".")[0], "langchain_core", "contextlib"})
 
@@ -40,6 +42,14 @@ class StreamError(AutoToolsError, ModelError):
     """The bytes of a reply do not follow their protocol: no events, no JSON, or an end in the middle."""
 
     is_retryable = True
+
+
+class CallsPendingError(AutoToolsError, OutputParserException):
+    """A run ended with calls that wait for approval where `with_structured_output` wanted its output.
+
+    `new_messages(error)` brings the run's messages; append them to the history, show its `pending_calls`, and go on with
+    `invoke(history, resume=decisions)` of what `with_structured_output` returned.
+    """
 
 
 class LimitReachedError(AutoToolsError):

@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
 from ..errors import ConfigurationError
+from ..run.binding import OneHistory
 
 __all__ = ["ConfigurableChatModel", "Fields"]
 
@@ -24,7 +25,7 @@ _Step = tuple[str, tuple[Any, ...], Mapping[str, Any]]
 _OF_GRAPHS = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
 
 
-class ConfigurableChatModel(Runnable[LanguageModelInput, Any]):
+class ConfigurableChatModel(OneHistory, Runnable[LanguageModelInput, Any]):
     """A chat model that is made for each call, of its defaults and of what the call's configuration says.
 
     Other attributes are those of the model that the defaults make.

@@ -1,21 +1,53 @@
 """Keywords bound to a chat model: LangChain's `RunnableBinding`, which knows `resume` too, and the model whose bindings these are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 
+from ..errors import ConfigurationError
 from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel
 from .decisions import Decisions, checked_decisions
 from .keywords import drop_settings
 
-__all__ = ["BindableChatModel", "BoundChatModel"]
+__all__ = ["BindableChatModel", "BoundChatModel", "OneHistory"]
 
 
-class Resumable:
+class OneHistory:
+    """Refuses `resume` with several inputs: a decision is about the calls of one history."""
+
+    if not TYPE_CHECKING:  # core's types stay what they are
+
+        def batch(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
+            """Core's `batch`; it takes no `resume`."""
+            _check_batch(kwargs)
+            return super().batch(inputs, config, **kwargs)
+
+        async def abatch(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
+            """Core's `abatch`; it takes no `resume`."""
+            _check_batch(kwargs)
+            return await super().abatch(inputs, config, **kwargs)
+
+        def batch_as_completed(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
+            """Core's `batch_as_completed`; it takes no `resume`."""
+            _check_batch(kwargs)
+            return super().batch_as_completed(inputs, config, **kwargs)
+
+        def abatch_as_completed(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
+            """Core's `abatch_as_completed`; it takes no `resume`."""
+            _check_batch(kwargs)
+            return super().abatch_as_completed(inputs, config, **kwargs)
+
+
+def _check_batch(keywords: Mapping[str, Any]) -> None:
+    if keywords.get("resume") is not None:
+        raise ConfigurationError("resume is about the calls of one history: batch takes none")
+
+
+class Resumable(OneHistory):
     """What can go on with a history that ends in unanswered calls."""
 
     def resume(
@@ -32,16 +64,18 @@ class Resumable:
 
         Args:
             history: The messages; the last AI message has calls without results.
-            decisions: By call id: True to execute, a dict to execute with these arguments instead (the result says so), False or a
-                text to refuse (the text is what the model is told). A call without a decision stays pending: the run then makes
-                no request and ends with `calls_pending`. True alone executes all of them: the arguments that the history has,
-                whoever wrote it, unless they contradict what is recorded of the model's own.
+            decisions: What the methods of `PendingCall` returned, or their dicts, in a list. Of calls that need no approval also by
+                id: True to execute, a dict to execute with these arguments instead (the result says so), False or a text to refuse
+                (the text is what the model is told); True alone executes all of them: the arguments that the history has, whoever
+                wrote it, unless they contradict what is recorded of the model's own. A call without a decision stays pending: the
+                run then makes no request and ends with `calls_pending`.
             config: LangChain's configuration.
             **kwargs: As of `invoke`.
 
         Raises:
-            ConfigurationError: No call waits, a decision is about none that waits, a call to execute belongs to no tool of the
-                model, or True is said of one whose arguments were changed.
+            ConfigurationError: No call waits; a decision is about none that waits, or not about the call as it stands; a call that
+                needs approval would run without; a call to execute belongs to no tool of the model; or True is said of one whose
+                arguments were changed.
         """
         message: AIMessage = self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
         return message

@@ -46,7 +46,7 @@ class SingleTurnChatModel(BaseChatModel):
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
-    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools"})
+    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key"})
     """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -18,6 +18,8 @@ from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableMap, RunnablePassthrough
 from pydantic import BaseModel, RootModel
 
+from ...errors import CallsPendingError
+from ...executor import pending_calls
 from ...messages.calls import calls_of
 from ...messages.carrier import final_message, new_messages
 from ...messages.live import attach_messages
@@ -120,6 +122,22 @@ def _check_run(run: BaseMessage) -> None:
     raise error
 
 
+def _check_approved(run: BaseMessage) -> None:
+    """Refuse a run that ended because calls wait for approval: whatever stands beside them is no output.
+
+    Raises:
+        CallsPendingError: They do; `new_messages` of the error gives what the run brought.
+    """
+    if (run.response_metadata.get(KEY) or {}).get("stop_reason") != "calls_pending":
+        return
+    waiting = [call.id for call in pending_calls(run) if call.kind in ("approval", "queued")]
+    if waiting:
+        text = f"the run ended before the output was there: calls wait for approval: {', '.join(map(repr, waiting))}"
+        error = CallsPendingError(text, llm_output=text_of(run))
+        attach_messages(error, new_messages(run))
+        raise error
+
+
 def _strict_json(message: BaseMessage) -> Any:
     """The text as exactly one JSON document, a Markdown fence around it apart. None: no text beside tool calls."""
     text = text_of(message).strip()
@@ -135,6 +153,7 @@ def _strict_json(message: BaseMessage) -> Any:
 def _json_output(result: list[Any]) -> Any:
     """What the text of the last AI message says as JSON; None beside calls that are left to the caller."""
     message = _last_message(result)
+    _check_approved(_message_of(result))
     _check_complete(message)
     try:
         value = _strict_json(message)
@@ -202,6 +221,7 @@ class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
 
 def _check_call(message: BaseMessage, name: str) -> None:
     """Refuse a message whose call of `name` is no complete JSON object."""
+    _check_approved(message)
     _check_complete(message)
     if not isinstance(message, AIMessage) or any(call["name"] == name for call in message.tool_calls):
         return

@@ -58,6 +58,7 @@ class StructuredChatModel(HttpChatModel):
         Raises:
             ConfigurationError: The arguments cannot work together.
             ModelRefusalError: (when run) The model declined.
+            CallsPendingError: (when run) Calls wait for approval; `new_messages` of the error gives what the run brought.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
         from .structured import call_parser, json_parser, structured  # here, because core's parsers take long to import

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -261,3 +263,26 @@ def test_a_history_with_pending_calls_is_answered_as_interrupted_elsewhere() -> 
     assert [type(message) for message in new] == [ToolMessage, ToolMessage, AIMessage]
     assert "interrupted" in new[0].text
     assert desk.done == []
+
+
+BATCHES: dict[str, Callable[[Any], Any]] = {
+    "batch": lambda model: model.batch([[QUESTION]], resume=True),
+    "batch_as_completed": lambda model: list(model.batch_as_completed([[QUESTION]], resume=[])),
+    "abatch": lambda model: asyncio.run(model.abatch([[QUESTION]], resume={"1": True})),
+    "abatch_as_completed": lambda model: asyncio.run(_all(model)),
+}
+
+
+async def _all(model: Any) -> list[Any]:
+    return [one async for one in model.abatch_as_completed([[QUESTION]], resume=[])]
+
+
+@pytest.mark.parametrize("way", BATCHES)
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_batch_resumes_nothing(way: str, bound: bool) -> None:
+    """Decisions are about the calls of one history; a batch without them is what it was."""
+    model: Any = Desk().model()
+    model = model.bind(stop=["x"]) if bound else model
+    with pytest.raises(ConfigurationError, match="batch takes none"):
+        BATCHES[way](model)
+    assert [answer.text for answer in model.batch([[QUESTION]], resume=None)] == ["Done."]
