@@ -23,7 +23,7 @@ __all__ = ["Gate", "aopened", "opened"]
 _NO_INTERRUPT = (
     "interrupt cannot be called inside approve=: the graph would run the node again, and the model could write other arguments than "
     "were shown. Let one node run the model without approve, which ends with the calls pending; let the next one call "
-    "interrupt(pending_calls(...)), and go on with model.resume(history, decisions)"
+    "interrupt with what pending_calls(...) shows, and go on with model.resume(history, decisions)"
 )
 
 Question = tuple[Callable[[Any], Any], Any]
