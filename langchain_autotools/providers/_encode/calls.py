@@ -39,7 +39,15 @@ def without_call(identifier: str, calls: tuple[CallT, ...]) -> tuple[CallT, ...]
 
 
 def derived_id(prefix: str, identifier: str, name: str = "", position: int = 0, *, digits: int = 24) -> str:
-    """An id for a call whose own cannot be sent; the same call always gets the same."""
+    """An id for a call whose own cannot be sent; the same call always gets the same.
+
+    Args:
+        prefix: What the id begins with.
+        identifier: The call's own id.
+        name: The tool's name, where calls without an id are to be told apart.
+        position: The call's place, likewise.
+        digits: How many hex digits follow the prefix.
+    """
     seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
     return f"{prefix}{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:digits]}"
 

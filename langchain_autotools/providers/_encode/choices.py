@@ -6,19 +6,20 @@ from typing import Any, TypeVar
 
 from ...errors import ConfigurationError
 
-__all__ = ["format_choice", "unknown_choice"]
+__all__ = ["Tools", "format_choice", "unknown_choice"]
 
 _Choice = TypeVar("_Choice")
-_Tools = Sequence[Mapping[str, Any]]
+Tools = Sequence[Mapping[str, Any]]
+"""Declared tools, in a wire's form."""
 
 
 def format_choice(
     choice: Any,
-    tools: _Tools,
+    tools: Tools,
     *,
-    any_tool: Callable[[_Tools], _Choice],
-    named: Callable[[str, _Tools], _Choice],
-    from_mapping: Callable[[Mapping[str, Any], _Tools], _Choice],
+    any_tool: Callable[[Tools], _Choice],
+    named: Callable[[str, Tools], _Choice],
+    from_mapping: Callable[[Mapping[str, Any], Tools], _Choice],
     forms: str = "a string, a bool or a dict",
 ) -> _Choice | None:
     """A tool choice in a wire's form; None where nothing was chosen.

@@ -39,7 +39,11 @@ class Function(TypedDict, total=False):
 
 @contextmanager
 def declaring(tool: Any) -> Iterator[None]:
-    """Whatever goes wrong in the body is a ConfigurationError that names the tool."""
+    """Name the tool in whatever goes wrong in the body.
+
+    Raises:
+        ConfigurationError: Something did.
+    """
     try:
         yield
     except Exception as error:

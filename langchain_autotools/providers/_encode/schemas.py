@@ -17,7 +17,12 @@ _DEFINITIONS = ("$defs", "definitions")
 
 
 def mapped(node: JsonSchema, change: Callable[[Any], Any]) -> dict[str, Any]:
-    """The schema with each schema directly inside it changed; data such as defaults and enums stays as it is."""
+    """The schema with each schema directly inside it changed; data such as defaults and enums stays as it is.
+
+    Args:
+        node: The schema.
+        change: Gives what takes the place of an inner schema, which may also be a bool.
+    """
     changed = dict(node)
     changed |= {key: change(node[key]) for key in _ONE if isinstance(node.get(key), Mapping)}
     changed |= {key: [change(item) for item in node[key]] for key in _LISTS if isinstance(node.get(key), list)}

@@ -53,7 +53,13 @@ def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int)
 
 
 def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> str:
-    """One call as the JSON of a content block; unknown keys go back only to the server that sent them."""
+    """One call as the JSON of a content block.
+
+    Args:
+        call: The call.
+        identifier: The id that it is sent with.
+        same_origin: Whether it goes back to the server that wrote it: then with its unknown keys.
+    """
     name = _ILLEGAL.sub("_", call.name)[:_LONGEST_NAME] or "_"
     head = dumps({"type": "tool_use", "id": identifier, "name": name})[:-1]
     extra = dumps(dict(call.extra))[1:-1] if same_origin and call.extra else ""

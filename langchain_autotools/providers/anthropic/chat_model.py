@@ -86,7 +86,11 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
     # ------------------------------------------------------------------------------------------ tools and output
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as a request declares it; a tool of the vendor's own (a dict of another type) as it is."""
+        """A tool as a request declares it; a tool of the vendor's own (a dict of another type) as it is.
+
+        Raises:
+            ConfigurationError: It cannot be declared.
+        """
         return format_tool(tool, strict=strict)
 
     def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -94,7 +98,11 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         return client_tool_names(tools)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form."""
+        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form.
+
+        Raises:
+            ConfigurationError: The choice names no declared tool, or is of no known form.
+        """
         return format_tool_choice(choice, tools)
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:

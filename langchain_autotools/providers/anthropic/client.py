@@ -69,13 +69,21 @@ def _authorized() -> Iterator[None]:
 
 
 def check_own_client(name: str, value: Any) -> None:
-    """Refuse what is no HTTP client, or is one of another library than the installed SDK's, which the SDK takes no other than."""
+    """Refuse what is no synchronous HTTP client of the library that the installed SDK stands on.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
     check_client(name, value)
     _check_library(name, value, "Client")
 
 
 def check_own_async_client(name: str, value: Any) -> None:
-    """The same for an asynchronous one."""
+    """Refuse what is no asynchronous HTTP client of the library that the installed SDK stands on.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
     check_async_client(name, value)
     _check_library(name, value, "AsyncClient")
 

@@ -129,7 +129,12 @@ def _implied_thinking(profile: Mapping[str, Any], params: Mapping[str, Any]) -> 
 
 
 def with_container(container: Any, last: str | None) -> Any:
-    """The `container` of a request: the last one where the parameter names none; skills and the like stay beside its id."""
+    """The `container` of a request.
+
+    Args:
+        container: The parameter. What it says besides an id (skills, say) stays.
+        last: The id of the last container, for a parameter that names none.
+    """
     if last is None or isinstance(container, str) or (isinstance(container, Mapping) and container.get("id")):
         return container
     return {**container, "id": last} if isinstance(container, Mapping) else last
@@ -156,7 +161,13 @@ def may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
 
 
 def cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The `cache_control` that this request's breakpoints carry; None for no breakpoints."""
+    """The `cache_control` that this request's breakpoints carry; None for no breakpoints.
+
+    Args:
+        model: The model, for what its constructor says.
+        params: The request's parameters.
+        kwargs: The call's keywords.
+    """
     wanted = kwargs.get("prompt_caching", model.prompt_caching)
     if wanted == "auto":
         own = model.anthropic_api_url is None or urlsplit(model.anthropic_api_url).hostname == _OWN_HOST

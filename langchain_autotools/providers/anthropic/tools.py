@@ -6,14 +6,14 @@ Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.tools import BaseTool
 
 from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
-from .._encode.choices import format_choice, unknown_choice
+from .._encode.choices import Tools, format_choice, unknown_choice
 from .._encode.functions import declaring, function_of, heading
 from .calls import LEGAL_NAME
 from .structured import strict_schema
@@ -90,7 +90,7 @@ def _check(declared: Mapping[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------- choices
 
 
-def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def format_tool_choice(choice: Any, tools: Tools) -> dict[str, Any] | None:
     """A tool choice as a request says it.
 
     Args:
@@ -107,7 +107,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
     return format_choice(choice, tools, any_tool=_any_tool, named=_named, from_mapping=_from_mapping)
 
 
-def _any_tool(tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _any_tool(tools: Tools) -> dict[str, Any]:
     return {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else {"type": "any"}
 
 
@@ -123,7 +123,12 @@ def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
 
 
 def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
-    """The choice that also says whether one turn may hold several calls; None leaves that to the vendor."""
+    """The choice that also says whether one turn may hold several calls.
+
+    Args:
+        choice: The choice, as `format_tool_choice` gave it.
+        parallel: Whether it may; None leaves that to the vendor.
+    """
     if parallel is None or (choice or {}).get("type") == "none":
         return choice
     if parallel and choice is None:
@@ -131,7 +136,7 @@ def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -
     return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
 
 
-def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _named(choice: str, tools: Tools) -> dict[str, Any]:
     """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
     names = [str(tool.get("name") or tool.get("type")) for tool in tools]
     if choice in names or (not tools and choice not in _MODES):
@@ -146,7 +151,7 @@ def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     raise unknown_choice(choice, names, _MODES)
 
 
-def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _from_mapping(choice: Mapping[str, Any], tools: Tools) -> dict[str, Any]:
     kind = choice.get("type")
     inner = choice.get("function") or choice.get("custom")
     if isinstance(inner, Mapping):

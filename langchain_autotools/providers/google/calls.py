@@ -69,6 +69,10 @@ def response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
     """The texts of a result as the object that a response is.
 
     A text that is an object stays one; but not where a key is `$ref`, which the server would take for a reference to media.
+
+    Args:
+        texts: The texts.
+        failed: Whether the call failed: then they stand under `error`.
     """
     text = "\n".join(texts)
     value = read_object(text) if text.lstrip().startswith("{") else None

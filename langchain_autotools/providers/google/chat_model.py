@@ -104,11 +104,19 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     # ------------------------------------------------------------------------------------------ tools and output
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as a request declares it; a tool of the vendor's own (`{"google_search": {}}`) under its name as type."""
+        """A tool as a request declares it; a tool of the vendor's own (`{"google_search": {}}`) under its name as type.
+
+        Raises:
+            ConfigurationError: It cannot be declared.
+        """
         return format_tool(tool, strict=strict)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice, made plain: from `auto`, `none`, `any`, True, names of tools, or the vendor's own form."""
+        """A tool choice, made plain: from `auto`, `none`, `any`, True, names of tools, or the vendor's own form.
+
+        Raises:
+            ConfigurationError: The choice names no declared tool, or is of no known form.
+        """
         return format_tool_choice(choice, tools)
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:

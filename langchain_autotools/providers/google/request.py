@@ -142,9 +142,9 @@ def _json_value(name: str, value: Any) -> Any:
 def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The request's `toolConfig`: what the caller gave, and the choice."""
     config = _camel_keys(_as_mapping(given))
-    chosen = wire_choice(format_tool_choice(choice, tools))
-    if chosen:
-        config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **chosen}
+    chosen = format_tool_choice(choice, tools)
+    if chosen is not None:
+        config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **wire_choice(chosen)}
     return config
 
 

@@ -5,7 +5,7 @@ that begins with a letter or `_`, at most 64 long (wire quirk N-06); all functio
 tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or VALIDATED,
 and for ANY and VALIDATED `allowedFunctionNames`.
 
-Between binding and the request a choice is `{"type": mode, "names": [...]}`, and a tool of the vendor's own says its name as its type.
+Between binding and the request a choice is a `Choice`, and a tool of the vendor's own says its name as its type.
 """
 
 import re
@@ -17,10 +17,11 @@ from pydantic import BaseModel
 
 from ...errors import ConfigurationError
 from ...turn.tool_choice import ToolChoice
-from .._encode.choices import format_choice, unknown_choice
+from .._encode.choices import Tools, format_choice, unknown_choice
 from .._encode.functions import declaring, function_of, heading
 from .metadata import camel, snake
 from .schemas import dialect
+from .wire import CallingConfig, Choice
 
 __all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "plain_tool", "read_choice", "wire_choice", "wire_tools"]
 
@@ -131,7 +132,7 @@ def _is_formatted(tool: Any) -> bool:
 # ---------------------------------------------------------------------------------------------- choices
 
 
-def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def format_tool_choice(choice: Any, tools: Tools) -> Choice | None:
     """A tool choice, made plain.
 
     Args:
@@ -140,8 +141,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
         tools: The declared tools, as `format_tool` made them.
 
     Returns:
-        `{"type": mode}`, with `names` where only some may be called; None: say nothing. `only`: whether it was said that no other
-        tool may be called, also later; else a tool was named that is to be called now.
+        The choice; None: say nothing.
 
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
@@ -151,14 +151,14 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[
     return format_choice(
         choice,
         tools,
-        any_tool=lambda _: {"type": "any"},
+        any_tool=lambda _: Choice(type="any"),
         named=lambda name, declared: _named([name], declared),
         from_mapping=_from_mapping,
         forms="a string, a list of names, a bool or a dict",
     )
 
 
-def _named(names: Sequence[str], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _named(names: Sequence[str], tools: Tools) -> Choice:
     """A choice by words; a tool's own name goes before a word that means something."""
     declared = [str(tool["name"]) for tool in tools if "name" in tool]
     if names and (set(names) <= set(declared) or (not tools and names[0] not in _MODES)):
@@ -169,7 +169,7 @@ def _named(names: Sequence[str], tools: Sequence[Mapping[str, Any]]) -> dict[str
     raise unknown_choice(unknown, declared, _MODES)
 
 
-def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _from_mapping(choice: Mapping[str, Any], tools: Tools) -> Choice:
     inner = next((choice[key] for key in (*_CONFIGS, "function", "custom") if isinstance(choice.get(key), Mapping)), None)
     if inner is not None:
         return _from_mapping(inner, tools)
@@ -187,13 +187,13 @@ def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]])
     raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool")
 
 
-def _only(names: Sequence[str], mode: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _only(names: Sequence[str], mode: str, tools: Tools) -> Choice:
     """The choice of these tools and no others. With names "auto" is called "validated": the vendor takes them for that and "any" only."""
-    plain = {"type": "validated" if mode == "auto" else mode, "names": _named(names, tools).get("names") or list(names)}
+    plain: Choice = {"type": "validated" if mode == "auto" else mode, "names": _named(names, tools).get("names") or list(names)}
     return {**plain, "only": True} if mode == "any" else plain
 
 
-def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _allowed(choice: Mapping[str, Any], tools: Tools) -> Choice:
     """The choice of allowed tools in the form of chat completions or Responses."""
     nested = choice.get("allowed_tools")
     body = nested if isinstance(nested, Mapping) else choice
@@ -204,21 +204,23 @@ def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> d
     return _only(names, _MODES.get(str(body.get("mode")), "auto"), tools)
 
 
-def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
+def read_choice(choice: Choice | None) -> ToolChoice:
     """What a plain choice means for a run. Names to which it is restricted stay; the vendor takes them without a demand as VALIDATED."""
-    kind, names = (choice or {}).get("type"), (choice or {}).get("names")
-    if kind == "none":
+    if choice is None:
+        return ToolChoice()
+    names = choice.get("names")
+    if choice["type"] == "none":
         return ToolChoice(choice, choice, ())
-    if kind != "any":
+    if choice["type"] != "any":
         return ToolChoice(choice, choice, names)
-    if not (choice or {}).get("only"):
+    if not choice.get("only"):
         return ToolChoice(choice, forced=True)
     return ToolChoice(choice, {"type": "validated", "names": names}, names, forced=True)
 
 
-def wire_choice(choice: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A plain choice as a request's `functionCallingConfig`."""
-    if choice is None:
-        return None
-    allowed = {"allowedFunctionNames": list(choice["names"])} if choice.get("names") else {}
-    return {"mode": str(choice["type"]).upper(), **allowed}
+def wire_choice(choice: Choice) -> CallingConfig:
+    """A plain choice as a request says it."""
+    config: CallingConfig = {"mode": choice["type"].upper()}
+    if names := choice.get("names"):
+        config["allowedFunctionNames"] = list(names)
+    return config

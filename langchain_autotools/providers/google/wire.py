@@ -5,7 +5,19 @@ Of a reply any key may be absent, and any value null. (The SDK's own types have 
 
 from typing import Any, Required, TypedDict
 
-__all__ = ["Blob", "Candidate", "CodeResult", "ExecutableCode", "FileData", "FunctionCall", "FunctionResponse", "Part", "ReplyPart"]
+__all__ = [
+    "Blob",
+    "CallingConfig",
+    "Candidate",
+    "Choice",
+    "CodeResult",
+    "ExecutableCode",
+    "FileData",
+    "FunctionCall",
+    "FunctionResponse",
+    "Part",
+    "ReplyPart",
+]
 
 
 class Blob(TypedDict):
@@ -61,6 +73,27 @@ class Part(TypedDict, total=False):
     partMetadata: Any
     videoMetadata: Any
     mediaResolution: Any
+
+
+class Choice(TypedDict, total=False):
+    """A tool choice between binding and the request.
+
+    Attributes:
+        type: The mode, in small letters.
+        names: The only tools that may be called.
+        only: Whether it was said that no other tool may be called, also later; else a tool was named that is to be called now.
+    """
+
+    type: Required[str]
+    names: list[str]
+    only: bool
+
+
+class CallingConfig(TypedDict, total=False):
+    """A tool choice in a request (`functionCallingConfig`)."""
+
+    mode: Required[str]
+    allowedFunctionNames: list[str]
 
 
 class FunctionCall(TypedDict, total=False):

@@ -41,7 +41,14 @@ def wire_ids(calls: Sequence[ToolCallRecord], *, same_origin: bool) -> tuple[Cal
 
 
 def encode_call(call: ToolCallRecord, identifier: str, position: int, *, same_origin: bool) -> str:
-    """One call as part of an assistant message; unknown keys go back only to the server that sent them."""
+    """One call as part of an assistant message.
+
+    Args:
+        call: The call.
+        identifier: The id that it is sent with.
+        position: Its place among the message's calls.
+        same_origin: Whether it goes back to the server that wrote it: then with its unknown keys.
+    """
     head = dumps({"id": identifier, "type": "function"})[:-1]
     extra = dumps(dict(call.extra))[1:-1] if same_origin and call.extra else ""
     function = f'{{"index":{position},"name":{dumps(call.name)},"arguments":{legal_arguments(call)}}}'

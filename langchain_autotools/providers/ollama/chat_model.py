@@ -124,11 +124,19 @@ class ChatOllama(OllamaRequests, OllamaParameters):
     # ------------------------------------------------------------------------------------------ tools and output
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as a request declares it. `strict` means nothing here."""
+        """A tool as a request declares it. `strict` means nothing here.
+
+        Raises:
+            ConfigurationError: It cannot be declared.
+        """
         return {**format_tool(tool)}
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice in one form: "auto", "none", "required", or the function of a name. Only "none" changes a request."""
+        """A tool choice in one form: "auto", "none", "required", or the function of a name. Only "none" changes a request.
+
+        Raises:
+            ConfigurationError: The choice names no declared tool, or is of no known form.
+        """
         return format_tool_choice(choice, tools)
 
     def bind_tools(

@@ -24,6 +24,10 @@ _KEPT = frozenset({"type", "description", "enum", "items", "properties", "requir
 def tool_parameters(name: str, schema: JsonSchema) -> dict[str, Any]:
     """A tool's parameters in the server's dialect.
 
+    Args:
+        name: The tool's name, for the error.
+        schema: The JSON schema of its parameters.
+
     Raises:
         ConfigurationError: The schema refers to nothing, or is no object.
     """

@@ -5,14 +5,14 @@ tool choice: whoever must not call gets no tools, and nobody can be forced. A ch
 chat completions), which `request` reads and does not send.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
-from .._encode.choices import format_choice, unknown_choice
+from .._encode.choices import Tools, format_choice, unknown_choice
 from .._encode.functions import declaring, function_of, heading
 from .schemas import tool_parameters
-from .wire import Tool
+from .wire import Choice, Tool
 
 __all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]
 
@@ -53,12 +53,12 @@ def tool_name(tool: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------------- choices
 
 
-def is_forced(choice: Any) -> bool:
+def is_forced(choice: Choice | None) -> bool:
     """Whether a choice, as `format_tool_choice` made it, demands a call."""
     return choice not in (None, "auto", "none")
 
 
-def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any] | None:
+def format_tool_choice(choice: Any, tools: Tools) -> Choice | None:
     """A tool choice in one form, whoever wrote it.
 
     Args:
@@ -75,13 +75,13 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
     return format_choice(choice, tools, any_tool=lambda _: "required", named=_named, from_mapping=_from_mapping)
 
 
-def _from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+def _from_mapping(choice: Mapping[str, Any], tools: Tools) -> Choice:
     inner = choice.get("function")
     name = inner.get("name") if isinstance(inner, Mapping) else choice.get("name") or choice.get("type")
     return _named(str(name), tools)
 
 
-def _named(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+def _named(choice: str, tools: Tools) -> Choice:
     """A choice by one word; a tool's own name goes before a word that means something."""
     names = [tool_name(tool) for tool in tools]
     if choice in names or (not tools and choice not in _MODES):

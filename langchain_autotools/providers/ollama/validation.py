@@ -13,6 +13,12 @@ __all__ = ["check_model"]
 def check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str, Any]) -> None:
     """Refuse a model that the server does not have.
 
+    Args:
+        http: The HTTP client.
+        url: The server's address.
+        model: The model's name.
+        options: Headers and timeout of the request.
+
     Raises:
         ValueError: The server has no such model, or cannot be asked; the text says what to do.
     """

@@ -4,7 +4,7 @@ from typing import Any, Literal, Required, TypedDict
 
 from .._encode.functions import Function
 
-__all__ = ["Message", "ReplyMessage", "Tool"]
+__all__ = ["Choice", "Message", "ReplyMessage", "Tool"]
 
 
 class Message(TypedDict, total=False):
@@ -23,6 +23,10 @@ class Tool(TypedDict):
 
     type: Literal["function"]
     function: Function
+
+
+Choice = str | Tool
+"""A tool choice: "auto", "none", "required", or the tool that is to be called."""
 
 
 class ReplyMessage(TypedDict, total=False):
