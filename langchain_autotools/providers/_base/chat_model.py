@@ -34,7 +34,7 @@ from .checks import (
     check_timeout,
     describe_validation_error,
 )
-from .parameters import Environment
+from .parameters import OWN_CLIENTS, Environment
 from .structured_output import StructuredChatModel
 from .values import DICTS, NUMBERS, check_values
 
@@ -81,7 +81,7 @@ class ProviderChatModel(StructuredChatModel):
     _v0_content: ClassVar[str] = "text"
     """What the content of messages is under `output_version="v0"`."""
 
-    _refused: ClassVar[Mapping[str, str]] = {}
+    _refused: ClassVar[Mapping[str, str]] = {"client": OWN_CLIENTS, "async_client": OWN_CLIENTS}
     """Constructor arguments that other packages know and this class refuses, with the reason. None and False ask for nothing."""
     _checks: ClassVar[Mapping[str, Check | None]] = {}
     """Checks of fields, besides those that every vendor's class has; None in place of one of these: not here."""

@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr
 
 from .._base.chat_model import ProviderChatModel
 from .._base.checks import Check
-from .._base.parameters import OWN_CLIENTS, Environment
+from .._base.parameters import Environment
 from .client import check_own_async_client, check_own_client
 from .profiles import profile_of
 
@@ -111,11 +111,6 @@ class AnthropicParameters(ProviderChatModel):
         **ProviderChatModel._dicts,
         "thinking": "as in {'type': 'adaptive'}",
         "output_config": "effort='high' says the effort alone",
-    }
-
-    _refused: ClassVar[Mapping[str, str]] = {
-        "client": OWN_CLIENTS,
-        "async_client": OWN_CLIENTS,
     }
 
     _checks: ClassVar[Mapping[str, Check | None]] = {"http_client": check_own_client, "http_async_client": check_own_async_client}

@@ -10,8 +10,8 @@ a `finishReason`; a connection may end without one.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
@@ -150,8 +150,7 @@ class GenerateContentDecoder:
             return self._thought_chunk(part) if part.get("thought") else self._text_chunk(part)
         if "functionCall" in part:
             return self._call_chunk(part)
-        read = next((read for key, read in self._READERS.items() if key in part), None)
-        return self._block_chunk((read(part) if read is not None else None) or _verbatim(part), part)
+        return self._block_chunk(_block_of(part), part)
 
     def _text_chunk(self, part: ReplyPart) -> AIMessageChunk | None:
         text = part["text"] or ""
@@ -250,44 +249,6 @@ class GenerateContentDecoder:
         self._number += 1
         return self._fragment_chunk(self._number, {"functionCall": {"name": name}}, message)
 
-    # ------------------------------------------------------------------------------------------ other parts
-
-    @staticmethod
-    def _executable_code(part: ReplyPart) -> dict[str, Any]:
-        code = part["executableCode"] or {}
-        known = {"executable_code": code.get("code", ""), "language": code.get("language", "")}
-        return {"type": "executable_code", **known, **({"id": code["id"]} if code.get("id") else {})}
-
-    @staticmethod
-    def _code_result(part: ReplyPart) -> dict[str, Any]:
-        result = part["codeExecutionResult"] or {}
-        outcome = result.get("outcome", 1)
-        output, called = result.get("output", ""), result.get("id") or ""
-        outcome = _OUTCOMES.get(outcome, outcome)
-        return {"type": "code_execution_result", "code_execution_result": output, "outcome": outcome, "tool_call_id": called}
-
-    @staticmethod
-    def _inline_data(part: ReplyPart) -> dict[str, Any] | None:
-        data = part["inlineData"] or {}
-        mime_type, value = str(data.get("mimeType") or ""), data.get("data") or ""
-        if mime_type.startswith("image/"):
-            return {"type": "image_url", "image_url": {"url": f"data:{mime_type};base64,{value}"}}
-        if mime_type.startswith(("audio/", "video/")):
-            return {"type": mime_type.partition("/")[0], "base64": value, "mime_type": mime_type}
-        return None
-
-    @staticmethod
-    def _file_data(part: ReplyPart) -> dict[str, Any]:
-        data = part["fileData"] or {}
-        return {"type": "file_data", **{snake(key): value for key, value in data.items()}}
-
-    _READERS: ClassVar[Mapping[str, Callable[[ReplyPart], dict[str, Any] | None]]] = {
-        "executableCode": _executable_code,
-        "codeExecutionResult": _code_result,
-        "inlineData": _inline_data,
-        "fileData": _file_data,
-    }
-
     # ------------------------------------------------------------------------------------------ the end
 
     def finish(self) -> AIMessageChunk:
@@ -331,6 +292,29 @@ class GenerateContentDecoder:
         }
         metadata = {key: value for key, value in known.items() if value is not None}
         return {**metadata, KEY: own} if own else metadata
+
+
+def _block_of(part: ReplyPart) -> dict[str, Any]:
+    """A part that is neither text nor a call, as a block of LangChain's partner package."""
+    if code := part.get("executableCode"):
+        known = {"executable_code": code.get("code", ""), "language": code.get("language", "")}
+        return {"type": "executable_code", **known, **({"id": code["id"]} if code.get("id") else {})}
+    if result := part.get("codeExecutionResult"):
+        outcome = result.get("outcome", 1)
+        known = {"code_execution_result": result.get("output", ""), "outcome": _OUTCOMES.get(outcome, outcome)}
+        return {"type": "code_execution_result", **known, "tool_call_id": result.get("id") or ""}
+    if file := part.get("fileData"):
+        return {"type": "file_data", **{snake(key): value for key, value in file.items()}}
+    return _media_block(part.get("inlineData") or {}) or _verbatim(part)
+
+
+def _media_block(data: Mapping[str, Any]) -> dict[str, Any] | None:
+    mime_type, value = str(data.get("mimeType") or ""), data.get("data") or ""
+    if mime_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": f"data:{mime_type};base64,{value}"}}
+    if mime_type.startswith(("audio/", "video/")):
+        return {"type": mime_type.partition("/")[0], "base64": value, "mime_type": mime_type}
+    return None
 
 
 def _verbatim(part: ReplyPart) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 from ...errors import ConfigurationError
 from .._base.chat_model import ProviderChatModel
 from .._base.checks import Check, check_client_arguments, check_count
-from .._base.parameters import OWN_CLIENTS, Environment, first_of
+from .._base.parameters import Environment, first_of
 from .metadata import snake
 from .tools import plain_tool
 
@@ -134,8 +134,7 @@ class GoogleParameters(ProviderChatModel):
     }
 
     _refused: ClassVar[Mapping[str, str]] = {
-        "client": OWN_CLIENTS,
-        "async_client": OWN_CLIENTS,
+        **ProviderChatModel._refused,
         "default_metadata": "say it in additional_headers={...}",
         "default_metadata_input": "say it in additional_headers={...}",
         "convert_system_message_to_human": "system messages are sent as the request's systemInstruction, which every model takes now",
@@ -177,8 +176,7 @@ class GoogleParameters(ProviderChatModel):
     @classmethod
     def _tools_of_the_sdk(cls, value: Any) -> Any:
         """google-genai's own objects are taken as the dicts that they stand for."""
-        plain = [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else []
-        return value if all(one is tool for one, tool in zip(plain, value or (), strict=False)) else plain
+        return [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else value
 
     def _complete_from_environment(self) -> None:
         self.api_version = self.api_version or _version(os.environ.get("GOOGLE_GENAI_API_VERSION"))

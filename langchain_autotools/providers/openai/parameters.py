@@ -163,8 +163,7 @@ class OpenAIParameters(ProviderChatModel):
     }
 
     _refused: ClassVar[Mapping[str, str]] = {
-        "client": OWN_CLIENTS,
-        "async_client": OWN_CLIENTS,
+        **ProviderChatModel._refused,
         "root_client": OWN_CLIENTS,
         "root_async_client": OWN_CLIENTS,
         "http_socket_options": "give an http_client whose transport has them",
