@@ -76,7 +76,8 @@ class Answer:
 
 def _ran_with(result: ToolCallResult) -> ToolCallResult:
     """The result of a call whose arguments a decision replaced, saying what it ran with, or would have: the history has the model's own."""
-    note = (_RAN_WITH if result.executed else _MEANT_WITH).format(arguments=result.call.arguments)
+    ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
+    note = (_RAN_WITH if ran else _MEANT_WITH).format(arguments=result.call.arguments)
     content = result.message.content
     told = f"{note}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]
     return replace(result, message=result.message.model_copy(update={"content": told}))

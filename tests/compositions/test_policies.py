@@ -3,6 +3,7 @@
 import pickle
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,16 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, messages_from_dict, messages_to_dict
 from langchain_core.tracers.context import collect_runs
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, RetryPolicy, ToolCallResult, ToolExecutor, ToolPolicy, new_messages
+from langchain_autotools import (
+    ChatOpenAI,
+    ConfigurationError,
+    RetryPolicy,
+    ToolCallResult,
+    ToolExecutor,
+    ToolPolicy,
+    new_messages,
+    pending_calls,
+)
 from langchain_autotools.executor import cache, governed, policies, shortening
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import WAYS, run_in
@@ -39,6 +49,8 @@ class Station:
             self.running += 1
             self.most = max(self.most, self.running)
             failing, self.failures = self.failures > 0, self.failures - 1
+        time.sleep(0.002)
+        with self._lock:
             self.running -= 1
         if failing:
             raise ConnectionError("the station does not answer")
@@ -180,6 +192,40 @@ def test_a_resumed_call_has_its_policy() -> None:
     run = model.resume(history, {"call_1": {"city": "Rome"}})
     assert (told[0].attempts, station.runs) == (2, {"Rome": 2})
     assert "Rome" in results_of(new_messages(run))[0].text
+
+
+def test_an_edited_call_that_is_known_already_says_what_ran() -> None:
+    """Its result is that of a call with the arguments it was changed to: it is not said that nothing ran."""
+    station = Station()
+    kept: dict[str, Any] = {}
+    model = ScriptedChatModel(
+        replies=[AIMessage("", tool_calls=[{"name": "measure", "args": PARIS, "id": "call_1"}]), "Warm."] * 2,
+        tools=[station.measure],
+        policies={"measure": ToolPolicy(cache=kept)},
+        approve=lambda waiting: waiting.edit({"city": "Rome"}),
+    )
+    for _ in range(2):
+        (result,) = results_of(new_messages(model.invoke([QUESTION])))
+        assert 'changed before it ran. It ran with: {"city": "Rome"}' in result.text
+    assert station.runs == {"Rome": 1}
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_calls_that_wait_for_approval_have_their_policies_when_they_run(asynchronous: bool) -> None:
+    """Those that stay pending run nothing; among those that run an exclusive one is alone, and a failing one is tried again."""
+    station, told = Station(failures=1), []
+    calls = [{"name": "measure", "args": {"city": city}, "id": city} for city in ("Oslo", "Paris", "Rome")]
+    model = ScriptedChatModel(
+        replies=[AIMessage("", tool_calls=calls)],
+        tools=[station.measure],
+        policies={"measure": ToolPolicy(exclusive=True, retry=AT_ONCE, retry_on=(ConnectionError,), max_output=300)},
+        approve=lambda waiting: None if waiting.args["city"] == "Oslo" else waiting.approve(),
+        on_executed=told.append,
+    )
+    run = await model.ainvoke([QUESTION]) if asynchronous else model.invoke([QUESTION])
+    assert [call.id for call in pending_calls(run)] == ["Oslo"]
+    assert (station.most, station.runs["Oslo"]) == (1, 0)
+    assert [(one.call.id, one.attempts, len(one.message.text)) for one in told] == [("Paris", 2, 300), ("Rome", 1, 300)]
 
 
 def test_a_run_without_policies_enters_none_of_this(server: OpenAIServer) -> None:
