@@ -61,7 +61,7 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
 
 def json_parser(schema: Any) -> Runnable[Any, Any]:
     """Reads the text of the last AI message as JSON: an object of a pydantic class, else plain data (partial while it streams)."""
-    return _PydanticText(pydantic_class=schema, describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
+    return _PydanticText(describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
@@ -209,14 +209,13 @@ class _JsonText(_Described, JsonOutputParser):
 class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
     """An object of a pydantic class out of the message's text. Never partial: half an object may look like a whole one."""
 
-    pydantic_class: Any
     describes: Any = None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         value = _json_output(result)
         if value is None:
             return None
-        return PydanticOutputParser(pydantic_object=self.pydantic_class).parse(json.dumps(value))
+        return PydanticOutputParser(pydantic_object=self.describes).parse(json.dumps(value))
 
 
 def _check_call(message: BaseMessage, name: str) -> None:

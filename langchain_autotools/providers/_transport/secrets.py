@@ -21,10 +21,8 @@ __all__ = [
     "public_headers",
     "public_params",
     "public_request",
-    "public_response",
     "secret_values",
     "shown",
-    "shown_body",
     "with_user",
 ]
 

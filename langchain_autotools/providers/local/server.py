@@ -16,8 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
@@ -211,7 +210,8 @@ def shared_server(settings: ServerSettings, start_timeout: float) -> LocalServer
     global _server
     with _lock:
         if _server is not None and _server.is_running:
-            differing = _differing(_server.settings, settings)
+            running = vars(_server.settings)
+            differing = [name for name, value in vars(settings).items() if running[name] != value]
             if differing:
                 raise ConfigurationError(
                     f"This process already runs a local model with another {' and '.join(differing)}; there is one server "
@@ -233,10 +233,6 @@ def close_server() -> None:
         if _server is not None:
             _server.close()
         _server = None
-
-
-def _differing(running: ServerSettings, wanted: ServerSettings) -> Iterable[str]:
-    return [field.name for field in fields(ServerSettings) if getattr(running, field.name) != getattr(wanted, field.name)]
 
 
 def _after_fork() -> None:

@@ -27,6 +27,7 @@ __all__ = ["ResponsesDecoder", "responses_usage"]
 _Blocks = list[dict[str, Any]]
 
 _TEXT_DELTA = "response.output_text.delta"
+_SUMMARY_DELTA = "response.reasoning_summary_text.delta"
 _INPUT_DELTA = "response.custom_tool_call_input.delta"
 _METADATA = ("status", "service_tier", "created_at", "incomplete_details", "metadata")
 _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
@@ -149,13 +150,9 @@ class ResponsesDecoder:
         slot.refusal_length += len(text)
         return [{"type": "refusal", "refusal": text}] if text else []
 
-    def _summary_delta(self, event: ResponseEvent) -> _Blocks:
-        return self._thought_delta(event, "summary", event.get("summary_index"))
-
-    def _reasoning_delta(self, event: ResponseEvent) -> _Blocks:
-        return self._thought_delta(event, "content", event.get("content_index"))
-
-    def _thought_delta(self, event: ResponseEvent, key: Literal["content", "summary"], part: int | None) -> _Blocks:
+    def _thought_delta(self, event: ResponseEvent) -> _Blocks:
+        key: Literal["content", "summary"] = "summary" if event["type"] == _SUMMARY_DELTA else "content"
+        part = event.get("summary_index") if key == "summary" else event.get("content_index")
         slot, text = self._slots.of(event, "reasoning"), str(event.get("delta") or "")
         slot.thinks_in = slot.thinks_in or key
         if slot.thinks_in != key or not text:
@@ -365,8 +362,8 @@ class ResponsesDecoder:
 _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
     _TEXT_DELTA: ResponsesDecoder._text_delta,
     "response.refusal.delta": ResponsesDecoder._refusal_delta,
-    "response.reasoning_summary_text.delta": ResponsesDecoder._summary_delta,
-    "response.reasoning_text.delta": ResponsesDecoder._reasoning_delta,
+    _SUMMARY_DELTA: ResponsesDecoder._thought_delta,
+    "response.reasoning_text.delta": ResponsesDecoder._thought_delta,
     "response.function_call_arguments.delta": ResponsesDecoder._call_delta,
     "response.function_call_arguments.done": ResponsesDecoder._arguments_done,
     _INPUT_DELTA: ResponsesDecoder._call_delta,
