@@ -236,7 +236,7 @@ class _TaskBatch(Batch):
         results = [] if self._closed else self._give_up(all_calls=all_calls)
         unfinished = [task for task in self._tasks if not task.done()]
         if self._progress is not None:
-            unfinished += self._progress.close()
+            unfinished += self._progress.stop()
         for task in unfinished:
             task.cancel()
         if unfinished:

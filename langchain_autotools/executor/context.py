@@ -123,11 +123,10 @@ class _Reports:
         self._late: set[int] = set()
         self._closed = False
 
-    def close(self) -> "list[asyncio.Task[None]]":
-        """Tell nobody any more; returns what is to be cancelled."""
+    def close(self) -> None:
+        """Tell nobody any more."""
         self._closed = True
         self._waiting.clear()
-        return []
 
     def report(self, report: ProgressReport) -> None:
         """Take a report, for the listeners."""
@@ -217,9 +216,9 @@ class AsyncProgress(_Reports):
         self._context = copy_context()
         self._task: asyncio.Task[None] | None = None
 
-    def close(self) -> list[asyncio.Task[None]]:
-        """Tell nobody any more; returns what is to be cancelled."""
-        super().close()
+    def stop(self) -> list[asyncio.Task[None]]:
+        """Tell nobody any more; returns the listeners' task, which is to be cancelled."""
+        self.close()
         return [] if self._task is None else [self._task]
 
     async def end(self, index: int) -> None:
