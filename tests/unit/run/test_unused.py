@@ -1,0 +1,87 @@
+"""What a run does not use costs it nothing: no function of these modules is entered while it runs."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+
+from langchain_autotools.executor import threads
+from langchain_autotools.testing import ScriptedChatModel
+
+PACKAGE = Path(sys.modules["langchain_autotools"].__file__ or "").parent
+OPTIONAL = [
+    *("executor/approvals.py", "executor/pending.py", "executor/policies.py", "executor/governed.py", "executor/cache.py"),
+    *("executor/shortening.py", "executor/context.py", "cancelling.py"),
+]
+"""What approvals, policies, contexts and cancelling are made of."""
+CALLING = AIMessage("", tool_calls=[{"id": name, "name": "look", "args": {"at": name}} for name in ("Rome", "Oslo")])
+
+
+def look(at: str) -> str:
+    """Look at a place."""
+    return f"{at} is quiet"
+
+
+async def gaze(at: str) -> str:
+    """Look at a place for long."""
+    return f"{at} is quiet"
+
+
+@contextmanager
+def entered() -> Iterator[set[tuple[str, str]]]:
+    """The functions that are entered meanwhile, in every thread."""
+    seen: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            seen.add((frame.f_code.co_filename, frame.f_code.co_name))
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def reply(messages: Sequence[BaseMessage], **_: Any) -> Any:
+    """Two calls, then an answer."""
+    return "All quiet." if messages[-1].type == "tool" else CALLING
+
+
+async def drain(chunks: Any) -> list[Any]:
+    """All chunks."""
+    return [chunk async for chunk in chunks]
+
+
+RUNS: dict[str, Callable[[ScriptedChatModel], Any]] = {
+    "invoke": lambda model: model.invoke("Look around."),
+    "stream": lambda model: list(model.stream("Look around.")),
+    "ainvoke": lambda model: asyncio.run(model.ainvoke("Look around.")),
+    "astream": lambda model: asyncio.run(drain(model.astream("Look around."))),
+}
+
+
+@pytest.mark.parametrize("way", RUNS)
+@pytest.mark.parametrize("tool", [look, gaze], ids=["synchronous", "asynchronous"])
+def test_a_run_that_uses_none_of_it_enters_none_of_it(tool: Any, way: str) -> None:
+    """Approvals, policies, contexts and cancelling do nothing for a run without them, once the model is made and has run."""
+    model = ScriptedChatModel(replies=reply, tools={"look": tool})
+    threads._free.clear()  # those of other tests are not looked into
+    with entered() as functions:
+        RUNS[way](model)  # the first run gets the tools ready
+        functions.clear()
+        RUNS[way](model)
+    assert (str(PACKAGE / "executor" / "plan.py"), "read_calls") in functions
+    optional = {str(PACKAGE / path) for path in OPTIONAL}
+    if 0:
+        assert {path for path in OPTIONAL if not (PACKAGE / path).is_file()} == set()
+    assert sorted((file, name) for file, name in functions if file in optional) == []
