@@ -11,7 +11,15 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .agent import Agent, AgentResult
-    from .errors import AutoToolsError, CallsPendingError, ConfigurationError, LimitReachedError, StreamError, UnsupportedFeatureError
+    from .errors import (
+        AlreadyResumedError,
+        AutoToolsError,
+        CallsPendingError,
+        ConfigurationError,
+        LimitReachedError,
+        StreamError,
+        UnsupportedFeatureError,
+    )
     from .executor import Decision, PendingCall, ToolCallResult, ToolContext, ToolExecutor, ToolPolicy, pending_calls, raw_functions
     from .history import explain, repair, validate
     from .history.generations import join_generations, split_generations
@@ -99,6 +107,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "StopReason",
     "ToolPolicy",
     # Errors
+    "AlreadyResumedError",
     "AutoToolsError",
     "CallsPendingError",
     "ConfigurationError",
@@ -113,7 +122,15 @@ __all__ = [  # noqa: RUF022 - grouped for readers
 
 _HOMES = {
     "agent": ("Agent", "AgentResult"),
-    "errors": ("AutoToolsError", "CallsPendingError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"),
+    "errors": (
+        "AlreadyResumedError",
+        "AutoToolsError",
+        "CallsPendingError",
+        "ConfigurationError",
+        "LimitReachedError",
+        "StreamError",
+        "UnsupportedFeatureError",
+    ),
     "executor": (
         "Decision",
         "PendingCall",

@@ -6,6 +6,7 @@ AutoToolsError
  ├─ UnsupportedFeatureError   (ValueError)  a message or tool that this wire cannot carry
  ├─ StreamError               (ModelError)  the bytes of a reply broke its protocol
  ├─ CallsPendingError         (OutputParserException)  calls wait for approval where a run's output was to be parsed
+ ├─ AlreadyResumedError                     every call that was to run has been taken by another run
  └─ LimitReachedError                       a run hit a limit and `on_limit="raise"`; `.stop_reason` says which
 ```
 
@@ -20,8 +21,17 @@ from typing import Final
 
 from langchain_core.exceptions import ModelError, OutputParserException
 
-__all__ = ["AutoToolsError", "CallsPendingError", "ConfigurationError", "LimitReachedError", "StreamError", "UnsupportedFeatureError"]
-__all__ += ["concise", "map_errors"]
+__all__ = [
+    "AlreadyResumedError",
+    "AutoToolsError",
+    "CallsPendingError",
+    "ConfigurationError",
+    "LimitReachedError",
+    "StreamError",
+    "UnsupportedFeatureError",
+    "concise",
+    "map_errors",
+]
 
 _INTERNAL: Final = frozenset({__name__.partition(".")[0], "langchain_core", "contextlib"})
 
@@ -49,6 +59,14 @@ class CallsPendingError(AutoToolsError, OutputParserException):
 
     `new_messages(error)` brings the run's messages; append them to the history, show its `pending_calls`, and go on with
     `invoke(history, resume=decisions)` of what `with_structured_output` returned.
+    """
+
+
+class AlreadyResumedError(AutoToolsError):
+    """What was decided about calls that waited is decided already: `claim` says of each of them that another run has taken it.
+
+    Nothing ran, and no request was made. If it is not known what became of that run, give the calls their results by hand
+    (`PendingCall.respond`), or reject them.
     """
 
 

@@ -108,6 +108,10 @@ class ToolsAndMessagesMixin(BindableChatModel):
     may be asynchronous. Without `requires_approval` it is asked about every call."""
     approval_key: SecretStr | None = Field(default=None, exclude=True, repr=False, min_length=1)
     """What the digests of pending calls are made with, so that nobody else can make one. No pickle holds it."""
+    claim: Any = Field(default=None, exclude=True, repr=False)
+    """Makes a call that was decided run once, however often its history is resumed, in whichever process: is called with a key (the
+    call's UUID and digest) just before, stores it in one step, and returns True, or False where it was stored already. May be
+    asynchronous. See `AlreadyResumedError`."""
 
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 
@@ -323,7 +327,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
         return {**state, "__dict__": {**fields, "tools": dump_tools(self.tools), **self._portable_approvals()}, "__pydantic_private__": own}
 
     def _portable_approvals(self) -> dict[str, Any]:
-        rules = {name: portable_function(name, getattr(self, name)) for name in ("requires_approval", "approve")}
+        rules = {name: portable_function(name, getattr(self, name)) for name in ("requires_approval", "approve", "claim")}
         return {**rules, "approval_key": portable_key(self.approval_key)}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:

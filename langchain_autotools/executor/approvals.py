@@ -41,6 +41,7 @@ class Approvals:
         every: Whether all calls need it.
         approve: Decides at once; None leaves the calls pending.
         key: What digests are made with.
+        claim: Takes a call that was decided, once and for all processes, before it runs; None: nobody is asked.
         judged: Whether the calls come with what they wait for: nobody is asked again whether they need approval.
     """
 
@@ -49,18 +50,19 @@ class Approvals:
     every: bool = False
     approve: Callable[[PendingCall], Any] | None = None
     key: SecretStr | None = None
+    claim: Callable[[str], Any] | None = None
     judged: bool = False
 
     @classmethod
-    def of(cls, rule: Any, approve: Any, key: Any, tools: Collection[str]) -> "Approvals | None":
-        """What a rule, a function and a key say together; None where they say nothing.
+    def of(cls, rule: Any, approve: Any, key: Any, claim: Any, tools: Collection[str]) -> "Approvals | None":
+        """What a rule, functions and a key say together; None where they say nothing.
 
         Raises:
             ConfigurationError: One of them cannot work, or the rule names tools that do not exist.
         """
-        if rule is None and approve is None and key is None:
+        if rule is None and approve is None and key is None and claim is None:
             return None
-        made = cls(approve=_function("approve", approve), key=_checked_key(key))
+        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=_function("claim", claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
         if callable(rule):
@@ -84,12 +86,13 @@ class Approvals:
             every=self.every or other.every,
             approve=self.approve or other.approve,
             key=other.key if self.key is None else self.key,  # a key that was left behind is empty, not None
+            claim=self.claim or other.claim,
         )
 
     def __getstate__(self) -> dict[str, Any]:
         predicates = tuple(portable_function("requires_approval", one) for one in self.predicates)
-        approve = portable_function("approve", self.approve)
-        return {**self.__dict__, "key": portable_key(self.key), "approve": approve, "predicates": predicates}
+        functions = {name: portable_function(name, getattr(self, name)) for name in ("approve", "claim")}
+        return {**self.__dict__, **functions, "key": portable_key(self.key), "predicates": predicates}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

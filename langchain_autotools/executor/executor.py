@@ -41,6 +41,7 @@ _B = TypeVar("_B")
 OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
 OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
 OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
+Claim = Callable[[str], Awaitable[bool] | bool]
 Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 
@@ -74,6 +75,8 @@ class ToolExecutor:
         approve: Decides at once: gets a `PendingCall`, returns one of its decisions, or None, which leaves the call pending; may be
             asynchronous. Without `requires_approval` it is asked about every call.
         approval_key: What digests of pending calls are made with, so that nobody else can make one. No pickle holds it.
+        claim: Makes a call that was decided run once, whoever resumes how often: gets a key (the call's UUID and digest) just before,
+            stores it in one step, and returns True, or False where it was stored already. May be asynchronous.
 
     Attributes:
         tools: The tools by name.
@@ -107,6 +110,7 @@ class ToolExecutor:
         requires_approval: Any = None,
         approve: Approve | None = None,
         approval_key: SecretStr | str | None = None,
+        claim: Claim | None = None,
     ) -> None:
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
@@ -122,7 +126,7 @@ class ToolExecutor:
         self._on_executing = checked_listener("on_executing", on_executing)
         self._on_executed = checked_listener("on_executed", on_executed)
         self._on_progress = checked_listener("on_progress", on_progress)
-        self.approvals = Approvals.of(requires_approval, approve, approval_key, self.tools)
+        self.approvals = Approvals.of(requires_approval, approve, approval_key, claim, self.tools)
         self._prepared: dict[str, PreparedTool] = {}
         self._home = home_of_caller()
         self._policies: Policies | None = None

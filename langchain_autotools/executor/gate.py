@@ -2,15 +2,16 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from ..compat import is_graph_signal
-from ..errors import ConfigurationError
+from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .approvals import ANSWERED, Approvals
 from .background import BackgroundTask
@@ -20,11 +21,19 @@ from .threads import run_beside
 
 __all__ = ["Gate", "aopened", "opened"]
 
+_logger = logging.getLogger("langchain_autotools")
+
 _NO_INTERRUPT = (
     "interrupt cannot be called inside approve=: the graph would run the node again, and the model could write other arguments than "
     "were shown. Let one node run the model without approve, which ends with the calls pending; let the next one call "
     "interrupt with what pending_calls(...) shows, and go on with model.resume(history, decisions)"
 )
+
+_TAKEN = "Not run here: this call was decided once already, and another run has carried it out, or is about to."
+_OVER = "Not run: the run was over."
+
+_NOTHING: Any = object()
+"""What is said where there was no time to ask, or to wait for the answer."""
 
 Question = tuple[Callable[[Any], Any], Any]
 """A function of the caller's, which may be asynchronous, and what it is asked."""
@@ -53,9 +62,10 @@ class Gate:
     in_order: bool
 
     def questions(self, answers: Sequence[Answer]) -> Generator[Question, Any, list[Answer]]:
-        """Yields whom to ask what, one after another, and is sent what they say (None: nothing); returns the answers to be carried out."""
+        """Yields whom to ask what, one after another, and is sent what they say; returns the answers to be carried out."""
         passed: list[Answer] = []
         waits = False
+        taken: list[bool] = []
         for answer in answers:
             call, decision = answer.call, answer.call.decision
             if call.waits == ANSWERED or (waits and self.in_order and _would_run(call)):
@@ -65,8 +75,32 @@ class Gate:
                 if decision is None:
                     waits = True
                     continue
-            passed.append(self.plan(answer, decision) if call.waits else answer)
+            ready = self.plan(answer, decision) if call.waits else answer
+            if self.approvals.claim is not None and _would_run(ready.call):
+                ready = yield from self._claimed(ready, self.approvals.claim, taken)
+            passed.append(ready)
+        if taken and not any(taken):
+            raise AlreadyResumedError("these calls were decided before: another run has carried them out, or is about to")
         return passed
+
+    def _claimed(self, answer: Answer, claim: Callable[[str], Any], taken: list[bool]) -> Generator[Question, Any, Answer]:
+        """The answer to a call that was shown, if no other run has taken the call; notes that in `taken`."""
+        call = answer.call
+        record = record_of(self.records.get(call.id))
+        if record is None:
+            return answer
+        claimed = yield claim, f"{record['uuid']}.{record['digest']}"
+        if claimed is _NOTHING:
+            _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
+            return self._rejected(answer, _OVER)
+        if not isinstance(claimed, bool):
+            raise ConfigurationError(f"claim must say True or False of a key, not {type(claimed).__name__}")
+        taken.append(claimed)
+        return answer if claimed else self._rejected(answer, _TAKEN)
+
+    def _rejected(self, answer: Answer, why: str) -> Answer:
+        call = replace(answer.call, edited=False)
+        return self.plan(replace(answer, call=call), Decision(call.id, "reject", why))
 
     def _ask(self, call: ToolCallRecord) -> Generator[Question, Any, Decision | None]:
         if self.approvals.approve is None:
@@ -78,7 +112,7 @@ class Gate:
             if is_graph_signal(error):
                 raise ConfigurationError(_NO_INTERRUPT) from error
             raise
-        if decision is None:
+        if decision is None or decision is _NOTHING:
             return None
         if not isinstance(decision, Decision):
             raise ConfigurationError(f"approve must return what a method of PendingCall returns, or None, not {type(decision).__name__}")
@@ -113,20 +147,20 @@ def opened(gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], p
             passed: list[Answer] = end.value
             return passed
         try:
-            said = None if is_over() else _ask(function, argument, is_over, patience)
+            said = _NOTHING if is_over() else _ask(function, argument, is_over, patience)
         except Exception as error:
             questions.throw(error)
 
 
 def _ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> Any:
-    """What a function says; None where there is no time for it."""
+    """What a function says; `_NOTHING` where there is no time for it."""
     if patience() is None:
         said = function(argument)
     else:
         outcome = _in_thread(function, argument)
         while not wait([outcome], patience()).done:
             if is_over():
-                return None
+                return _NOTHING
         said = outcome.result()
     if not inspect.isawaitable(said):
         return said
@@ -135,7 +169,7 @@ def _ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bo
     while not task.wait(patience()):
         if is_over():
             task.cancel()
-            return None
+            return _NOTHING
     return task.result()
 
 
@@ -149,7 +183,7 @@ async def aopened(gate: Gate, answers: Sequence[Answer], is_over: Callable[[], b
             passed: list[Answer] = end.value
             return passed
         try:
-            said = None if is_over() else await _aask(function, argument, is_over, patience)
+            said = _NOTHING if is_over() else await _aask(function, argument, is_over, patience)
         except Exception as error:
             questions.throw(error)
 
@@ -159,7 +193,7 @@ async def _aask(function: Callable[[Any], Any], argument: Any, is_over: Callable
     try:
         while not (await asyncio.wait([asked], timeout=patience()))[0]:
             if is_over():
-                return None
+                return _NOTHING
         return asked.result()
     finally:
         asked.cancel()

@@ -16,7 +16,7 @@ __all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_se
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
 _LISTENERS = frozenset({"on_executing", "on_executed", "on_progress"})
-_OTHERS = _LISTENERS | {"message_separator", "carry_messages", "requires_approval", "approve", "resume", "cancel"}
+_OTHERS = _LISTENERS | {"message_separator", "carry_messages", "requires_approval", "approve", "claim", "resume", "cancel"}
 
 
 def _checked(kind: type, words: str, name: str, value: Any) -> Any:
@@ -66,6 +66,7 @@ class CallSettings:
         on_progress: Called with each value that a tool reports.
         requires_approval: Which calls need approval.
         approve: What the call gives to decide about them at once.
+        claim: What it gives to take those that are to run, once for all processes.
         decisions: What to do with calls that the input ends in.
         cancel: What the caller may cancel the run by; None where he cannot.
         asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
@@ -83,6 +84,7 @@ class CallSettings:
     on_progress: Any
     requires_approval: Any
     approve: Any
+    claim: Any
     decisions: Any
     cancel: Any
     asked: Mapping[str, Any]
@@ -125,6 +127,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         on_progress=checked_listener("on_progress", _setting(model, "on_progress", keywords)),
         requires_approval=_setting(model, "requires_approval", keywords),
         approve=checked_listener("approve", keywords.pop("approve", None)),
+        claim=checked_listener("claim", keywords.pop("claim", None)),
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
         policies=_read_policies(fields, model.policies, model.default_policy) if governed else None,

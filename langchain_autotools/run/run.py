@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded
+from ..errors import AlreadyResumedError
 from ..executor import Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from ..history import repair
 from ..messages.calls import ToolCallRecord
@@ -259,7 +260,7 @@ class Run:
         """Attach the completed messages that the caller does not have to the exception, every call of them answered."""
         if streamed:
             self._output.delivered()
-        if self._tools is not None and self._batch is not None:
+        if self._tools is not None and self._batch is not None and not isinstance(error, AlreadyResumedError):  # whose calls still wait
             for result in self._batch.settled()[len(self._results) :]:
                 self.result(self._tools, result)
         attach_messages(error, self._output.undelivered())

@@ -28,6 +28,7 @@ class Configured(Formatter, Settable, Protocol):
     tools: Any
     output_version: str | None
     approve: Any
+    claim: Any
     approval_key: SecretStr | None
 
 
@@ -111,9 +112,10 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
 def _approvals(model: Configured, call: CallSettings, own: ToolExecutor) -> Approvals | None:
     """What calls need before they run: the model's rule and the executor's add up."""
     approve = call.approve or (own.approvals.approve if own.approvals else None) or model.approve
-    if call.requires_approval is None and approve is None and model.approval_key is None:
+    claim = call.claim or (own.approvals.claim if own.approvals else None) or model.claim
+    if call.requires_approval is None and approve is None and model.approval_key is None and claim is None:
         return own.approvals
-    approvals = Approvals.of(call.requires_approval, approve, model.approval_key, own.tools)
+    approvals = Approvals.of(call.requires_approval, approve, model.approval_key, claim, own.tools)
     return approvals.joined(own.approvals) if approvals else own.approvals
 
 
