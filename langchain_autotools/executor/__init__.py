@@ -2,9 +2,9 @@
 
 from .approvals import Approvals, portable_function, portable_key
 from .async_batch import AsyncToolCallBatch
-from .checks import checked_concurrency, checked_listener, checked_seconds
+from .checks import OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
-from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor
+from .executor import ToolExecutor
 from .pending import Decision, PendingCall, check_ids, check_offered, digest_of, edited, pending_calls, read_decisions, record_of
 from .policies import Policies, ToolPolicy, joined_timeout
 from .raw_functions import raw_functions

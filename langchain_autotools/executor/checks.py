@@ -1,12 +1,31 @@
-"""What an option of an executor may be."""
+"""What the options of an executor may be."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord
+from .pending import Decision, PendingCall
+from .results import ToolCallResult
 
-__all__ = ["checked_concurrency", "checked_listener", "checked_seconds", "listeners"]
+__all__ = [
+    "Approve",
+    "Claim",
+    "OnExecuted",
+    "OnExecuting",
+    "OnProgress",
+    "checked_concurrency",
+    "checked_listener",
+    "checked_seconds",
+    "listeners",
+]
+
+OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
+OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
+OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
+Claim = Callable[[str], Awaitable[bool] | bool]
+Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 
 def checked_concurrency(name: str, value: Any) -> int | None:

@@ -1,6 +1,6 @@
 """`ToolExecutor`: the tools a model may call, and how its calls are executed."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -22,7 +22,7 @@ from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
 from .batch import BatchOptions
 from .call import PreparedTool, ToolRun
-from .checks import checked_concurrency, checked_listener, checked_seconds, listeners
+from .checks import Approve, Claim, OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds, listeners
 from .gate import Gate
 from .governed import apply_policies
 from .names import find_name
@@ -34,15 +34,9 @@ from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
 from .tools import collected, dump_tools, restore_tools, tools_by_name
 
-__all__ = ["OnExecuted", "OnExecuting", "OnProgress", "ToolExecutor"]
+__all__ = ["ToolExecutor"]
 
 _B = TypeVar("_B")
-
-OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
-OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
-OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
-Claim = Callable[[str], Awaitable[bool] | bool]
-Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 
 class ToolExecutor:
