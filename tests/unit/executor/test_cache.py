@@ -280,6 +280,29 @@ def test_who_waits_for_another_run_waits_no_longer_than_its_own_time(run: Way) -
     assert "the time for this run is over" in error(result) and not result.executed
 
 
+@both_ways
+def test_a_cancelled_run_does_not_wait_for_anothers_call(run: Way) -> None:
+    """The other run goes on, and keeps its result."""
+    begun, release, cancel = threading.Event(), threading.Event(), threading.Event()
+    kept: dict[str, Any] = {}
+
+    def look() -> str:
+        """Look."""
+        begun.set()
+        release.wait(10)
+        return "seen"
+
+    executor = ToolExecutor([look], policies={"look": ToolPolicy(cache=kept)})
+    first = threading.Thread(target=executor.execute_all, args=([call("look", "1")],))
+    first.start()
+    begun.wait(10)
+    threading.Timer(0.02, cancel.set).start()
+    (result,) = run(executor, call("look", "2"), cancel=cancel)
+    release.set()
+    first.join(10)
+    assert "cancelled" in error(result) and len(kept) == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_forked_child_waits_for_nothing_of_its_parent() -> None:
     """The call that runs in the parent never ends in the child."""

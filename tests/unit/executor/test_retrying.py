@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_autotools import RetryPolicy, ToolExecutor, ToolPolicy
-from langchain_autotools.executor import threads
+from langchain_autotools.executor import async_batch, threads
 from tests.support.calls import Way, asynchronously, both_ways, call, error
 
 AT_ONCE = RetryPolicy(attempts=3, wait_scale=0)
@@ -211,14 +211,15 @@ def test_our_timeout_of_an_asynchronous_tool_is_tried_again_where_it_is_named(ru
         assert (result.message.content, result.attempts) == expected
 
 
-def test_an_asynchronous_tool_that_goes_on_when_it_is_cancelled_is_not_tried_again() -> None:
+def test_an_asynchronous_tool_that_goes_on_when_it_is_cancelled_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may still do something."""
+    monkeypatch.setattr(async_batch, "GRACE_SECONDS", 0.05)
     begun: list[int] = []
 
     async def look() -> str:
         """Look."""
         begun.append(1)
-        end = time.monotonic() + 1.5
+        end = time.monotonic() + 0.4
         while time.monotonic() < end:
             try:
                 await asyncio.sleep(0.05)
@@ -264,6 +265,19 @@ def test_another_calls_failure_ends_the_waits() -> None:
     with pytest.raises(RuntimeError, match="the listener fails"):
         executor.execute_all([call("look", "1"), call("place", "2", number=1)], on_executing=listener)
     assert flaky.times <= 2
+
+
+@both_ways
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_cancelled_run_does_not_wait_for_a_further_attempt(run: Way, parallel: bool) -> None:
+    """The call is answered as cancelled, and tried no more."""
+    flaky, cancel = Flaky(ConnectionError("lost")), threading.Event()
+    executor = executor_of(flaky, LONG, parallel=parallel)
+    timer = threading.Thread(target=lambda: (wait_until(lambda: flaky.times), cancel.set()))
+    timer.start()
+    (result,) = run(executor, call("look"), cancel=cancel)
+    timer.join(10)
+    assert "cancelled" in error(result) and flaky.times == 1
 
 
 def wait_until(holds: Callable[[], Any]) -> None:
