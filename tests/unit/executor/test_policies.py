@@ -8,6 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolCallId
 
 from langchain_autotools import ConfigurationError, RetryPolicy, ToolExecutor, ToolPolicy
+from langchain_autotools.executor import joined_timeout
 from langchain_autotools.testing import ScriptedChatModel
 
 ONCE = RetryPolicy(attempts=2, wait_scale=0)
@@ -136,3 +137,12 @@ def test_policies_travel_with_an_executor_and_a_model() -> None:
         ScriptedChatModel(replies=[], tools=executor, policies={"look": ToolPolicy(max_output=400)})
     model = pickle.loads(pickle.dumps(ScriptedChatModel(replies=[], tools=[look], policies={"look": policy})))
     assert model.policies == {"look": policy}
+
+
+def test_a_timeout_may_be_said_in_either_form() -> None:
+    """By its short form, by the default policy, by both if they agree, or not at all."""
+    for seconds, policy in ((5.0, None), (5.0, ToolPolicy()), (None, ToolPolicy(timeout=5)), (5.0, ToolPolicy(timeout=5))):
+        assert joined_timeout("timeout", seconds, policy) == 5
+    assert joined_timeout("timeout", None, ToolPolicy()) is None
+    with pytest.raises(ConfigurationError, match="say it once"):
+        joined_timeout("timeout", 3.0, ToolPolicy(timeout=5))

@@ -88,6 +88,11 @@ STREAMS: list[tuple[str, list[Any], list[tuple[str, dict[str, Any] | None]]]] = 
         [("f", {}), ("f", {"q": 2})],
     ),
     (
+        "two whole calls under one index, and one under another",
+        [fragment(index, name="f", arguments=text) for index, text in ((0, '{"q":2}'), (1, '{"q":1}'), (0, '{"q":1}'))],
+        [("f", {"q": 2}), ("f", {"q": 1}), ("f", {"q": 1})],
+    ),
+    (
         "ids that drift over text that grows",
         [fragment(id="a", name="g", arguments='{"q":1'), fragment(id="b", name="g", arguments='{"q":1}')],
         [("g", {"q": 1})],

@@ -28,6 +28,14 @@ def test_text_of_blocks_has_no_reasoning_where_there_was_none() -> None:
     assert (plain.content, plain.additional_kwargs) == ("Hi", {"reasoning_content": "Hm"})
 
 
+def test_blocks_that_stay_blocks_lose_their_numbers() -> None:
+    """Those tell fragments of a stream apart; a message has none."""
+    blocks = [{"type": "text", "text": "Hi"}, {"type": "image", "url": "http://localhost/a.png"}]
+    numbered: list[Any] = [{**block, "index": number} for number, block in enumerate(blocks)]
+    message = AIMessage(content=numbered, response_metadata={"output_version": "v1"})
+    assert with_output_version(message, None).content == blocks
+
+
 def test_reasoning_beside_the_text_of_a_chunk_is_a_block_before_it() -> None:
     """It leaves the additional keywords, and has a number of its own."""
     chunk = BlockWriter().chunk(AIMessageChunk(content="Hi", additional_kwargs={"reasoning_content": "Hm"}))
