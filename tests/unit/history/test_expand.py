@@ -151,6 +151,13 @@ def test_edited_call_and_name_win() -> None:
     assert (asked.name, result) == ("weather", RESULT)
 
 
+def test_a_name_of_the_last_message_stays_where_the_run_has_none() -> None:
+    """Only a name that was given to the run message is an edit."""
+    run = run_message([AIMessage("Done.", name="weather", id="a")], "Done.", stop_reason="complete")
+    assert [message.name for message in expand([HI, run])] == [None, "weather"]
+
+
+
 # ---------------------------------------------------------------------------------------------- what is there already
 
 
