@@ -280,11 +280,11 @@ def test_what_waits_is_begun_as_soon_as_a_thread_can_be_had(monkeypatch: pytest.
         return "late"
 
     monkeypatch.setattr(ToolExecutor, "max_threads", 1)
-    monkeypatch.setattr(threads, "_STALLED_SECONDS", 0.02)
+    monkeypatch.setattr(threads, "_STALLED_SECONDS", 0.1)
     monkeypatch.setattr(threads, "_free", [])
     monkeypatch.setattr(threading.Thread, "start", refuse_some)
     threads._watched = False  # one of an earlier test may still sleep
-    results = asynchronously(ToolExecutor([hang, x], timeouts={"hang": 0.1}), [call("hang"), call("x")])
+    results = asynchronously(ToolExecutor([hang, x], timeouts={"hang": 0.05}), [call("hang"), call("x")])
     release.set()
     assert results[1] == "ran"
     assert len(attempts) == 5
@@ -301,3 +301,9 @@ async def test_a_tool_that_runs_tools_does_not_wait_for_its_own_thread(monkeypat
         return "".join(map(str, synchronously(inner, [call("x")])))
 
     assert synchronously(ToolExecutor([outer], parallel=False), [call("outer")]) == ["ran"]
+
+
+def test_a_call_whose_arguments_are_text_does_not_run() -> None:
+    """Only a mapping is arguments, whatever the call is said to be."""
+    (message,) = ToolExecutor([x]).execute_all([{"name": "x", "args": "oops", "id": "1"}])
+    assert "not one complete JSON object" in str(message.content)

@@ -249,6 +249,19 @@ async def test_letting_go_of_the_iterator_stops_everything(tools: Tools) -> None
         await asyncio.sleep(0.001)
 
 
+async def test_of_calls_that_never_began_nobody_is_told(tools: Tools) -> None:
+    """A caller that takes one result and closes: the listener hears of that call alone."""
+    heard: list[str] = []
+    executor = ToolExecutor([tools.quick], parallel=False, on_executed=lambda result: heard.append(result.call.id))
+    turn = [call("quick", call_id) for call_id in "abc"]
+    with executor.stream(turn) as stream:
+        next(stream)
+    async with executor.astream(turn) as astream:
+        await anext(astream)
+    assert heard == ["a", "a"]
+    assert [result.executed for result in stream.settled()] == [True, False, False]
+
+
 async def test_closing_before_the_start_runs_nothing(tools: Tools) -> None:
     """Nothing runs before the first result is asked for."""
     executor = ToolExecutor([tools.quick])

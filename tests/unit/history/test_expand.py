@@ -157,7 +157,6 @@ def test_a_name_of_the_last_message_stays_where_the_run_has_none() -> None:
     assert [message.name for message in expand([HI, run])] == [None, "weather"]
 
 
-
 # ---------------------------------------------------------------------------------------------- what is there already
 
 

@@ -62,6 +62,11 @@ def test_the_deadline_keeps_what_was_said() -> None:
 
 def test_the_events_of_a_run_end_in_its_message() -> None:
     """With the messages that it brings."""
-    message = ScriptedChatModel(tools=[look], replies=[ASKED, "Warm."]).stream_events("?", version="v3").output
+    message = (
+        ScriptedChatModel(tools=[look], replies=[ASKED, AIMessage("Warm.", response_metadata={"model_name": "m"})])
+        .stream_events("?", version="v3")
+        .output
+    )
     assert message.text == "Let me look.\nWarm."
+    assert message.response_metadata["model_name"] == "m"
     assert [new.type for new in new_messages(message)] == ["ai", "tool", "ai"]
