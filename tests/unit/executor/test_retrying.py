@@ -1,6 +1,7 @@
 """Calls that are tried again: after named errors only, each attempt a run of its own, and told of once."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -269,11 +270,12 @@ def test_another_calls_failure_ends_the_waits() -> None:
 
 @both_ways
 @pytest.mark.parametrize("parallel", [True, False])
-def test_a_cancelled_run_does_not_wait_for_a_further_attempt(run: Way, parallel: bool) -> None:
+def test_a_cancelled_run_does_not_wait_for_a_further_attempt(run: Way, parallel: bool, caplog: pytest.LogCaptureFixture) -> None:
     """The call is answered as cancelled, and tried no more."""
+    caplog.set_level(logging.DEBUG, "langchain_autotools")
     flaky, cancel = Flaky(ConnectionError("lost")), threading.Event()
     executor = executor_of(flaky, LONG, parallel=parallel)
-    timer = threading.Thread(target=lambda: (wait_until(lambda: flaky.times), cancel.set()))
+    timer = threading.Thread(target=lambda: (wait_until(lambda: "attempt 2 follows" in caplog.text), cancel.set()))
     timer.start()
     (result,) = run(executor, call("look"), cancel=cancel)
     timer.join(10)
