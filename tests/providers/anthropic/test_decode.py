@@ -56,7 +56,8 @@ MADE = count()
 
 def read(*events: dict[str, Any], blocks: bool = True) -> AIMessage:
     """The turn that the events make."""
-    turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, blocks=False, new_id=lambda: f"call_made_{next(MADE)}")
+    how: Any = {"blocks": False, "open_start": False, "runs": True}
+    turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, new_id=lambda: f"call_made_{next(MADE)}", **how)
     decoder = MessagesDecoder(origin="home", blocks=blocks)
     raw = [chunk for chunk in map(decoder.feed, events) if chunk is not None]
     left = [out for out in map(turn.feed, [*raw, decoder.finish()]) if out is not None]
