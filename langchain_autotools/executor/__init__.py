@@ -5,7 +5,7 @@ from .async_batch import AsyncToolCallBatch
 from .checks import OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
 from .executor import ToolExecutor
-from .pending import Decision, PendingCall, check_ids, check_offered, digest_of, edited, pending_calls, read_decisions, record_of
+from .pending import ON_CLIENT, Decision, PendingCall, check_ids, check_offered, digest_of, edited, pending_calls, read_decisions, record_of
 from .policies import Policies, ToolPolicy, joined_timeout
 from .raw_functions import raw_functions
 from .results import ToolCallResult
@@ -15,6 +15,7 @@ from .tools import dump_tools, restore_tools
 from .wrapped import tool_inside
 
 __all__ = [
+    "ON_CLIENT",
     "Approvals",
     "AsyncToolCallBatch",
     "Decision",

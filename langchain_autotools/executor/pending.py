@@ -7,20 +7,23 @@ decision repeats both, so it holds for the call that was shown and for no other.
 import hashlib
 import hmac
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord, calls_of, open_end, records_of
+from ..messages.metadata import own_metadata
 from .names import find_name
 
 __all__ = [
+    "ON_CLIENT",
     "RECORD",
     "Decision",
     "PendingCall",
+    "check_ids",
     "check_offered",
     "decided",
     "digest_of",
@@ -36,6 +39,9 @@ Kind = Literal["approval", "caller", "client_tool", "queued"]
 Act = Literal["approve", "reject", "edit", "respond"]
 """What can be decided."""
 
+ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
+"""What is recorded of a call of a vendor's tool for the user's machine."""
+
 RECORD = "approval"
 """The key of a call's record that says what it waits for."""
 
@@ -50,6 +56,8 @@ _INSTEAD = {
     "client_tool": "it is for a tool of the vendor's on the user's machine: run it yourself, and give what came of it to respond()",
     "queued": "it waits behind other calls, and runs without a decision of its own once those are decided",
 }
+_BY_MESSAGE = "call {id!r} takes no {action}(): it is an item of the vendor's own, which a message answers, as the page of its model says"
+_NO_ARGUMENTS = frozenset({"type", "id", "call_id", "index", "status"})
 _REFUSED = "This call was denied and did not run."
 
 
@@ -163,6 +171,8 @@ class PendingCall:
 
     def _decision(self, action: Act, value: Any = None) -> Decision:
         check_offered(self.id, self.kind, action)
+        if not self.digest:
+            raise ConfigurationError(_BY_MESSAGE.format(id=self.id, action=action))
         return Decision(self.id, action, _plain(action, value), self.uuid, self.digest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,15 +221,29 @@ def pending_calls(source: BaseMessage | Sequence[BaseMessage]) -> list[PendingCa
         return []
     records = records_of(message)
     calls = [call for call in calls_of(message) if call.args is not None and call.id not in answered]
-    return [_shown(call, record_of(records.get(call.id))) for call in calls]
+    return [_shown(call, records.get(call.id, {})) for call in calls] + [one for one in _awaited(message) if one.id not in answered]
 
 
-def _shown(call: ToolCallRecord, record: Mapping[str, Any] | None) -> PendingCall:
+def _shown(call: ToolCallRecord, entry: Mapping[str, Any]) -> PendingCall:
+    record = record_of(entry)
     if record is None:
-        return PendingCall(call.id, call.name, _plain("a call", call.args), "caller", "", digest_of(call, "caller"))
+        kind: Kind = "client_tool" if entry.get("client_tool") is True else "caller"
+        return PendingCall(call.id, call.name, _plain("a call", call.args), kind, "", digest_of(call, "caller"))
     tool = record.get("tool")
     name = tool if isinstance(tool, str) and find_name(call.name, {tool: None}) == tool else call.name
     return PendingCall(call.id, name, _plain("a call", call.args), record["kind"], record["uuid"], record["digest"])
+
+
+def _awaited(message: AIMessage) -> Iterator[PendingCall]:
+    """The calls of a vendor's tools that are no function calls: their items stand in the content."""
+    awaited = own_metadata(message).get("awaits")
+    blocks = message.content if isinstance(message.content, list) and isinstance(awaited, list) else []
+    for block in blocks:
+        item = block.get("value", block) if isinstance(block, dict) else {}
+        call_id = str(item.get("call_id") or item.get("id"))
+        if call_id in (awaited or ()):
+            args = {key: value for key, value in item.items() if key not in _NO_ARGUMENTS}
+            yield PendingCall(call_id, str(item.get("type")), _plain("a call", args), "client_tool")
 
 
 def record_of(entry: Any) -> Mapping[str, Any] | None:

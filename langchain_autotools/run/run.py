@@ -19,9 +19,9 @@ from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded
 from ..errors import AlreadyResumedError
-from ..executor import Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
+from ..executor import ON_CLIENT, Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from ..history import repair
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import ToolCallRecord, with_records
 from ..messages.live import attach_messages
 from ..messages.metadata import text_of
 from ..messages.places import result_id
@@ -55,6 +55,7 @@ class RunSettings:
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
         output_version: The model's output version.
         lists_content: Whether the content of its replies is always a list of blocks.
+        client_tools: The names of tools of the vendor's that run on the caller's machine: pending calls say so.
     """
 
     plan: RunPlan
@@ -68,6 +69,7 @@ class RunSettings:
     lists_content: bool = False
     usage_limits: Sequence[str] = ()
     approvals: Approvals | None = None
+    client_tools: frozenset[str] = frozenset()
 
 
 class Run:
@@ -163,6 +165,8 @@ class Run:
         stored = stored_message(whole, self.settings.output_version)
         if self.settings.approvals is not None and not self._last:
             stored, calls = self._judged(self.settings.approvals, stored, calls)
+        if self.settings.client_tools and calls:
+            stored = with_records(stored, {call.id: ON_CLIENT for call in calls if call.name in self.settings.client_tools})
         message, chunk = self._output.message(stored)
         if self._counts_usage and message.usage_metadata is None:
             self._counts_usage = False  # told once

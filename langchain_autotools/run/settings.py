@@ -99,6 +99,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         call=call,
         executor=executor,
         approvals=approvals,
+        client_tools=toolbox.caller_tools,
         tools=tools,
         tool_choice=replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice,
         last_choice=model.format_tool_choice(_last_choice(ends), tools),

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import ChatAnthropic
+from langchain_autotools import ChatAnthropic, ConfigurationError, new_messages, pending_calls
 from tests.contract.talk import WAYS, run_in
 from tests.providers.anthropic.test_paused_turns import reply, said
 from tests.support.anthropic_server import AnthropicServer
@@ -56,6 +56,22 @@ def test_each_of_them_is(declared: dict[str, Any]) -> None:
         ran = model(server, declared).invoke(QUESTION)
         assert [call["name"] for call in ran.tool_calls] == [declared["name"]]
         assert ran.response_metadata["autotools"]["stop_reason"] == "calls_pending"
+
+
+def test_its_call_is_shown_as_one_of_a_client_tool() -> None:
+    """In the run and in the history; what came of it goes back by a decision, and nothing else can be done with it."""
+    with AnthropicServer([Turn("Look.", [Call("bash", {"command": "ls"}, id="toolu_b")]), Turn("One file.")]) as server:
+        asking = model(server, BASH)
+        ran = asking.invoke(QUESTION)
+        history = [*QUESTION, *new_messages(ran)]
+        (pending,) = pending_calls(ran)
+        assert pending_calls(history) == [pending]
+        assert (pending.id, pending.name, pending.args, pending.kind) == ("toolu_b", "bash", {"command": "ls"}, "client_tool")
+        with pytest.raises(ConfigurationError, match="user's machine: run it yourself"):
+            pending.approve()
+        answered = asking.resume(history, [pending.respond("a.txt")])
+        assert (answered.text, server.rejections) == ("One file.", [])
+        assert server.messages[1][-1]["content"][0]["tool_use_id"] == "toolu_b"
 
 
 @pytest.mark.parametrize("order", [1, -1])

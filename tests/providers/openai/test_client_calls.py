@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_autotools import ChatOpenAI, new_messages
+from langchain_autotools import ChatOpenAI, ConfigurationError, new_messages, pending_calls
 from tests.contract.talk import WAYS, run_in
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Events, Turn
@@ -116,6 +116,23 @@ async def test_the_run_ends_there_and_goes_on_with_the_answer(start: Callable[..
         assert kinds(server) == ["user", "assistant", "function_call", CALLS[tool]["type"], "function_call_output", ANSWERS[tool]["type"]]
         sent = server.exchanges[-1].json["input"]
         assert (sent[3], sent[5]) == (CALLS[tool], ANSWERS[tool])
+
+
+@each_tool
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_it_is_shown_as_a_call_of_a_client_tool(start: Callable[..., Talk], tool: str, version: str | None) -> None:
+    """With what the item says, as long as no message answers it; no decision does."""
+    model, _ = start([reply(message("Look."), FUNCTION, CALLS[tool])], tool, output_version=version)
+    ran = model.invoke(QUESTION)
+    history = [*QUESTION, *new_messages(ran)]
+    (pending,) = pending_calls(ran)
+    assert pending_calls(history) == [pending]
+    item = CALLS[tool]
+    assert (pending.id, pending.name, pending.kind) == (item.get("call_id", item["id"]), item["type"], "client_tool")
+    assert pending.args == {key: value for key, value in item.items() if key not in ("type", "id", "call_id", "status")}
+    with pytest.raises(ConfigurationError, match="which a message answers"):
+        pending.respond("done")
+    assert pending_calls([*history, HumanMessage([ANSWERS[tool]])]) == []
 
 
 @pytest.mark.parametrize("version", [None, "v1"])
