@@ -1,31 +1,36 @@
-"""A human decides on each call: the model has the tool, `bind_tools` leaves its calls to us, `resume` executes what was approved."""
+"""A human decides on the calls of some tools: the others run at once, these wait, and what was decided goes to `resume`."""
 
 from langchain_core.messages import BaseMessage, HumanMessage
-from langchain_core.tools import tool
 
-from langchain_autotools import ChatOpenAI, new_messages
+from langchain_autotools import ChatOpenAI, Decision, PendingCall, new_messages, pending_calls
 
 
-@tool
+def get_weather(city: str) -> str:
+    """Say what the weather is like."""
+    return "21 °C"
+
+
 def send_mail(to: str, text: str) -> str:
     """Send a mail."""
     return f"Sent to {to}."
 
 
+def ask(call: PendingCall) -> Decision:
+    """Show the call to the user. (A service stores `call.to_dict()`, and gets the decision's dict back, days later.)"""
+    agreed = input(f"{call.name}({call.args})? [y/n] ").strip() == "y"
+    return call.approve() if agreed else call.reject("The user said no.")
+
+
 def main() -> None:
-    """Ask, show the pending calls, and go on with the user's decisions, until no call is left."""
-    asking = ChatOpenAI(model="gpt-5", tools=[send_mail]).bind_tools([send_mail])
-    history: list[BaseMessage] = [HumanMessage("Tell Anna by mail that dinner is at eight.")]
-    answer = asking.invoke(history)
-    history += new_messages(answer)
-    while answer.tool_calls:
-        decisions: dict[str, bool | str] = {}
-        for call in answer.tool_calls:
-            agreed = input(f"{call['name']}({call['args']})? [y/n] ").strip() == "y"
-            decisions[call["id"] or ""] = agreed or "The user said no."
-        answer = asking.invoke(history, resume=decisions)
-        history += new_messages(answer)
-    print(answer.text)
+    """Ask, and go on with what was decided until no call waits."""
+    model = ChatOpenAI(model="gpt-5", tools=[get_weather, send_mail], requires_approval=["send_mail"])
+    history: list[BaseMessage] = [HumanMessage("Tell Anna by mail how warm it is in Paris.")]
+    run = model.invoke(history)
+    history += new_messages(run)  # get_weather has run; send_mail waits
+    while calls := pending_calls(run):
+        run = model.resume(history, [ask(call) for call in calls])
+        history += new_messages(run)
+    print(run.text)
 
 
 if __name__ == "__main__":

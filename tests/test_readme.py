@@ -47,9 +47,11 @@ def decide(request: Mapping[str, Any]) -> Turn:
         if "response_format" in request:
             return Turn(text=json.dumps({"city": cities[0], "temperature": results[-1]["content"]}))
         return Turn(text=", ".join(told) + ".")
+    mail = {"to": "Anna", "text": "Dinner is at eight."}
+    mails = [Call(tool["name"], mail) for tool in tools if "to" in tool["parameters"]["properties"] and "mail" in str(messages[question])]
     if of_cities:
-        return Turn(text="Let me look.", calls=[Call(of_cities, {"city": city}) for city in cities])
-    return Turn(calls=[Call(tools[0]["name"], {"to": "Anna", "text": "Dinner is at eight."})]) if tools else Turn(text="I do not know.")
+        return Turn(text="Let me look.", calls=[*(Call(of_cities, {"city": city}) for city in cities), *mails])
+    return Turn(calls=mails or [Call(tools[0]["name"], mail)]) if tools else Turn(text="I do not know.")
 
 
 def answer(exchange: Exchange) -> HttpReply:

@@ -214,17 +214,19 @@ def test_a_direct_result_ends_a_resumed_run() -> None:
 
 
 def test_the_example_sends_only_what_was_approved(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A model that writes a second mail after the first is asked about that one too."""
+    """The other tool runs unasked; a model that writes a second mail after the first is asked about that one too."""
     mails = [Call("send_mail", {"to": to, "text": "Eight."}) for to in ("Anna", "Eve")]
     shown: list[str] = []
-    with OpenAIServer([Turn(calls=mails[:1]), Turn(calls=mails[1:]), Turn("Done.")]) as server:
+    weather = Call("get_weather", {"city": "Paris"})
+    with OpenAIServer([Turn(calls=[mails[0], weather]), Turn(calls=mails[1:]), Turn("Done.")]) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setattr("builtins.input", lambda prompt: shown.append(prompt) or ("y" if "Anna" in prompt else "n"))
         runpy.run_path(str(EXAMPLE), run_name="__main__")
         last = server.requests[-1]["messages"]
-    assert len(shown) == 2
-    assert [message["content"] for message in last if message["role"] == "tool"] == ["Sent to Anna.", '{"error": "The user said no."}']
+    assert [prompt.split("(")[0] for prompt in shown] == ["send_mail", "send_mail"]
+    results = [message["content"] for message in last if message["role"] == "tool"]
+    assert results == ["Sent to Anna.", "21 °C", '{"error": "The user said no."}']
     assert capsys.readouterr().out == "Done.\n"
 
 
