@@ -5,7 +5,18 @@ from typing import Any
 
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
-__all__ = ["JsonSchema", "at_the_top", "free_keys", "is_pydantic", "is_recursive", "mapped", "reference", "walked"]
+__all__ = [
+    "DEFINITIONS",
+    "JsonSchema",
+    "at_the_top",
+    "definitions_of",
+    "free_keys",
+    "is_pydantic",
+    "is_recursive",
+    "mapped",
+    "reference",
+    "walked",
+]
 
 JsonSchema = Mapping[str, Any]
 """A JSON schema; what is made of one is a `dict`."""
@@ -13,7 +24,8 @@ JsonSchema = Mapping[str, Any]
 _ONE = ("items", "not", "additionalProperties", "contains")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "$defs", "definitions", "patternProperties")
-_DEFINITIONS = ("$defs", "definitions")
+DEFINITIONS = ("$defs", "definitions")
+"""The keys under which a schema keeps its definitions."""
 
 
 def mapped(node: JsonSchema, change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -51,35 +63,28 @@ def reference(node: JsonSchema) -> str | None:
     return target.rpartition("/")[2].lstrip("#") if isinstance(target, str) else None
 
 
-def _definitions(schema: JsonSchema) -> dict[str, Any]:
-    return {name: node for key in _DEFINITIONS for name, node in (schema.get(key) or {}).items()}
+def definitions_of(schema: JsonSchema) -> dict[str, Any]:
+    """The definitions of a schema, by name."""
+    return {name: node for key in DEFINITIONS for name, node in (schema.get(key) or {}).items()}
 
 
 def at_the_top(schema: JsonSchema) -> dict[str, Any]:
     """The schema with an object at its top: a class that refers to itself stands among its own definitions."""
     name = reference(schema)
-    return {**_definitions(schema)[name], **{key: schema[key] for key in _DEFINITIONS if key in schema}} if name else dict(schema)
+    return {**definitions_of(schema)[name], **{key: schema[key] for key in DEFINITIONS if key in schema}} if name else dict(schema)
 
 
 def is_recursive(schema: JsonSchema) -> bool:
     """Whether a schema refers to itself somewhere."""
-    definitions = _definitions(schema)
+    from graphlib import CycleError, TopologicalSorter  # here, because nothing else at import needs it
+
+    definitions = definitions_of(schema)
     inner = {name: {reference(node) for _, node in walked(definition)} - {None} for name, definition in definitions.items()}
-    if any(reference(node) == "" for _, node in walked(schema)):
+    try:
+        TopologicalSorter(inner).prepare()
+    except CycleError:
         return True
-    return any(name in _reached(inner, name) for name in inner)
-
-
-def _reached(inner: Mapping[str, set[str | None]], name: str) -> set[str | None]:
-    """The definitions that one leads to."""
-    found: set[str | None] = set()
-    waiting = list(inner[name])
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += inner.get(str(one), ())
-    return found
+    return any(reference(node) == "" for _, node in walked(schema))
 
 
 def free_keys(schema: Any) -> str | None:

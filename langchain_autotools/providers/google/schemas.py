@@ -10,19 +10,17 @@ Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Sc
 from collections.abc import Mapping
 from typing import Any
 
-from .._encode.schemas import JsonSchema, mapped
+from .._encode.schemas import DEFINITIONS, JsonSchema, definitions_of, mapped
 
 __all__ = ["dialect"]
 
-_DEFINITIONS = ("$defs", "definitions")
 _SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
 
 
 def dialect(schema: JsonSchema) -> dict[str, Any]:
     """The schema without references that can be resolved, and without keys that only validators read."""
-    definitions = {name: value for key in _DEFINITIONS for name, value in (schema.get(key) or {}).items()}
-    resolver = _Resolver(definitions)
-    resolved: dict[str, Any] = resolver.resolve({key: value for key, value in schema.items() if key not in _DEFINITIONS}, ())
+    resolver = _Resolver(definitions_of(schema))
+    resolved: dict[str, Any] = resolver.resolve({key: value for key, value in schema.items() if key not in DEFINITIONS}, ())
     if resolver.kept:
         resolved["$defs"] = resolver.kept_definitions()
     return resolved
