@@ -103,9 +103,13 @@ class Approvals:
     # ------------------------------------------------------------------------------------------ which calls wait
 
     @property
-    def _asks(self) -> bool:
-        """Whether there is a rule: without one, `approve` is asked for every call."""
+    def _has_rule(self) -> bool:
         return bool(self.every or self.names or self.predicates)
+
+    @property
+    def concerns_calls(self) -> bool:
+        """Whether any call may need approval: without a rule, `approve` is asked about every call."""
+        return self._has_rule or self.approve is not None
 
     def needs(self, call: ToolCallRecord, tools: Collection[str]) -> bool:
         """Whether a call, or one that it bundles, needs approval.
@@ -113,12 +117,12 @@ class Approvals:
         Raises:
             ConfigurationError: A predicate says neither True nor False.
         """
-        if not self._asks and self.approve is None:
+        if not self.concerns_calls:
             return False
         return any(self._holds(one) for one in call.inner or (call,) if one.args is not None and one.name in tools)
 
     def _holds(self, call: ToolCallRecord) -> bool:
-        if self.every or not self._asks or call.name in self.names:
+        if self.every or not self._has_rule or call.name in self.names:
             return True
         return any([_said(predicate(call)) for predicate in self.predicates])
 

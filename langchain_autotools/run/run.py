@@ -88,7 +88,7 @@ class Run:
             listed=settings.lists_content,
         )
         plan = settings.plan
-        if settings.approvals is not None:
+        if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
             settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals)
         flag, seconds = settings.call.cancel, plan.limits.deadline

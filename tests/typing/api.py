@@ -16,6 +16,7 @@ from langchain_autotools import (
     ChatLocal,
     ChatOllama,
     ChatOpenAI,
+    Decision,
     LimitReachedError,
     ProviderError,
     ToolCallResult,
@@ -26,6 +27,7 @@ from langchain_autotools import (
     init_chat_model,
     markdown_of,
     new_messages,
+    pending_calls,
     repair,
     run_usage,
     text_of,
@@ -89,6 +91,9 @@ def conversation(model: ChatOpenAI, history: list[BaseMessage]) -> str:
     assert_type(markdown_of(result), str)
     assert_type(model.batch([history]), list[AIMessage])
     assert_type(model.resume(history, {"call_1": True, "call_2": "no"}), AIMessage)
+    decisions = [call.approve() for call in pending_calls(result)]
+    assert_type(decisions, list[Decision])
+    assert_type(model.resume(history, [*decisions, decisions[0].to_dict()]), AIMessage)
     return text_of(result)
 
 

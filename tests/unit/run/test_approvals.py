@@ -137,7 +137,7 @@ def test_arguments_that_need_approval_are_not_given_by_a_plain_decision() -> Non
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_one_after_another_calls_behind_a_waiting_one_are_queued(way: str) -> None:
+def test_one_after_another_calls_behind_a_waiting_one_are_queued(way: str, caplog: pytest.LogCaptureFixture) -> None:
     """They run without a decision of their own once those before them are decided; one that is decided too early waits on."""
     desk = Desk()
     fields: dict[str, Any] = {"requires_approval": ["send"], "parallel": False, "approval_key": SECRET}
@@ -147,6 +147,7 @@ def test_one_after_another_calls_behind_a_waiting_one_are_queued(way: str) -> No
     assert (desk.done, reason(first)) == (["look Rome"], "calls_pending")
     early = run(way, desk.model(**fields), history, resume=[pending[2].approve()])
     assert (early.new, reason(early)) == ([], "calls_pending")
+    assert "the decision on call 3 has no effect" in caplog.text
     with pytest.raises(ConfigurationError, match="waits behind other calls"):
         pending[1].approve()
     second = run(way, desk.model(**fields), history, resume=[pending[0].approve()])

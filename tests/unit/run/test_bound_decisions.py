@@ -112,7 +112,7 @@ def look(city: str) -> str:
 
 def test_a_copy_without_the_key_refuses_to_run_and_to_resume() -> None:
     """By name, until it has the key again; the key is in no pickle, repr, or dump."""
-    model = ScriptedChatModel(tools=[look], replies=["Done."], requires_approval=True, approval_key=SECRET)
+    model = ScriptedChatModel(tools=[look], replies=["Done."] * 2, requires_approval=True, approval_key=SECRET)
     data = pickle.dumps(model)
     assert SECRET.encode() not in data
     assert SECRET not in repr(model) + dumps(model)
@@ -121,6 +121,7 @@ def test_a_copy_without_the_key_refuses_to_run_and_to_resume() -> None:
     for go in (lambda: lost.invoke([QUESTION]), lambda: lost.resume(history, []), lambda: lost.resume(history, {"1": False})):
         with pytest.raises(ConfigurationError, match="approval_key is in no pickle"):
             go()
+    assert lost.invoke([QUESTION], requires_approval=False).text == "Done."  # nobody is asked about anything
     again = lost.model_copy(update={"approval_key": model.approval_key})
     assert again.invoke([QUESTION]).text == "Done."
 
