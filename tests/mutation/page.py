@@ -14,7 +14,8 @@ one fails: first unit tests, those of the room before the others; then, where th
 loops, the compositions, and what the contract and the vendor's own tests say of chat completions. The changes: a comparison that is off by
 its edge or turned round, `and` for `or`, a `not` less, `any` for `all`, `min` for `max`, `+` for `-`, a number one up or down, True for
 False, None for what is returned, a statement left out. Left out are texts, annotations, decorators, assertions and what the log says at
-DEBUG. Which mutants are tried is drawn with a fixed seed.
+DEBUG. Which mutants are tried is drawn with a fixed seed, from the package as it was at the commit that is named here. Those that lived at
+first were tried again with tests that were written since.
 
 {result}
 

@@ -20,7 +20,7 @@ from .reach import Known, forked, known_of
 
 UNIT = "tests/unit/"
 
-_SECONDS_OF_TESTS = 5.0
+_SECONDS_OF_TESTS = 10.0
 """How much time of a processor the unit tests of one mutant together took without it, at most, and then the wider ones."""
 
 _WIRE = "[openai-chat"

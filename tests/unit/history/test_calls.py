@@ -293,3 +293,11 @@ def test_a_result_for_a_call_in_content_alone_becomes_a_users_block(wrapped: boo
     assert [problem.kind for problem in validate([HI, asking, said])] == ["vendor_result"]
     for history in ([HI, asking, silent], [HI, AIMessage("hm"), said]):
         assert [problem.kind for problem in validate(history)] == ["orphan_result"]
+
+
+def test_a_call_without_an_id_is_given_one_beside_one_that_has_one() -> None:
+    """Also where the calls that a history ends in may stay unanswered."""
+    calls = [{"name": "f", "args": {}, "id": None}, {"name": "g", "args": {}, "id": "b"}]
+    repaired = repair([HI, AIMessage("", tool_calls=calls)], open_end=True)
+    first, second = repaired[1].tool_calls  # type: ignore[attr-defined]
+    assert first["id"] and second["id"] == "b"
