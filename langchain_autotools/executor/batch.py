@@ -162,7 +162,7 @@ class Batch:
         self._results[index] = result
         return True
 
-    def _give_up(self, *, all_calls: bool = False) -> list[ToolCallResult]:
+    def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
         """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""
         self._closed = True
         if self._sight is not None and not all_calls:
