@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - the changed code is the key
 
 EQUIVALENT: dict[str, str] = {
+    "executor/batch.py Batch._give_up: def _give_up: self, *, all_calls: bool=False -> self, *, all_calls: bool=True": "every caller gives it (the default is gone since)",
     "executor/batch.py Batch._reports: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
     "executor/call.py _observed: _resolve(observed_run, run) -> pass": "but for speed: LangChain works it out at each call",
     "executor/call.py _only_raises: return False -> return None": "callers ask only whether it is true",
@@ -28,13 +29,24 @@ ACCEPTED: dict[str, str] = {
     "executor/async_batch.py _cancel: task.add_done_callback(lambda ended: ended.cancelled() or ended.exception()) -> pass": "only what asyncio logs about a task that nobody looks at, when it is collected",
     "executor/background.py _stop_loops: thread.ending = True -> pass": "only when the program ends, which tests see from outside: their program runs without the change",
     "executor/background.py _stop_loops: thread.join(timeout=1.0): timeout=1.0 -> timeout=2.0": "how long an end is waited for: no test measures it",
+    "executor/context.py AsyncProgress._tell_one: if self._closed and isinstance(error, asyncio.CancelledError): self._closed and isinstance(error, asyncio.CancelledError) -> self._closed or isinstance(error, asyncio.CancelledError)": "open: only a listener that is cancelled while its batch is closed could tell",
+    "executor/context.py AsyncProgress._tell_one: raise -> pass": "open: only a listener that is cancelled while its batch is closed could tell",
+    "executor/context.py AsyncProgress._wake: self._closed = True -> pass": "open: only a report to an event loop that is closed could tell",
+    "executor/context.py Progress.end: self._ended.add(index) -> pass": "open: only a report that a tool makes after it has ended could tell",
+    "executor/context.py _Reports.close: self._waiting.clear() -> pass": "open: only a report that waits while its batch is closed could tell, and a closed batch tells nobody",
     "executor/sync_batch.py -: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
     "executor/sync_batch.py _ThreadBatch._run_with_timeout: self._in_time(run) -> pass": "a call that waited for its thread would have that time once more: no test measures it",
     "executor/threads.py _after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
+    "history/normalize.py translate_functions: asked = {call['name']: _derived_id(len(translated), 0)}: _derived_id(len(translated), 0) -> _derived_id(len(translated), 1)": "which id is made says nothing: it is the same each time, and no other's",
+    "history/pairing.py _sound_ids: if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)): len(ids) > 1 -> len(ids) > 0": "killed since by `test_a_call_without_an_id_is_given_one_beside_one_that_has_one`",
     "run/decisions.py _listed: return ', '.join((repr(one) for one in ids[:20])): :20 -> :21": "a number that was chosen: how many names a text lists",
+    "run/decisions.py open_calls: return OpenCalls(message, refused) if message and calls else None: message and calls -> message or calls": "a message without calls left open has none to answer, and nothing of it is used; the function has been written anew since",
     "run/output.py _first_text: return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') ...: next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') == 'tex... -> next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') == 'tex...": "the same blocks leave in two chunks and not in one",
     "tool_calls/slot.py Slot.__init__: self.twin = 0 -> pass": "no difference in 25,000 random streams: it is read of calls that began with a fragment, which sets it",
     "tool_calls/slot.py Slot.grows_to: last = self.pieces[-1] if self.pieces else '': -1 -> -0": "no difference in 20,000 random streams: text that grows and then does not breaks either way",
+    "turn/descriptions.py describe_fields: if name in fields and fields[name].description is None: name in fields -> name not in fields": "run when the classes are made, before any test begins: `tests/unit/providers/test_field_descriptions.py` sees what came of it",
+    "turn/overrides.py _Reading.chunk: self._decided = True -> self._decided = False": "open: a `_stream` of a subclass that passes on a turn which the inherited one has ended; the tests of it see the first end",
+    "turn/overrides.py _astream_of: return _astream -> return None": "run when a class is made, before any test begins",
 }
 """Those that do not, and that no test is meant to tell."""
 
