@@ -240,7 +240,7 @@ class Approvals:
         Raises:
             ConfigurationError: It, or its record, was changed since the model wrote it, or the key is another one.
         """
-        if not hmac.compare_digest(record["digest"], self.digest(call, record["kind"], record["uuid"])):
+        if not _equal(record["digest"], self.digest(call, record["kind"], record["uuid"])):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
             raise ConfigurationError(text)
 
@@ -252,7 +252,7 @@ class Approvals:
         """
         check_offered(call.id, record["kind"], decision.action)
         self.check_record(call, record)
-        if not hmac.compare_digest(decision.digest.encode(), record["digest"].encode()):
+        if not _equal(decision.digest, record["digest"]):
             raise ConfigurationError(
                 f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
             )
@@ -279,14 +279,24 @@ def approved_edit(call: ToolCallRecord, tools: Mapping[str, BaseTool]) -> ToolCa
 def _problem(tool: BaseTool, args: Mapping[str, Any]) -> str | None:
     """What the tool's schema says against the arguments."""
     schema: Any = tool.tool_call_schema
+    described = schema if isinstance(schema, Mapping) else schema.model_json_schema() if issubclass(schema, BaseModel) else schema.schema()
+    known = {*described.get("properties", ()), *(() if isinstance(schema, Mapping) else getattr(schema, "model_fields", ()))}
+    unknown = [] if described.get("additionalProperties") else [name for name in args if name not in known]
+    missing = [name for name in described.get("required", ()) if name not in args] if isinstance(schema, Mapping) else []
+    if unknown or missing:
+        return f"{', '.join(map(repr, unknown or missing))} {'is no argument of the tool' if unknown else 'is missing'}"
     if isinstance(schema, Mapping):
-        missing = [name for name in schema.get("required", ()) if name not in args]
-        return f"{', '.join(map(repr, missing))} is missing" if missing else None
+        return None
     try:
         schema.model_validate(args) if issubclass(schema, BaseModel) else schema.parse_obj(args)
     except (ValidationError, ValidationErrorV1) as error:
         return describe_arguments(error, tool.name, lambda _: False)
     return None
+
+
+def _equal(one: str, other: str) -> bool:
+    """Whether two digests are equal, in a time that says nothing of where they differ. They may come from anybody."""
+    return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))
 
 
 def _said(needed: Any) -> bool:

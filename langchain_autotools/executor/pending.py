@@ -134,6 +134,12 @@ class PendingCall:
     uuid: str = ""
     digest: str = ""
 
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ConfigurationError(f"the kind of a pending call is one of {', '.join(get_args(Kind))}, not {self.kind!r}")
+        if not (isinstance(self.args, dict) and all(isinstance(text, str) for text in (self.id, self.name, self.uuid, self.digest))):
+            raise ConfigurationError("the id, the name, the uuid and the digest of a pending call are texts, its args a dict")
+
     def approve(self) -> Decision:
         """Let the call run as it is shown.
 

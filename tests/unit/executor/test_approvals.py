@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import StructuredTool
 from pydantic import SecretStr
 
 from langchain_autotools import ConfigurationError, Decision, ToolCallRecord, ToolExecutor
@@ -223,15 +224,41 @@ def test_only_who_has_the_key_can_make_a_digest() -> None:
     assert desk.done == []
 
 
-@pytest.mark.parametrize("args", [{}, {"to": "Ben", "amount": "many"}])
+@pytest.mark.parametrize("digest", ["é", "\ud800", ""])
+def test_a_digest_that_is_none_is_refused(digest: str) -> None:
+    """Whatever text it is."""
+    executor = Desk().executor(requires_approval=["send"])
+    answer = asking(call("send", "1", to="Anna"))
+    with pytest.raises(ConfigurationError, match="about another call"):
+        executor.execute_all(answer, decisions=[Decision("1", "approve", None, "u", digest)])
+    recorded = executor.approvals.recorded(answer, [ToolCallRecord("1", "send", "", {"to": "Anna"}, waits="approval")])  # type: ignore[union-attr]
+    recorded.response_metadata["autotools"]["calls"][0]["approval"]["digest"] = digest
+    with pytest.raises(ConfigurationError, match="not the call that was shown"):
+        executor.execute_all(recorded, decisions=[Decision("1", "approve", None, "u", digest)])
+
+
+@pytest.mark.parametrize("args", [{}, {"to": "Ben", "amount": "many"}, {"to": "Ben", "what_for": "tea"}])
 def test_edited_arguments_are_those_that_the_tool_takes(args: dict[str, Any]) -> None:
     """Else nothing runs, and whoever decided is told."""
     desk = Desk()
     executor = desk.executor(requires_approval=["send"])
     (pending,) = executor.pending_calls(ANSWER)
-    with pytest.raises(ConfigurationError, match="edited arguments of call '2' cannot be used: .*(to|amount)"):
+    with pytest.raises(ConfigurationError, match="edited arguments of call '2' cannot be used: .*(to|amount|what_for)"):
         list(executor.stream(ANSWER, decisions=[pending.edit(args)]))
     assert desk.done == []
+
+
+@pytest.mark.parametrize(("args", "text"), [({}, "'to' is missing"), ({"to": "Ben", "cc": "Eve"}, "'cc' is no argument")])
+def test_a_tool_with_a_json_schema_says_what_it_takes_too(args: dict[str, Any], text: str) -> None:
+    """Tools of MCP servers have no class for their arguments."""
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+    post = StructuredTool(name="send", description="Send.", args_schema=schema, func=lambda to: f"Sent to {to}.")
+    executor = ToolExecutor([post], requires_approval=True)
+    answer = asking(call("send", "1", to="Anna"))
+    (pending,) = executor.pending_calls(answer)
+    with pytest.raises(ConfigurationError, match=text):
+        executor.execute_all(answer, decisions=[pending.edit(args)])
+    assert "Sent to Ben." in str(contents(executor.execute_all(answer, decisions=[pending.edit({"to": "Ben"})]))[0])
 
 
 def test_an_edited_bundle_is_one_still() -> None:

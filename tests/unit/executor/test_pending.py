@@ -82,6 +82,9 @@ def test_what_was_decided_travels_as_json(action: str, value: Any) -> None:
         lambda: Decision.from_dict({**shown().approve().to_dict(), "more": 1}),
         lambda: Decision.from_dict("approve"),  # type: ignore[arg-type]
         lambda: PendingCall.from_dict({}),
+        lambda: shown("approved"),
+        lambda: shown(args=["Anna"]),
+        lambda: shown(uuid=1),
     ],
 )
 def test_what_decides_nothing_is_refused(make: Any) -> None:
