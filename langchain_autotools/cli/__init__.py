@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 from langchain_autotools._version import __version__
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.providers.registry import PROVIDERS
+from langchain_autotools.run.settings import toolbox_of
 
+from .approving import Approver
 from .conversation import Conversation
 from .display import Display, make_display
 from .history_file import HistoryFile
@@ -70,7 +72,8 @@ def _chat(words: Sequence[str], display: Display) -> int:
     display.model(chosen.name, chosen.reason)
     if chosen.built_in:
         display.note(f"tools: {', '.join(tool.name for tool in chosen.built_in)} (built in; the temperatures are invented)")
-    conversation = Conversation(chosen.model, display, system=options.system, max_turns=options.max_turns, file=file)
+    approve = None if options.approve is None else Approver(toolbox_of(chosen.model).executor, display)
+    conversation = Conversation(chosen.model, display, system=options.system, max_turns=options.max_turns, approve=approve, file=file)
     if prompt is None:
         converse(conversation, display)
     else:
@@ -97,7 +100,9 @@ def _prompt(given: str | None) -> str | None:
 
 def _constructor_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The model's constructor arguments."""
-    given = {"temperature": options.temperature, "max_tokens": options.max_tokens, "base_url": options.base_url}
+    given: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_tokens, "base_url": options.base_url}
+    if options.approve:
+        given["requires_approval"] = options.approve
     return {name: value for name, value in given.items() if value is not None} | dict(map(_option, options.option or ()))
 
 
@@ -135,6 +140,13 @@ def _parser() -> argparse.ArgumentParser:
         help="tools to use in place of the built-in ones: module:attribute, file.py or file.py:attribute; may be repeated",
     )
     which.add_argument("--no-tools", action="store_true", help="use no tools at all")
+    chat.add_argument(
+        "--approve",
+        metavar="NAME",
+        nargs="*",
+        action="extend",
+        help="ask before a call of one of these tools runs, or without names before any call; the question stands before it",
+    )
     chat.add_argument("-s", "--system", metavar="TEXT", help="the system message")
     chat.add_argument("--temperature", type=float, metavar="NUMBER", help="sampling temperature")
     chat.add_argument("--max-tokens", type=int, metavar="NUMBER", help="the most tokens of one reply")

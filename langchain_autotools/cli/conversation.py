@@ -1,13 +1,13 @@
 """A conversation with a model that runs its own tools: it asks, shows what comes, and remembers."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools.executor import ToolCallResult
+from langchain_autotools.executor import Decision, PendingCall, ToolCallResult
 from langchain_autotools.messages.calls import ToolCallRecord, calls_of
 from langchain_autotools.messages.carrier import new_messages
 
@@ -25,6 +25,7 @@ class Conversation:
         display: Who shows what happens.
         system: The system message, if any.
         max_turns: The limit of one run; None for the model's own.
+        approve: Decides about calls that need approval; None for nobody.
         file: Holds the conversation to continue, and gets it after each question.
     """
 
@@ -35,12 +36,14 @@ class Conversation:
         *,
         system: str | None = None,
         max_turns: int | None = None,
+        approve: Callable[[PendingCall], Decision] | None = None,
         file: HistoryFile | None = None,
     ) -> None:
         self._model = model
         self._display = display
         self._system = system
-        self._keywords: dict[str, Any] = {} if max_turns is None else {"max_turns": max_turns}
+        given = {"max_turns": max_turns, "approve": approve}
+        self._keywords = {name: value for name, value in given.items() if value is not None}
         self._calls: dict[str, ToolCallRecord] = {}
         self._answered: set[str] = set()
         self._file = file

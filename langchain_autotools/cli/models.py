@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.mixin import ToolsAndMessagesMixin
 from langchain_autotools.providers.registry import PROVIDERS, model_named
 
 from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
@@ -24,7 +24,7 @@ _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
 class OpenedModel:
     """A model, the name it goes by, why it was taken (None: it was asked for), and the built-in tools it was given."""
 
-    model: BaseChatModel
+    model: ToolsAndMessagesMixin
     name: str
     reason: str | None
     built_in: Sequence[BaseTool]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from .conversation import Conversation
 from .display import Display
 
-__all__ = ["converse"]
+__all__ = ["converse", "read_line"]
 
 _COMMANDS = {
     "/new": "starts over",
@@ -56,7 +56,7 @@ def _obey(command: str, conversation: Conversation, display: Display) -> None:
 def _questions(display: Display) -> Iterator[str]:
     while True:
         try:
-            line = _read_line(display.prompt)
+            line = read_line(display.prompt)
         except EOFError:
             display.note("")
             return
@@ -67,7 +67,7 @@ def _questions(display: Display) -> Iterator[str]:
             yield line
 
 
-def _read_line(prompt: str) -> str:
+def read_line(prompt: str) -> str:
     """One line, or all lines of one paste."""
     if not sys.stdout.isatty():  # the prompt is no answer
         print(prompt, end="", file=sys.stderr, flush=True)

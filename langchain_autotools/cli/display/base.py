@@ -20,6 +20,12 @@ class Display:
     prompt = ""
     """What stands before the user's line in a session."""
 
+    question = ""
+    """What stands before the answer to whether a call may run."""
+
+    edit_question = ""
+    """What stands before the arguments that it is to run with instead."""
+
     def model(self, name: str, reason: str | None) -> None:
         """Which model answers, and why it was taken if it was not asked for."""
 
@@ -28,6 +34,9 @@ class Display:
 
     def text(self, text: str) -> None:
         """A piece of the answer."""
+
+    def call_waits(self, call: ToolCallRecord) -> None:
+        """A tool call waits until a human has said whether it may run."""
 
     def call_started(self, call: ToolCallRecord) -> None:
         """A tool call begins to run."""

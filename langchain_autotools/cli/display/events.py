@@ -37,6 +37,10 @@ class EventDisplay(Display):
         """`text`: a piece of the answer."""
         self._event("text", text=text)
 
+    def call_waits(self, call: ToolCallRecord) -> None:
+        """`approval`: an answer is read from standard input."""
+        self._event("approval", id=call.id, name=call.name, args=call.args)
+
     def call_started(self, call: ToolCallRecord) -> None:
         """`tool_call_start` and `tool_call`: the call begins to run."""
         self._announced.add(call.id)

@@ -24,6 +24,8 @@ class PlainDisplay(Display):
     """
 
     prompt = "\n> "
+    question = "  Run it? y, n, e (with other arguments), or why not: "
+    edit_question = "  The arguments as JSON: "
 
     def __init__(self, answers: TextIO, remarks: TextIO) -> None:
         self._answers = answers
@@ -52,6 +54,11 @@ class PlainDisplay(Display):
                 self._write(self._answers, text)
                 self._line_is_open = not text.endswith("\n")
                 self._closed_by_line = False
+
+    def call_waits(self, call: ToolCallRecord) -> None:
+        """The whole call, as it would stand in Python."""
+        with self._lock:
+            self._line(f"? {call_text(call)}", "call")
 
     def call_started(self, call: ToolCallRecord) -> None:
         """The call, as it would stand in Python."""
