@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.contract.supports import OPTION, Supports
+pytest.register_assert_rewrite("tests.laws.checks", "tests.laws.ways")
+
+from tests.contract.supports import OPTION, Supports  # noqa: E402 - only modules imported from here on are rewritten
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.register_assert_rewrite("tests.laws.checks", "tests.laws.ways")
-
-from tests.laws.ways import stop_loops  # noqa: E402 - only modules imported from here on are rewritten
+from tests.laws.ways import stop_loops
 
 
 @pytest.fixture(autouse=True, scope="package")
