@@ -1,5 +1,6 @@
 """Approvals inside LangGraph: a node that runs to calls that wait, a node that asks, and what is refused."""
 
+import json
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ QUESTION = HumanMessage("Write to Anna.", id="q")
 SEND = asking(call("send", "1", to="Anna"))
 
 
-def approving_graph(model: ScriptedChatModel) -> Any:
+def approving_graph(model: ScriptedChatModel, store: InMemorySaver) -> Any:
     """One node runs the model, the next one asks a human about the calls that wait and goes on."""
 
     def run(state: MessagesState) -> dict[str, Any]:
@@ -33,23 +34,26 @@ def approving_graph(model: ScriptedChatModel) -> Any:
 
     builder = StateGraph(MessagesState).add_node("run", run).add_node("approve", approve).add_edge(START, "run")
     builder.add_conditional_edges("run", following, ["approve", END]).add_conditional_edges("approve", following, ["approve", END])
-    return builder.compile(checkpointer=InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None)))
+    return builder.compile(checkpointer=store)
 
 
 def test_a_graph_asks_in_a_node_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the human saw is what runs, once, although the node that asks runs again; a second call is asked about too."""
+    """What the human saw is what runs, once, although the node that asks runs again; a second call is asked about too. Between question
+    and answer there may be JSON, and another process: another graph, and another model, on the same checkpoints."""
     monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", "true")
     desk = Desk()
-    model = desk.model(SEND, asking(call("send", "2", to="Ben")), requires_approval=["send"])
-    app = approving_graph(model)
-    state = app.invoke({"messages": [QUESTION]}, THREAD)
-    for name in ("Anna", "Ben"):
+    replies = [SEND, asking(call("send", "2", to="Ben")), "Done."]
+    store = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    models = [desk.model(reply, requires_approval=["send"]) for reply in replies]
+    state = approving_graph(models[0], store).invoke({"messages": [QUESTION]}, THREAD)
+    for name, model in zip(("Anna", "Ben"), models[1:], strict=True):
         (shown,) = state["__interrupt__"][0].value
         assert shown["args"] == {"to": name}
-        state = app.invoke(Command(resume=[PendingCall.from_dict(shown).approve().to_dict()]), THREAD)
+        decision = PendingCall.from_dict(json.loads(json.dumps(shown))).approve()
+        state = approving_graph(model, store).invoke(Command(resume=json.loads(json.dumps([decision.to_dict()]))), THREAD)
     assert desk.done == ["send Anna 1", "send Ben 1"]
     assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai", "tool", "ai"]
-    assert len(model.requests) == 3
+    assert [len(model.requests) for model in models] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
