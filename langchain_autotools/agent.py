@@ -6,9 +6,10 @@ It owns no loop: every question is one run of the model.
 import base64
 import mimetypes
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ class AgentResult:
 
 
 class _Exchange:
-    """One question and what comes of it: the messages to ask with, and those that are new.
+    """One question and what comes of it: the messages to ask with, once it is asked, and those that are new.
 
     Args:
         agent: The agent that is asked.
@@ -85,21 +86,21 @@ class _Exchange:
 
     def __init__(self, agent: "Agent", question: HumanMessage | None, history: Sequence[BaseMessage] | None) -> None:
         self._agent = agent
+        self._given = None if history is None else list(history)
         self._keeps = history is None
-        asked = [] if question is None else [question]
-        before = agent.history if history is None else history
-        self.input: list[BaseMessage] = [*([agent.system_prompt] if agent.system_prompt else []), *before, *asked]
-        self._new: list[BaseMessage] = [*asked]
-        self._asked = len(asked)
+        self._new: list[BaseMessage] = [] if question is None else [question]
+        self._asked = len(self._new)
         self._parts = ChunkSum()
 
     @contextmanager
-    def under_way(self) -> Iterator[None]:
-        """Keep what is completed in the agent's history, also of a run that fails or is left. Only one such run at a time."""
+    def under_way(self) -> Iterator[list[BaseMessage]]:
+        """The messages to ask with. Keeps what is completed in the agent's history, also of a run that fails or is left; only one such
+        run at a time."""
         if self._keeps and not self._agent._lock.acquire(blocking=False):
             raise ConfigurationError("the agent is answering already: give history=[...] to ask several questions at once")
+        prompt, before = self._agent.system_prompt, self._agent.history if self._given is None else self._given
         try:
-            yield
+            yield [*([] if prompt is None else [prompt]), *before, *self._new]
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -147,9 +148,9 @@ class _Stream:
 class AgentStream(_Stream, Iterator[AIMessageChunk]):
     """The chunks of an answer, as they come. `close` ends the run."""
 
-    def __init__(self, exchange: _Exchange, chunks: Iterator[AIMessageChunk]) -> None:
+    def __init__(self, exchange: _Exchange, ask: Callable[[list[BaseMessage]], Iterator[AIMessageChunk]]) -> None:
         super().__init__(exchange)
-        self._generator = self._read(chunks)
+        self._generator = self._read(ask)
 
     def __next__(self) -> AIMessageChunk:
         return next(self._generator)
@@ -158,8 +159,8 @@ class AgentStream(_Stream, Iterator[AIMessageChunk]):
         """End the run. What it had completed stays in the agent's history."""
         self._generator.close()
 
-    def _read(self, chunks: Any) -> Generator[AIMessageChunk, None, None]:
-        with self._exchange.under_way(), closing(chunks):
+    def _read(self, ask: Callable[[list[BaseMessage]], Any]) -> Generator[AIMessageChunk, None, None]:
+        with self._exchange.under_way() as messages, closing(ask(messages)) as chunks:
             for chunk in chunks:
                 yield self._exchange.take(chunk)
             self._result = self._exchange.result()
@@ -168,9 +169,9 @@ class AgentStream(_Stream, Iterator[AIMessageChunk]):
 class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
     """Like `AgentStream`, asynchronously; `aclose` ends the run."""
 
-    def __init__(self, exchange: _Exchange, chunks: AsyncIterator[AIMessageChunk]) -> None:
+    def __init__(self, exchange: _Exchange, ask: Callable[[list[BaseMessage]], AsyncIterator[AIMessageChunk]]) -> None:
         super().__init__(exchange)
-        self._generator = self._read(chunks)
+        self._generator = self._read(ask)
 
     async def __anext__(self) -> AIMessageChunk:
         return await anext(self._generator)
@@ -179,9 +180,9 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
         """End the run. What it had completed stays in the agent's history."""
         await self._generator.aclose()
 
-    async def _read(self, chunks: Any) -> AsyncGenerator[AIMessageChunk, None]:
-        with self._exchange.under_way():
-            async with aclosing(chunks):
+    async def _read(self, ask: Callable[[list[BaseMessage]], Any]) -> AsyncGenerator[AIMessageChunk, None]:
+        with self._exchange.under_way() as messages:
+            async with aclosing(ask(messages)) as chunks:
                 async for chunk in chunks:
                     yield self._exchange.take(chunk)
             self._result = self._exchange.result()
@@ -247,8 +248,8 @@ class Agent:
             OSError: An attachment cannot be read.
         """
         exchange = self._exchange(question, attachments, history, kwargs)
-        with exchange.under_way():
-            return exchange.result(self.model.invoke(exchange.input, config, **kwargs))
+        with exchange.under_way() as messages:
+            return exchange.result(self.model.invoke(messages, config, **kwargs))
 
     async def arun(
         self,
@@ -261,8 +262,8 @@ class Agent:
     ) -> AgentResult:
         """Like `run`, asynchronously."""
         exchange = self._exchange(question, attachments, history, kwargs)
-        with exchange.under_way():
-            return exchange.result(await self.model.ainvoke(exchange.input, config, **kwargs))
+        with exchange.under_way() as messages:
+            return exchange.result(await self.model.ainvoke(messages, config, **kwargs))
 
     def run_stream(
         self,
@@ -275,7 +276,7 @@ class Agent:
     ) -> AgentStream:
         """Like `run`, piece by piece: the chunks of the answer as they come, then its `result`."""
         exchange = self._exchange(question, attachments, history, kwargs)
-        return AgentStream(exchange, self.model.stream(exchange.input, config, **kwargs))
+        return AgentStream(exchange, partial(self.model.stream, config=config, **kwargs))
 
     def arun_stream(
         self,
@@ -288,7 +289,7 @@ class Agent:
     ) -> AsyncAgentStream:
         """Like `run_stream`, asynchronously."""
         exchange = self._exchange(question, attachments, history, kwargs)
-        return AsyncAgentStream(exchange, self.model.astream(exchange.input, config, **kwargs))
+        return AsyncAgentStream(exchange, partial(self.model.astream, config=config, **kwargs))
 
     def _exchange(self, question: Any, attachments: Iterable[Attachment], history: Sequence[BaseMessage] | None, kwargs: Any) -> _Exchange:
         if question is None and kwargs.get("resume") is None:

@@ -101,6 +101,24 @@ def test_a_stream_that_is_left_keeps_what_it_delivered() -> None:
         _ = stream.result
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_stream_asks_with_the_conversation_as_it_is_when_it_is_read(asynchronous: bool) -> None:
+    """Two questions that were put before either was read follow each other, in the requests as in the history."""
+    one = agent("One.", "Two.")
+
+    async def read() -> None:
+        for stream in [one.arun_stream(text) for text in ("First?", "Second?")]:
+            assert [chunk async for chunk in stream]
+
+    if asynchronous:
+        asyncio.run(read())
+    else:
+        for stream in [one.run_stream(text) for text in ("First?", "Second?")]:
+            assert list(stream)
+    assert [message.text for message in sent(one)] == ["First?", "One.", "Second?"]
+    assert [message.text for message in one.history] == ["First?", "One.", "Second?", "Two."]
+
+
 def test_two_questions_at_once_need_histories_of_their_own() -> None:
     """One conversation has one question at a time; with a history given there may be many."""
     go, begun = threading.Event(), threading.Event()
