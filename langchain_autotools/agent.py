@@ -26,8 +26,6 @@ from .mixin import ToolsAndMessagesMixin
 from .providers.registry import init_chat_model
 from .run.endings import stop_reason
 
-__all__ = ["Agent", "AgentResult", "Attachment"]
-
 Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
 """What a question comes with: bytes, the path of a local file, or an address (`https://...`), which is passed on and not fetched here. In a
 tuple with its MIME type where neither its name nor its first bytes tell it."""

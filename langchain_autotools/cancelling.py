@@ -14,8 +14,6 @@ from typing import Any, Literal
 from .deadline import Deadline
 from .errors import ConfigurationError
 
-__all__ = ["POLL_SECONDS", "Cancel", "CancelFlag", "checked_cancel"]
-
 POLL_SECONDS = 0.1
 """How often a run that waits looks whether it is cancelled, where nothing wakes it."""
 

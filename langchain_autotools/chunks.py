@@ -10,9 +10,6 @@ from pydantic import BaseModel
 
 from .compat import unvalidated
 
-__all__ = ["ChunkSum", "as_chunk", "copier", "detached", "is_text_block", "merge_chunks", "merge_given", "new_chunk", "sum_chunks"]
-
-
 _B = TypeVar("_B", bound=BaseModel)
 
 

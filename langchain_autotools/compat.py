@@ -17,26 +17,6 @@ from langchain_core.tools import BaseTool, InjectedToolArg
 from langchain_core.tools.base import _DirectlyInjectedToolArg
 from pydantic import BaseModel
 
-__all__ = [
-    "CACHE_KEY",
-    "UNPARSABLE",
-    "InjectedByType",
-    "as_injected",
-    "asks_for_a_graph",
-    "graph_class",
-    "graph_runtime",
-    "injected_names",
-    "input_messages",
-    "is_core",
-    "is_graph_signal",
-    "is_resumed",
-    "is_unterminated",
-    "raised_by_handler",
-    "should_stream",
-    "unvalidated",
-    "with_methods",
-]
-
 _B = TypeVar("_B", bound=BaseModel)
 _T = TypeVar("_T", bound=BaseTool)
 

@@ -15,8 +15,6 @@ from contextlib import aclosing, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
-__all__ = ["Deadline", "DeadlinePassed", "abounded", "bounded", "current_deadline"]
-
 _Part = TypeVar("_Part")
 
 _END: Any = object()

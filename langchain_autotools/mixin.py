@@ -36,8 +36,6 @@ from .turn.constructor import given_arguments, tool_labels
 from .turn.tools import format_request_tools, format_tool_choice
 from .turn.turn import Turn
 
-__all__ = ["ToolsAndMessagesMixin"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _Turn = Callable[[CallModel], Iterator[AIMessage]]

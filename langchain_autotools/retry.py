@@ -18,8 +18,6 @@ from typing import ClassVar, TypeVar
 from .deadline import DeadlinePassed, current_deadline
 from .errors import ConfigurationError
 
-__all__ = ["RetryPolicy", "is_transient", "retry_after", "should_retry"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _Result = TypeVar("_Result")

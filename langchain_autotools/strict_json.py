@@ -10,8 +10,6 @@ import json
 import math
 from typing import Any, Final, NoReturn
 
-__all__ = ["canonical", "decoder", "mend_surrogates", "read_json", "read_object", "same"]
-
 _DEEPEST = 200
 
 

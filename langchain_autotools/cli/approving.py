@@ -10,8 +10,6 @@ from langchain_autotools.strict_json import read_object
 from .display import Display, one_line
 from .session import read_line
 
-__all__ = ["Approver"]
-
 _UNANSWERED = "The user was asked whether this call may run, and gave no answer. It did not run."
 
 

@@ -14,8 +14,6 @@ from langchain_autotools.messages.carrier import new_messages
 from .display import Display
 from .history_file import HistoryFile
 
-__all__ = ["Conversation"]
-
 
 class Conversation:
     """The questions and answers so far, and the model that continues them.

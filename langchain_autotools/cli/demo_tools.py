@@ -7,8 +7,6 @@ from datetime import datetime
 
 from langchain_core.tools import BaseTool, tool
 
-__all__ = ["DEMO_TOOLS", "SMALL_MODEL_TOOLS", "calculate", "get_current_time", "get_temperature"]
-
 # Invented, and fixed: the same question gets the same answer.
 TEMPERATURES = {
     "amsterdam": 14, "athens": 26, "beijing": 17, "berlin": 13, "buenos aires": 19, "cairo": 30, "delhi": 33, "dublin": 11,

@@ -12,8 +12,6 @@ from langchain_core.messages import BaseMessage, messages_from_dict
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.messages.carrier import serialize_messages
 
-__all__ = ["HistoryFile"]
-
 
 class HistoryFile:
     """A file that holds a conversation.

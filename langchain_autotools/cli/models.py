@@ -14,8 +14,6 @@ from langchain_autotools.providers.registry import PROVIDERS, model_named
 
 from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
-__all__ = ["OpenedModel", "open_model"]
-
 _SERVER_MODULE = "xllamacpp"
 _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
 

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from .conversation import Conversation
 from .display import Display
 
-__all__ = ["converse", "read_line"]
-
 _COMMANDS = {
     "/new": "starts over",
     "/help": "shows this",

@@ -15,8 +15,6 @@ from langchain_core.tools import BaseTool
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor.tools import tools_by_name
 
-__all__ = ["load_tools"]
-
 _CONVENTIONAL = "tools"  # the name looked for where none is given
 
 

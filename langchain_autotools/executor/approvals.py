@@ -23,8 +23,6 @@ from ..messages.calls import ToolCallRecord, records_of, with_records
 from .pending import RECORD, Decision, PendingCall, check_ids, check_offered, digest_of, read_decisions, record_of
 from .results import describe_arguments
 
-__all__ = ["ANSWERED", "Approvals", "approved_edit", "portable_function", "portable_key"]
-
 ANSWERED = "answered"
 """What a call waits for that has its result."""
 

@@ -21,8 +21,6 @@ from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
 from .threads import NoThreadError, deeper, run_in_thread
 
-__all__ = ["AsyncToolCallBatch"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 

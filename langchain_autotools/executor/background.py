@@ -18,8 +18,6 @@ from typing import Any, Generic, TypeVar
 
 from .threads import NoThreadError
 
-__all__ = ["BackgroundTask", "Home", "context_of_caller", "home_of_caller", "running_loop"]
-
 _T = TypeVar("_T")
 
 Home = Callable[[], asyncio.AbstractEventLoop | None]

@@ -16,8 +16,6 @@ from .gate import Gate
 from .plan import Answer, PlannedCall
 from .results import ToolCallResult, cancelled_result
 
-__all__ = ["GRACE_SECONDS", "Batch", "BatchOptions", "given_up", "outcome_of", "result_of"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 GRACE_SECONDS = 1.0

@@ -19,8 +19,6 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .results import ToolCallResult
 
-__all__ = ["CachedCall", "Flight"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 Flight = Future[ToolCallResult | None]

@@ -32,8 +32,6 @@ from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
 from .wrapped import WrappedTool
 
-__all__ = ["PreparedTool", "ToolRun"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _current: ContextVar["ToolRun"] = ContextVar("autotools_current_run")

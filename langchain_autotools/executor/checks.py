@@ -9,18 +9,6 @@ from ..messages.calls import ToolCallRecord
 from .pending import Decision, PendingCall
 from .results import ToolCallResult
 
-__all__ = [
-    "Approve",
-    "Claim",
-    "OnExecuted",
-    "OnExecuting",
-    "OnProgress",
-    "checked_concurrency",
-    "checked_listener",
-    "checked_seconds",
-    "listeners",
-]
-
 OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
 OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
 OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]

@@ -18,8 +18,6 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from ..strict_json import mend_surrogates
 
-__all__ = ["NO_OUTPUT", "answered", "does_more", "output_content"]
-
 NO_OUTPUT = "(no output)"
 """What an empty result says: several servers reject an empty one."""
 

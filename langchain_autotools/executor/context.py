@@ -28,8 +28,6 @@ from ..messages.calls import ToolCallRecord
 from .background import running_loop
 from .threads import NoThreadError, run_beside
 
-__all__ = ["PROGRESS_EVENT", "AsyncProgress", "Progress", "ProgressReport", "Reporting", "ToolContext", "as_asynchronous"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 PROGRESS_EVENT: Final = "tool_progress"

@@ -34,8 +34,6 @@ from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
 from .tools import collected, dump_tools, restore_tools, tools_by_name
 
-__all__ = ["ToolExecutor"]
-
 _B = TypeVar("_B")
 
 

@@ -19,8 +19,6 @@ from .pending import Decision, record_of
 from .plan import Answer
 from .threads import run_beside
 
-__all__ = ["Gate", "aopened", "opened"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _NO_INTERRUPT = (

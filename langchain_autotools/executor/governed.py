@@ -19,8 +19,6 @@ from .policies import ToolPolicy, checked_cache
 from .results import ToolCallResult, overdue_result
 from .shortening import shortened
 
-__all__ = ["Attempt", "Follow", "Pause", "Step", "apply_policies", "governed"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 

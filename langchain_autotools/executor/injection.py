@@ -30,8 +30,6 @@ from ..messages.memo import copy_containers
 from .context import ToolContext
 from .results import Place
 
-__all__ = ["InjectedArguments", "InjectionContext", "aliases_of", "type_hints"]
-
 _NOT_FOR_MODELS = ("run_manager", "callbacks")  # LangChain's own parameters, hidden from every schema it generates
 _UNTYPED = (Any, object, None)
 

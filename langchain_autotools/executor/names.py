@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["find_name", "own_name", "tool_name"]
-
 _T = TypeVar("_T")
 
 # `functions.f`, `tools.f`, `default_api:f`; `mcp_mcp_f`. The separator is required: without it real names would be cut.

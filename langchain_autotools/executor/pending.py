@@ -18,21 +18,6 @@ from ..messages.calls import ToolCallRecord, calls_of, open_end, records_of
 from ..messages.metadata import own_metadata
 from .names import find_name
 
-__all__ = [
-    "ON_CLIENT",
-    "RECORD",
-    "Decision",
-    "PendingCall",
-    "check_ids",
-    "check_offered",
-    "decided",
-    "digest_of",
-    "edited",
-    "pending_calls",
-    "read_decisions",
-    "record_of",
-]
-
 Kind = Literal["approval", "caller", "client_tool", "queued"]
 """Why a call waits: it needs approval; its tool was only declared; it is a vendor's tool for the user's machine; a call before it waits."""
 

@@ -12,8 +12,6 @@ from .call import ToolRun
 from .content import answered
 from .results import ToolCallResult, cancelled_result, failed
 
-__all__ = ["Answer", "Call", "Calls", "PlannedCall", "answered_by_hand", "invalid_arguments", "not_approved", "read_calls", "unknown_tool"]
-
 Call = ToolCallRecord | ToolCall | Mapping[str, Any]
 """A call: a record of it, or an entry of an AI message's `tool_calls`."""
 

@@ -12,8 +12,6 @@ from ..errors import ConfigurationError
 from ..retry import RetryPolicy
 from .checks import checked_seconds
 
-__all__ = ["Policies", "ToolPolicy", "checked_cache", "joined_timeout"]
-
 MIN_OUTPUT = 200
 """The fewest characters that `max_output` can leave: what says that something is missing takes room too."""
 

@@ -10,8 +10,6 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from ..errors import ConfigurationError
 from .context import ToolContext
 
-__all__ = ["raw_functions"]
-
 _ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 

@@ -13,8 +13,6 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .names import find_name
 
-__all__ = ["Meaning", "Only", "bundled_calls", "checked_only"]
-
 Only = Collection[str] | Callable[[ToolCallRecord], bool]
 """Which calls may be executed: those of tools of these names, or those of which the function says so."""
 

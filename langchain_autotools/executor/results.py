@@ -15,8 +15,6 @@ from ..compat import asks_for_a_graph
 from ..messages.calls import ToolCallRecord
 from ..strict_json import mend_surrogates
 
-__all__ = ["Place", "ToolCallResult", "cancelled_result", "describe", "describe_arguments", "failed", "overdue_result"]
-
 Place = tuple[int | str, ...]
 """Where in the arguments something is wrong: keys and positions, from the outside in."""
 

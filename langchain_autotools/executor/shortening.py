@@ -5,8 +5,6 @@ from typing import Any
 
 from .results import ToolCallResult
 
-__all__ = ["shortened"]
-
 _CUT = "\n\n[... {total} characters in all: the middle is left out here ...]\n\n"
 
 

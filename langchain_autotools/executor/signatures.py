@@ -11,8 +11,6 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from ..errors import ConfigurationError
 
-__all__ = ["check_signature"]
-
 _TAKEN = ("args", "kwargs")
 _INSTEAD = "wrap it in a function whose parameters have names"
 

@@ -25,8 +25,6 @@ from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
 from .threads import Job, NoThreadError, deeper, run_in_thread
 
-__all__ = ["ToolCallBatch"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 SLOW_SECONDS = 5.0

@@ -17,8 +17,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar
 
-__all__ = ["Job", "NoThreadError", "deeper", "run_beside", "run_in_thread"]
-
 _IDLE_SECONDS = 5.0  # how long a free thread waits for more work
 _STALLED_SECONDS = 5.0  # after which time without an end of any work there is one thread more
 

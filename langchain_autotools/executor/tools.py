@@ -17,8 +17,6 @@ from .names import own_name
 from .signatures import check_signature
 from .wrapped import tool_inside, wrapped
 
-__all__ = ["as_tool", "collected", "dump_tools", "restore_tools", "tools_by_name"]
-
 _DECLARATION = "is a declaration: it says what a tool takes, not what it does. Pass a function or a BaseTool, or declare it with bind_tools"
 
 

@@ -5,8 +5,6 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 
-__all__ = ["WrappedTool", "tool_inside", "wrapped"]
-
 _INNER = ("bound", "runnable")
 
 

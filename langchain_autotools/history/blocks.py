@@ -14,8 +14,6 @@ from ..messages.blocks import holds_call, is_result_block
 from .normalize import call_entry, with_calls
 from .pairing import Finding, Item, Problem, says_in_blocks
 
-__all__ = ["read_blocks"]
-
 
 def read_blocks(items: list[Item]) -> Finding:
     """Read calls and results out of content blocks, where they stand nowhere else."""

@@ -15,8 +15,6 @@ from ..messages.metadata import own_metadata, text_of
 from .normalize import fold_chunks
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
 
-__all__ = ["expand", "expand_runs"]
-
 _Mark = tuple[str | None, ...]  # what a message is known by: its generation and id; a result: also those of its AI message and call
 
 

@@ -11,8 +11,6 @@ from ..messages.carrier import serialize_messages
 from ..messages.places import generation_id
 from .expansion import expand
 
-__all__ = ["GenerationRow", "join_generations", "split_generations"]
-
 
 class GenerationRow(TypedDict):
     """One message of a history, as plain data.

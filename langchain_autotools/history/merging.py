@@ -8,8 +8,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-__all__ = ["merge_runs"]
-
 
 def merge_runs(messages: Sequence[BaseMessage], *, separator: str = "\n\n") -> list[BaseMessage]:
     """Join human, system and AI messages that directly follow others of their kind.

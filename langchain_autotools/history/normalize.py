@@ -12,17 +12,6 @@ from ..messages.metadata import own_metadata, with_own_metadata
 from ..strict_json import read_object
 from .pairing import Finding, Item, Problem, is_call, is_empty, messages_of, pair
 
-__all__ = [
-    "apply_removals",
-    "call_entry",
-    "drop_empty",
-    "fold_chunks",
-    "name_calls",
-    "translate_functions",
-    "with_call_ids",
-    "with_calls",
-]
-
 _NAMESPACE = uuid.UUID("0d0d5b0c-3d9b-5b7e-8a4e-6a0f4f5d2c11")
 _REMOVE_ALL = "__remove_all__"  # langgraph.graph.message.REMOVE_ALL_MESSAGES
 _NO_NAME = "unnamed_tool"

@@ -15,22 +15,6 @@ from ..messages.blocks import NAMED_CALLS, holds_call, is_result_block
 from ..messages.calls import call_ids, calls_of
 from ..messages.metadata import KEY, own_metadata
 
-__all__ = [
-    "Finding",
-    "Item",
-    "Pairing",
-    "Problem",
-    "ProblemKind",
-    "Turn",
-    "is_call",
-    "is_empty",
-    "is_run",
-    "messages_of",
-    "needs_no_repair",
-    "pair",
-    "says_in_blocks",
-]
-
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
 
 ProblemKind: TypeAlias = Literal[

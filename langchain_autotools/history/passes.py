@@ -13,8 +13,6 @@ from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, Hum
 from ..messages.calls import ToolCallRecord, calls_of
 from .pairing import Finding, Item, Problem, messages_of, pair
 
-__all__ = ["answer_dangling", "drop_orphans", "order_results"]
-
 _INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
 _NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
 

@@ -13,8 +13,6 @@ from ..messages.memo import MessageMemo
 from ..messages.metadata import own_metadata
 from .normalize import with_call_ids
 
-__all__ = ["as_sent"]
-
 _memo: MessageMemo[BaseMessage] = MessageMemo()  # the same copy in every turn, so that what was encoded of it is found again
 
 

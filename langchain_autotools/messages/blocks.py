@@ -7,8 +7,6 @@ itself (`server_tool_call`, `server_tool_use`, ...) are none of these: they stay
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-__all__ = ["CALL_BLOCKS", "NAMED_CALLS", "STANDARD_CALLS", "holds_call", "is_call_block", "is_result_block"]
-
 STANDARD_CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
 """LangChain's own."""
 

@@ -11,8 +11,6 @@ from ..compat import UNPARSABLE
 from ..strict_json import read_object
 from .metadata import KEY, own_metadata
 
-__all__ = ["ToolCallRecord", "call_ids", "calls_of", "open_end", "records_of", "with_records"]
-
 
 @dataclass(frozen=True)
 class ToolCallRecord:

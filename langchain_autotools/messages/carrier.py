@@ -17,8 +17,6 @@ from .calls import records_of
 from .live import attached_messages
 from .metadata import KEY, own_metadata, with_own_metadata
 
-__all__ = ["carried_messages", "final_message", "new_messages", "results_of", "run_usage", "serialize_messages", "tells", "without_carrier"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 

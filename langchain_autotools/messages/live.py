@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
-__all__ = ["attach_messages", "attached_messages"]
-
 _LIVE: Final = "_autotools_messages"  # attribute of an error
 
 

@@ -11,8 +11,6 @@ from .carrier import new_messages
 from .metadata import own_metadata, text_of
 from .printable import call_text, printable, run_text
 
-__all__ = ["markdown_of", "run_markdown"]
-
 _LONGEST_RESULT: Final = 2_000
 _LONGEST_CALL: Final = 300
 _MEDIA: Final = {

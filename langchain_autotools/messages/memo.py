@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-__all__ = ["MessageMemo", "copy_containers"]
-
 _T = TypeVar("_T")
 _COPIED = frozenset({dict, list})
 _Entry = tuple["weakref.ref[BaseMessage]", dict[str, Any], object, _T]

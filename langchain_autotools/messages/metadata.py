@@ -11,9 +11,6 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-__all__ = ["KEY", "own_metadata", "text_of", "with_own_metadata"]
-
-
 KEY = "autotools"
 """The one key in `response_metadata` that belongs to this package."""
 

@@ -7,8 +7,6 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["show_runs"]
-
 _AI_MESSAGE = ("langchain_core.messages.ai", "AIMessage")
 
 

@@ -10,8 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from .calls import call_ids
 from .metadata import text_of
 
-__all__ = ["generation_id", "number_messages", "place", "places_of_results", "result_id"]
-
 _NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
 
 _M = TypeVar("_M", bound=BaseMessage)

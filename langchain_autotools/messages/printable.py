@@ -10,8 +10,6 @@ from .calls import ToolCallRecord
 from .carrier import run_usage
 from .metadata import own_metadata
 
-__all__ = ["call_text", "escaped", "printable", "run_text"]
-
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 

@@ -5,8 +5,6 @@ from typing import TypeVar
 
 from langchain_core.messages import AIMessage
 
-__all__ = ["PROVISIONAL", "is_provisional", "without_provisional"]
-
 PROVISIONAL = "provisional"
 """The mark of such a block: a key of its own, or of its `extras`."""
 

@@ -15,8 +15,6 @@ from langchain_core.runnables.config import ensure_config
 from ..errors import ConfigurationError
 from ..run.binding import OneHistory
 
-__all__ = ["ConfigurableChatModel", "Fields"]
-
 Fields = Literal["any"] | Sequence[str]
 """Which arguments a call may set."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from .configurable import ConfigurableChatModel, Fields
 
-__all__ = ["PROVIDERS", "Provider", "init_chat_model", "model_named", "provider_named"]
-
 
 @dataclass(frozen=True)
 class Provider:

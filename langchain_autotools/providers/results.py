@@ -14,8 +14,6 @@ from .ollama.mapper import OllamaMapper
 from .openai.mapper import ChatCompletionsMapper
 from .openai.responses.mapper import ResponsesMapper
 
-__all__ = ["format_for_anthropic", "format_for_google", "format_for_ollama", "format_for_openai"]
-
 Results = Iterable[ToolMessage | ToolCallResult]
 """What a `ToolExecutor` gave."""
 

@@ -13,8 +13,6 @@ from ..turn.model import SingleTurnChatModel
 from .decisions import Decisions, checked_decisions
 from .keywords import drop_settings
 
-__all__ = ["BindableChatModel", "BoundChatModel", "OneHistory"]
-
 
 class OneHistory:
     """Refuses `resume` with several inputs: a decision is about the calls of one history."""

@@ -14,8 +14,6 @@ from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import KEY
 from ..strict_json import read_object
 
-__all__ = ["add_assistant_tool_calls", "add_tool_calls_and_results"]
-
 GivenCall = ToolCallRecord | Mapping[str, Any]
 """A call: a `ToolCallRecord`, an entry of an AI message's `tool_calls`, or a chat completions call, its arguments as JSON text."""
 GivenResults = Iterable[ToolMessage | ToolCallResult] | Mapping[str, Any]

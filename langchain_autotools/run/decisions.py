@@ -27,8 +27,6 @@ from ..messages.calls import ToolCallRecord, calls_of, open_end, records_of
 from ..strict_json import read_object
 from .loop import OpenCalls
 
-__all__ = ["Decisions", "PlainDecision", "checked_decisions", "open_calls", "read_resume"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 PlainDecision = bool | str | Mapping[str, Any]

@@ -9,8 +9,6 @@ from ..turn.finish_reasons import BLOCKING
 from .limits import StopReason, stop_reason_of
 from .pauses import is_paused
 
-__all__ = ["max_turns_reached", "stop_reason"]
-
 _SAID_BY = ("finish_reason", "stop_reason", "done_reason")
 
 

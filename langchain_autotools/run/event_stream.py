@@ -21,8 +21,6 @@ from ..messages.carrier import new_messages, serialize_messages
 from ..messages.live import attach_messages
 from ..messages.metadata import KEY
 
-__all__ = ["arun_events", "run_events"]
-
 
 class _RunAsModel(BaseChatModel):
     """A run, seen as a model that streams one message."""

@@ -11,8 +11,6 @@ from ..errors import ConfigurationError
 from ..executor import Policies, ToolExecutor, checked_concurrency, checked_listener, checked_seconds, joined_timeout
 from .limits import Limits
 
-__all__ = ["RUN_KEYWORDS", "CallSettings", "Settable", "call_settings", "drop_settings"]
-
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
 _LISTENERS = frozenset({"on_executing", "on_executed", "on_progress"})

@@ -12,9 +12,6 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from ..errors import ConfigurationError
 from ..turn.finish_reasons import AT_TOKEN_LIMIT, REFUSALS
 
-__all__ = ["Limits", "OnLimit", "Progress", "StopReason", "stop_reason_of"]
-
-
 StopReason = Literal[
     "complete",
     "calls_pending",

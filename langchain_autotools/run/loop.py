@@ -21,8 +21,6 @@ from ..messages.metadata import KEY
 from .limits import Limits, Progress, StopReason, stop_reason_of
 from .pauses import is_paused, pause_content
 
-__all__ = ["CallModel", "OpenCalls", "RunOutcome", "RunPlan", "RunTools", "TurnCut", "tool_loop", "turn_calls"]
-
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."

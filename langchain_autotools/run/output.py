@@ -20,8 +20,6 @@ from ..messages.metadata import KEY, text_of
 from ..messages.places import generation_id, number_messages
 from .loop import RunOutcome
 
-__all__ = ["RunOutput"]
-
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 

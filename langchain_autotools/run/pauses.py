@@ -5,8 +5,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-__all__ = ["is_paused", "pause_content"]
-
 _PAUSES = frozenset({"pause_turn", "compaction", "continuation"})
 _NOT_SAID = frozenset({"id", "index", "tool_use_id", "signature", "encrypted_content"})
 

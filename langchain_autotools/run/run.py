@@ -35,8 +35,6 @@ from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, too
 from .output import RunOutput
 from .pauses import is_paused
 
-__all__ = ["Run", "RunSettings", "failing", "stored_message"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 

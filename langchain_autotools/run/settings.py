@@ -17,8 +17,6 @@ from .keywords import CallSettings, Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
 
-__all__ = ["Toolbox", "run_settings", "toolbox_of"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 

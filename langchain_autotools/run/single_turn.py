@@ -13,8 +13,6 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from ..cancelling import Cancel, CancelFlag
 from ..deadline import abounded, bounded
 
-__all__ = ["acancellable", "ainvoked", "cancellable", "invoked"]
-
 _Part = TypeVar("_Part", bound=AIMessage)
 
 

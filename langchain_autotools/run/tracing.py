@@ -16,9 +16,6 @@ from langchain_core.runnables.config import ensure_config, patch_config
 
 from ..chunks import ChunkSum
 
-__all__ = ["RunTrace", "astart_trace", "start_trace"]
-
-
 _Manager = TypeVar("_Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
 

@@ -7,8 +7,6 @@ from typing import Final
 from ..strict_json import canonical
 from .slot import Progress, Slot
 
-__all__ = ["COPY", "MIXED", "OPENER", "doubt_copies", "doubt_empty", "doubt_openers"]
-
 MIXED: Final = "it is unclear which of the calls the arguments belong to"
 COPY: Final = "it may be the call before it, sent once more"
 OPENER: Final = "it may be only the beginning of the call that follows"

@@ -22,8 +22,6 @@ from typing import Any, Final
 from ..strict_json import canonical, decoder, read_json, same
 from .json_text import is_prefix, mend_json
 
-__all__ = ["Arguments", "as_text", "read_arguments", "spell_text", "spelling"]
-
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LEFT_BEHIND = re.compile(r"(?:\s|\]|```|</function>|</tool_call>)*")
 _WRAPPED: Final = 2

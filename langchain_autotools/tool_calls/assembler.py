@@ -17,8 +17,6 @@ from .by_index import Groups, read_groups
 from .fragments import Fragment, read_fragment, read_list
 from .slot import Progress, Slot
 
-__all__ = ["ToolCallAssembler"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _NAMELESS = "it names no tool"

@@ -14,8 +14,6 @@ from .fragments import Fragment, is_header
 from .slot import Progress, Slot
 from .without_index import read_as_one, read_group
 
-__all__ = ["Groups", "read_groups"]
-
 Groups: TypeAlias = dict[int | None, list[Fragment | str]]
 """Fragments by index, in the order of their first appearance; those that are nothing but text as that text."""
 

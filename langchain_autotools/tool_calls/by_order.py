@@ -11,8 +11,6 @@ from .arguments import spell_text
 from .fragments import Fragment
 from .slot import Progress, Slot
 
-__all__ = ["read_in_order"]
-
 _WAITING = {"": Progress.EMPTY, "{}": Progress.BARE}
 
 

@@ -12,8 +12,6 @@ from .fragments import Fragment
 from .json_text import has_other_split
 from .slot import Progress, Slot
 
-__all__ = ["read_by_shape"]
-
 
 def read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     """The calls that the fragments make, in order of appearance.

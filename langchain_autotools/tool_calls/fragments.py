@@ -11,8 +11,6 @@ from typing import Any
 
 from .arguments import as_text, spell_text
 
-__all__ = ["Fragment", "is_header", "read_fragment", "read_list"]
-
 _NOTHING = frozenset({"", "null", "None"})
 _KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error"})
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from ..compat import is_unterminated
 from ..strict_json import mend_surrogates, read_json
 
-__all__ = ["JsonScanner", "has_other_split", "is_prefix", "mend_json"]
-
 _MOST_PIECES = 12
 _OUTSIDE = re.compile(r'["{}\[\]]')
 _INSIDE = re.compile(r'["\\]')

@@ -10,9 +10,6 @@ from .arguments import Arguments, read_arguments, spelling
 from .fragments import Fragment
 from .json_text import JsonScanner, mend_json
 
-__all__ = ["Progress", "Slot"]
-
-
 _MOST_SURPLUS = 16
 
 

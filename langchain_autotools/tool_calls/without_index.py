@@ -14,8 +14,6 @@ from .by_shape import read_by_shape
 from .fragments import Fragment, is_header
 from .slot import Slot
 
-__all__ = ["read_as_one", "read_group"]
-
 
 def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) -> Slot:
     """All fragments as one call. Those that are nothing but text may be given as that text."""

@@ -24,8 +24,6 @@ from ..tool_calls.arguments import as_text
 from ..tool_calls.assembler import ToolCallAssembler
 from .finish_reasons import BLOCKING
 
-__all__ = ["TurnAccumulator", "caller_metadata", "canonical_message"]
-
 CUT: Final = "stream cut"
 
 _NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})

@@ -10,8 +10,6 @@ from pydantic import BaseModel
 from ..executor.injection import aliases_of
 from ..executor.names import tool_name
 
-__all__ = ["argument_names", "given_arguments", "names_of", "tool_labels", "unknown_argument"]
-
 _PER_CALL: Final = frozenset({"cancel", "resume"})
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 

@@ -10,8 +10,6 @@ from functools import cache
 
 from pydantic import BaseModel
 
-__all__ = ["describe_fields"]
-
 _PACKAGE = __name__.partition(".")[0]
 _CLASS_OR_FIELD = re.compile(
     r'^class (?P<class>\w+)|^    (?P<field>\w+): .*\n(?:(?: {8}| {4}[)\]}]).*\n)*    """(?P<text>(?s:.*?))"""',

@@ -1,8 +1,5 @@
 """What finish reasons mean, in every vendor's words."""
 
-__all__ = ["AT_TOKEN_LIMIT", "BLOCKING", "REFUSALS"]
-
-
 REFUSALS = frozenset(
     {
         *("refusal", "refused", "content_filter", "content_filtered", "guardrail_intervened", "prompt_blocked", "model_armor"),

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..messages.metadata import KEY
 
-__all__ = ["combined_outputs", "generation_info", "llm_output"]
-
 _OF_END = ("finish_reason", "logprobs")
 _OF_STREAM = (*_OF_END, "model_name", "system_fingerprint", "service_tier")
 _OF_MESSAGE = frozenset({*_OF_END, KEY, "headers", "output_version"})

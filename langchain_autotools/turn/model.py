@@ -29,8 +29,6 @@ from .tools import format_tools, listed
 from .turn import Turn, generation
 from .unwatched import UNWATCHED, Handover, is_watched
 
-__all__ = ["SingleTurnChatModel"]
-
 
 class _LookedUpProfile(dict[str, Any]):
     """A profile that was looked up by the model's name: not one that the user gave."""

@@ -10,8 +10,6 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from ..messages.blocks import STANDARD_CALLS
 
-__all__ = ["BlockWriter", "with_output_version"]
-
 _MEDIA = frozenset({"audio", "video"})
 _REASONING = "reasoning_content"
 

@@ -19,8 +19,6 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from ..messages.metadata import own_metadata
 from .turn import Turn, generation, result_of
 
-__all__ = ["install_overrides"]
-
 _Method = Callable[..., Any]
 _READ = "_autotools_read"
 

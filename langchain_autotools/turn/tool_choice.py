@@ -11,8 +11,6 @@ from typing import Any
 
 from ..executor.names import tool_name
 
-__all__ = ["ToolChoice", "read_choice"]
-
 _FREE = (None, "auto")
 
 

@@ -10,8 +10,6 @@ from ..errors import ConfigurationError
 from ..executor import check_signature, tool_inside
 from .tool_choice import ToolChoice
 
-__all__ = ["Formatter", "format_request_tools", "format_tool_choice", "format_tools", "is_builtin", "listed"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 

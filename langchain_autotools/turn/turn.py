@@ -24,8 +24,6 @@ from .accumulator import TurnAccumulator, canonical_message
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
 
-__all__ = ["Turn", "generation", "result_of"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")

@@ -15,8 +15,6 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-__all__ = ["UNWATCHED", "Handover", "Parts", "is_watched"]
-
 UNWATCHED = "_unwatched"
 """The keyword that gives `_stream` a `Handover`. It goes no further."""
 

@@ -9,8 +9,6 @@ from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import text_of
 from langchain_autotools.messages.printable import escaped, printable
 
-__all__ = ["Display", "one_line", "print_error", "result_text"]
-
 _LONGEST_RESULT = 200
 
 

@@ -7,8 +7,6 @@ from rich.text import Text
 
 from .plain import PlainDisplay
 
-__all__ = ["RichDisplay"]
-
 _STYLES = {"quiet": "dim", "call": "cyan", "result": "green", "failure": "red"}
 
 

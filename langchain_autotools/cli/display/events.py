@@ -13,8 +13,6 @@ from langchain_autotools.messages.metadata import own_metadata, text_of
 
 from .base import Display, one_line
 
-__all__ = ["EventDisplay"]
-
 
 class EventDisplay(Display):
     """One JSON object a line, in the order things happen.

@@ -12,8 +12,6 @@ from langchain_autotools.messages.printable import call_text, escaped, printable
 
 from .base import Display, print_error, result_text
 
-__all__ = ["PlainDisplay"]
-
 
 class PlainDisplay(Display):
     """Text as it comes; every other thing on a line of its own.

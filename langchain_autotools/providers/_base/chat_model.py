@@ -19,6 +19,7 @@ from ...turn.constructor import names_of, unknown_argument
 from .._encode.origin import public_url
 from .._encode.tokens import estimate, messages_tokens
 from .._transport.secrets import digest, has_password, header_variables, portable, public_params, secret_values, shown, with_user
+from .._transport.timeouts import check_timeout
 from .checks import (
     Check,
     check_address,
@@ -31,14 +32,11 @@ from .checks import (
     check_model,
     check_proxy,
     check_seconds,
-    check_timeout,
     describe_validation_error,
 )
 from .parameters import OWN_CLIENTS, Environment
 from .structured_output import StructuredChatModel
 from .values import DICTS, NUMBERS, check_values
-
-__all__ = ["ProviderChatModel"]
 
 
 class ProviderChatModel(StructuredChatModel):

@@ -15,28 +15,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from ...errors import ConfigurationError
 from ...turn.constructor import argument_names, names_of
 from .._transport.secrets import SecretDict
-from .._transport.timeouts import check_timeout, is_duration
-
-__all__ = [
-    "Check",
-    "akey_of",
-    "check_address",
-    "check_async_client",
-    "check_call",
-    "check_client",
-    "check_client_arguments",
-    "check_count",
-    "check_header",
-    "check_headers",
-    "check_key",
-    "check_model",
-    "check_proxy",
-    "check_seconds",
-    "check_timeout",
-    "describe_validation_error",
-    "extra_headers",
-    "key_of",
-]
+from .._transport.timeouts import is_duration
 
 Check = Callable[[str, Any], None]
 

@@ -18,8 +18,6 @@ from ...retry import is_transient, retry_after, should_retry
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 from .lazy import lazy
 
-__all__ = ["ErrorMapping", "ErrorTable", "ProviderError", "labels_of", "lazy_classes"]
-
 _PROVIDERS = __package__.removesuffix("_base")
 
 ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]

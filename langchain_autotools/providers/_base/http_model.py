@@ -28,8 +28,6 @@ from .._transport.timeouts import read_timeout, request_timeout
 from .checks import extra_headers
 from .errors import ErrorMapping, ErrorTable
 
-__all__ = ["HttpChatModel"]
-
 
 class HttpChatModel(ToolsAndMessagesMixin):
     """A chat model whose turns are requests over HTTP."""

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy"]
-
 
 def lazy(module: str, home: Callable[[str], str | None]) -> Callable[[str], Any]:
     """The `__getattr__` of a module.

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OWN_CLIENTS", "Environment", "first_of", "log_parallel"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 OWN_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeVar
 
-__all__ = ["by_name", "profile", "profile_in"]
-
 T = TypeVar("T")
 
 

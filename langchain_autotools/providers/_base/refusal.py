@@ -6,8 +6,6 @@ from langchain_core import exceptions
 from langchain_core.exceptions import ModelError
 from langchain_core.messages import BaseMessage
 
-__all__ = ["ModelRefusalError"]
-
 if TYPE_CHECKING or not hasattr(exceptions, "ModelRefusalError"):
 
     class ModelRefusalError(ModelError):

@@ -29,8 +29,6 @@ from .._encode.functions import json_schema_of
 from .._encode.schemas import is_pydantic
 from .refusal import ModelRefusalError
 
-__all__ = ["call_parser", "json_parser", "structured"]
-
 _AT_ITS_LIMIT = "the reply reached its token limit before it was complete: raise max_tokens, or ask for less"
 _CUT = {
     "length": _AT_ITS_LIMIT,

@@ -12,8 +12,6 @@ from ...errors import ConfigurationError
 from ...executor.names import tool_name
 from .http_model import HttpChatModel
 
-__all__ = ["METHODS", "Method", "StructuredChatModel"]
-
 Method = Literal["json_schema", "function_calling", "json_mode"]
 
 METHODS: tuple[str, ...] = get_args(Method)

@@ -5,8 +5,6 @@ from typing import Any
 
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 
-__all__ = ["detailed_usage", "token_count"]
-
 _Counts = Mapping[str, int | None]
 
 

@@ -11,8 +11,6 @@ from pydantic import BaseModel
 from ...errors import ConfigurationError
 from .checks import Check, check_count
 
-__all__ = ["DICTS", "NUMBERS", "check_values"]
-
 NUMBERS: Mapping[str, Check] = dict.fromkeys(
     ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
     check_count,

@@ -7,8 +7,6 @@ from typing import Protocol, TypeVar
 from ...messages.calls import ToolCallRecord
 from .json_text import dumps, read_object
 
-__all__ = ["BELOW", "CallT", "derived_id", "empty_output", "find_call", "legal_arguments", "without_call"]
-
 _NO_OUTPUT = "(no output)"
 _FAILED = "(failed without output)"
 BELOW = "(the output follows in the next message)"

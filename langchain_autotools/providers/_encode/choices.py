@@ -6,8 +6,6 @@ from typing import Any, TypeVar
 
 from ...errors import ConfigurationError
 
-__all__ = ["Tools", "format_choice", "unknown_choice"]
-
 _Choice = TypeVar("_Choice")
 Tools = Sequence[Mapping[str, Any]]
 """Declared tools, in a wire's form."""

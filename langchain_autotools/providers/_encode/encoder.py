@@ -14,8 +14,6 @@ from ...messages.memo import MessageMemo
 from .calls import CallT, find_call, without_call
 from .origin import is_same_origin
 
-__all__ = ["MessageEncoder"]
-
 
 class _Encoded(Protocol):
     """One message on a wire, with its calls as far as their results must know them."""

@@ -16,8 +16,6 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from ...errors import ConfigurationError
 from .schemas import JsonSchema, at_the_top, is_recursive, mapped
 
-__all__ = ["Function", "declaring", "function_of", "heading", "json_schema_of"]
-
 _OF_THE_TOOL = ("title", "description")
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from ... import strict_json
 from ...errors import ConfigurationError
 
-__all__ = ["dumps", "encode", "read_object", "request_body", "to_bytes"]
-
 _STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
 

@@ -9,8 +9,6 @@ from ...messages.blocks import CALL_BLOCKS
 from ...messages.calls import ToolCallRecord
 from ...messages.metadata import KEY
 
-__all__ = ["CALLS", "in_order"]
-
 CALLS = CALL_BLOCKS | {"custom_tool_call"}
 """Content blocks that are calls, those of OpenAI's custom tools too: these stand in the message's `tool_calls`."""
 

@@ -9,8 +9,6 @@ from langchain_core.messages import AIMessage
 
 from ...messages.metadata import own_metadata
 
-__all__ = ["is_same_origin", "message_origin", "origin_of", "public_url"]
-
 _SNAPSHOT = re.compile(r"-\d{8}\Z|-\d{4}-\d{2}-\d{2}\Z|-\d{3}\Z|@\d+\Z|-latest\Z")
 """How vendors name a version of a model: `-20260301`, `-2026-03-01`, `-001`, `@20260301`, and whichever is the latest."""
 

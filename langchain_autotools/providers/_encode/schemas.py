@@ -5,19 +5,6 @@ from typing import Any
 
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
-__all__ = [
-    "DEFINITIONS",
-    "JsonSchema",
-    "at_the_top",
-    "definitions_of",
-    "free_keys",
-    "is_pydantic",
-    "is_recursive",
-    "mapped",
-    "reference",
-    "walked",
-]
-
 JsonSchema = Mapping[str, Any]
 """A JSON schema; what is made of one is a `dict`."""
 

@@ -11,24 +11,6 @@ from typing import Any, TypeVar
 
 from ...errors import UnsupportedFeatureError
 
-__all__ = [
-    "Block",
-    "Source",
-    "block_text",
-    "convert_block",
-    "convert_content",
-    "decoded_text",
-    "extra",
-    "flat_file",
-    "holders",
-    "image_type",
-    "joined",
-    "search_result_text",
-    "source_of",
-    "unsupported",
-    "unwrapped",
-]
-
 Block = Mapping[str, Any]
 """A content block of any vendor."""
 

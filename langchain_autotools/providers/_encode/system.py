@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
-__all__ = ["as_user_text", "count_leading_system"]
-
 
 def count_leading_system(messages: Sequence[BaseMessage]) -> int:
     """How many system messages a history begins with."""

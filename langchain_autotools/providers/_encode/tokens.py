@@ -14,8 +14,6 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from ...messages.calls import calls_of
 from ...messages.carrier import carried_messages
 
-__all__ = ["estimate", "messages_tokens"]
-
 _BYTES_PER_TOKEN = 4
 _PER_MESSAGE = 3
 _PER_REPLY = 3

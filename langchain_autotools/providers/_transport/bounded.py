@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 from ...deadline import Deadline, DeadlinePassed, current_deadline
 from ...executor.threads import NoThreadError, run_beside
 
-__all__ = ["EVENT_HOOKS", "holding", "opened_in_time", "whole_in_time"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _T = TypeVar("_T")

@@ -16,17 +16,6 @@ from typing import Any, Self, TypeVar, cast
 
 from .bounded import EVENT_HOOKS
 
-__all__ = [
-    "SHARED_POOLS",
-    "LoopPool",
-    "PerLoopCache",
-    "Shared",
-    "http_library",
-    "shared_async_client",
-    "shared_client",
-    "shared_ssl_context",
-]
-
 T = TypeVar("T")
 
 _NO_LOOP = object()

@@ -15,8 +15,6 @@ from jiter import from_json
 from ...errors import StreamError
 from ...strict_json import mend_surrogates
 
-__all__ = ["Event", "NDJSONDecoder", "SSEDecoder", "parse_json"]
-
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 200
 _RAW_KEYS = frozenset({"arguments", "partial_json", "args", "input"})

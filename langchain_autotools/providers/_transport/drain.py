@@ -13,8 +13,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["adrain", "drain"]
-
 _SECONDS = 0.2
 
 _logger = logging.getLogger("langchain_autotools")

@@ -10,8 +10,6 @@ from .clients import PerLoopCache
 from .decoders import SSEDecoder
 from .reader import EventDecoder, ReplyDecoder
 
-__all__ = ["ClientSettings", "Exchange", "Response"]
-
 
 class Response(Protocol):
     """What is asked of the HTTP library's response, whose body is unread."""

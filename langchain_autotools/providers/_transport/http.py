@@ -20,8 +20,6 @@ from .clients import SHARED_POOLS, LoopPool, PerLoopCache, shared_ssl_context
 from .exchange import Response
 from .secrets import is_secret_header
 
-__all__ = ["ClientArguments", "HttpClients", "apost", "library", "post"]
-
 _CONNECTIONS, _IDLE = 1000, 100
 _REDIRECTS = 20
 _PLAIN = (NoneType, bool, int, float, str, tuple)

@@ -7,8 +7,6 @@ Seen of gateways and of single models: a status of 4xx or 501 and words such as 
 import re
 from typing import Any
 
-__all__ = ["is_streaming_unsupported"]
-
 _STATUSES = frozenset({400, 403, 404, 405, 415, 422, 501})
 _STREAM = r"\bstream(?:s|ed|ing)?\b(?!_)"
 _NO_SUPPORT = r"\bnot\b[^.]{0,30}\b(?:support|allow|implement|available|enabled|permit)"

@@ -12,8 +12,6 @@ from langchain_core.messages import AIMessageChunk
 from ...errors import StreamError
 from .decoders import Event, parse_json
 
-__all__ = ["MISREAD", "EndedEarly", "EventDecoder", "ReplyDecoder", "ReplyReader", "leaves_at_once", "misshapen", "read_body"]
-
 _DONE = b"[DONE]"
 _SHOWN = 200
 _STREAM_TYPE = re.compile(r"event-stream|ndjson|jsonl", re.IGNORECASE)

@@ -14,8 +14,6 @@ from typing import Any, ClassVar, cast
 from .clients import PerLoopCache, http_library, shared_async_client, shared_client
 from .exchange import Exchange, Response
 
-__all__ = ["SdkClientSettings"]
-
 
 @dataclass(frozen=True)
 class SdkClientSettings(ABC):

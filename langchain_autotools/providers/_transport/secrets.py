@@ -8,24 +8,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from .._encode.origin import public_url
 
-__all__ = [
-    "SecretDict",
-    "digest",
-    "has_password",
-    "header_secrets",
-    "header_variables",
-    "hide_illegal_values",
-    "hide_secrets",
-    "is_secret_header",
-    "portable",
-    "public_headers",
-    "public_params",
-    "public_request",
-    "secret_values",
-    "shown",
-    "with_user",
-]
-
 _HIDDEN = "***"
 _SECRET_KEY = re.compile(
     r".*(api|access|secret|private|auth|client|subscription|account|session|bearer|refresh)[_-]?(key|token|secret)"

@@ -5,8 +5,6 @@ from typing import Any
 
 from ...errors import ConfigurationError
 
-__all__ = ["DEFAULT_READ_TIMEOUT", "check_timeout", "is_duration", "read_timeout", "request_timeout", "timeout_parts"]
-
 DEFAULT_READ_TIMEOUT = 600.0  # of every vendor SDK of this make
 
 

@@ -16,8 +16,6 @@ from .._encode.sources import Block, extra
 from .blocks import part_of, text_part
 from .wire import Part
 
-__all__ = ["assistant_part"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _SERVER_ENDINGS = ("_tool_use", "_tool_result")

@@ -26,8 +26,6 @@ from .._encode.sources import (
 )
 from .wire import Media, MediaSource, Part, Text
 
-__all__ = ["part_of", "text_part"]
-
 _CACHE = "cache_control"
 _NO_SUCH = "the Messages API has no such content"
 

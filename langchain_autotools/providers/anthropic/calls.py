@@ -12,8 +12,6 @@ from ...messages.calls import ToolCallRecord
 from .._encode.calls import derived_id, legal_arguments
 from .._encode.json_text import dumps
 
-__all__ = ["LEGAL_NAME", "CallId", "encode_call", "legal_id", "wire_ids"]
-
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _LEGAL_ID = LEGAL_NAME
 _PREFIX = "toolu_"

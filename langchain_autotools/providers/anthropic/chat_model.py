@@ -21,8 +21,6 @@ from .request import HEADERS, AnthropicRequests, cache_mark, is_thinking, may_ho
 from .structured import output_format
 from .tools import client_tool_names, format_tool, format_tool_choice, read_choice
 
-__all__ = ["ChatAnthropic"]
-
 _MARK = b'"cache_control":'
 
 

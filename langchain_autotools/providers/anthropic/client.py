@@ -16,8 +16,6 @@ from .errors import sdk
 if TYPE_CHECKING:
     import anthropic
 
-__all__ = ["ClientSettings", "check_own_async_client", "check_own_client"]
-
 
 @dataclass(frozen=True)
 class ClientSettings(SdkClientSettings):

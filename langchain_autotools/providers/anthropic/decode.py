@@ -23,8 +23,6 @@ from .errors import error_from_body
 from .usage import merged_usage, usage_metadata
 from .wire import ContentBlock, Delta, Message
 
-__all__ = ["PROVIDER", "MessagesDecoder"]
-
 PROVIDER = "anthropic"
 """The `model_provider` of replies."""
 

@@ -23,8 +23,6 @@ from .calls import CallId, encode_call, legal_id, wire_ids
 from .decode import PROVIDER
 from .wire import Part, ToolResult
 
-__all__ = ["Encoded", "MessagesEncoder"]
-
 Role = Literal["system", "user", "assistant"]
 
 _OF_CALLS = ("caller", "toolset_name")

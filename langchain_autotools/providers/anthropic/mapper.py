@@ -15,8 +15,6 @@ from .blocks import text_part
 from .calls import CallId
 from .encode import Encoded, MessagesEncoder
 
-__all__ = ["MessagesMapper"]
-
 _OPENING = encode(text_part("(The conversation begins with the assistant.)"))
 
 

@@ -15,8 +15,6 @@ from .._base.parameters import Environment
 from .client import check_own_async_client, check_own_client
 from .profiles import profile_of
 
-__all__ = ["SENT_FIELDS", "AnthropicParameters"]
-
 SENT_FIELDS = (
     *("max_tokens", "temperature", "top_k", "top_p", "stop_sequences", "thinking", "output_config", "mcp_servers"),
     *("context_management", "container", "inference_geo", "user_profile_id"),

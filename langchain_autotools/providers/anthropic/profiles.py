@@ -10,8 +10,6 @@ from typing import Any
 
 from .._base.profiles import by_name, profile, profile_in
 
-__all__ = ["profile_of"]
-
 _TO_HIGH = ("low", "medium", "high")
 _known = partial(profile, images=True, pdfs=True, reasoning=True)
 _large = partial(_known, 1_000_000, 128_000, default_effort="high")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     AnthropicParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
-__all__ = ["HEADERS", "AnthropicRequests", "cache_mark", "is_thinking", "may_hold_blocks", "with_cache_marks", "with_container"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _SAMPLING = ("temperature", "top_k", "top_p")

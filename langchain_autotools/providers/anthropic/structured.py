@@ -12,8 +12,6 @@ from ...errors import ConfigurationError
 from .._encode.functions import json_schema_of
 from .._encode.schemas import JsonSchema, free_keys, is_recursive, mapped
 
-__all__ = ["output_format", "strict_schema"]
-
 _BOUNDS = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
     *("maxItems", "uniqueItems", "minProperties", "maxProperties", "default", "title", "discriminator"),

@@ -18,8 +18,6 @@ from .._encode.functions import declaring, function_of, heading
 from .calls import LEGAL_NAME
 from .structured import strict_schema
 
-__all__ = ["choice_with_parallel", "client_tool_names", "format_tool", "format_tool_choice", "is_builtin", "read_choice"]
-
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
 _DEFINITION = "provider_tool_definition"
 _ON_CLIENT = re.compile(r"(?:bash|text_editor|computer|memory)_\d")

@@ -11,8 +11,6 @@ from langchain_core.messages.ai import UsageMetadata
 
 from .._base.token_counts import detailed_usage, token_count
 
-__all__ = ["merged_usage", "usage_metadata"]
-
 _LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 
 

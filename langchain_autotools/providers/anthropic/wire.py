@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 if TYPE_CHECKING:
     from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
 
-__all__ = ["ContentBlock", "Delta", "Media", "MediaSource", "Message", "Part", "Text", "ToolResult"]
-
 
 class Text(TypedDict, total=False):
     """A text in a request."""

@@ -14,8 +14,6 @@ from .._encode.sources import Block, extra
 from .blocks import part_of, text_part
 from .wire import CodeResult, ExecutableCode, Part
 
-__all__ = ["assistant_part"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _OUTCOMES: Mapping[Any, str] = {1: "OUTCOME_OK", 2: "OUTCOME_FAILED", 3: "OUTCOME_DEADLINE_EXCEEDED"}

@@ -26,8 +26,6 @@ from .._encode.sources import (
 from .endpoint import file_uri
 from .wire import FileData, Part
 
-__all__ = ["part_of", "text_part"]
-
 _OWN = ("inlineData", "inline_data", "fileData", "file_data")
 _USUAL = {"image": "image/jpeg", "image_url": "image/jpeg", "input_image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}
 _TEXTS = ("text/", "application/json", "application/xml")

@@ -14,8 +14,6 @@ from .._encode.calls import empty_output, legal_arguments
 from .._encode.json_text import dumps, read_object
 from .tools import LEGAL_NAME
 
-__all__ = ["FOREIGN_SIGNATURE", "CallId", "encode_call", "is_readable", "legal_name", "response_of"]
-
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 """What the vendor's documentation ("Thought signatures") has histories of other models say in the place of a signature."""
 

@@ -26,8 +26,6 @@ from .request import GoogleRequests, may_hold_blocks, taken_choice
 from .structured import reply_schema
 from .tools import flat_tools, format_tool, format_tool_choice, read_choice
 
-__all__ = ["ChatGoogleGenerativeAI"]
-
 _EMPTY_REPLIES = 2  # so often a reply without a word is tried again (wire quirk G-08); then it is the reply
 
 

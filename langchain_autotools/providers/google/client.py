@@ -22,8 +22,6 @@ from .credentials import AccessTokens
 from .endpoint import Endpoint
 from .errors import status_error
 
-__all__ = ["ClientSettings"]
-
 _KEY_HEADER = "x-goog-api-key"
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from ...errors import ConfigurationError
 
-__all__ = ["AccessTokens"]
-
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 
 

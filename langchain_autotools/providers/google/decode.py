@@ -24,8 +24,6 @@ from .partial_args import PartialCall
 from .usage import usage_metadata
 from .wire import Candidate, FunctionCall, ReplyPart
 
-__all__ = ["PROVIDER", "GenerateContentDecoder"]
-
 PROVIDER = "google_genai"
 """The `model_provider` of replies, of both APIs: LangChain's core reads their blocks by it."""
 

@@ -23,8 +23,6 @@ from .calls import FOREIGN_SIGNATURE, CallId, encode_call, is_readable, legal_na
 from .decode import PROVIDER
 from .wire import Blob, FileData, FunctionResponse, Part
 
-__all__ = ["ContentEncoder", "Encoded"]
-
 Role = Literal["system", "user", "model"]
 
 _SIGNATURES = "__gemini_function_call_thought_signatures__"  # where langchain-google-genai keeps the signatures of calls, by call id

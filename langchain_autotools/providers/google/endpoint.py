@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from ...errors import ConfigurationError
 
-__all__ = ["Endpoint", "file_uri"]
-
 _GEMINI = "https://generativelanguage.googleapis.com"
 _VERTEX = "https://aiplatform.googleapis.com"
 _MULTI_REGIONS = ("us", "eu")

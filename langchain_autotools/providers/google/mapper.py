@@ -12,8 +12,6 @@ from .._encode.system import as_user_text, count_leading_system
 from .blocks import text_part
 from .encode import ContentEncoder, Encoded
 
-__all__ = ["GenerateContentMapper"]
-
 _OPENING = encode(text_part("(The conversation begins with the model.)"))
 
 

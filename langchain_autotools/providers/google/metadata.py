@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CALL_FAILURES", "PROMPT_BLOCKED", "camel", "finish_reason", "of_candidate", "of_reply", "snake"]
-
 PROMPT_BLOCKED = "PROMPT_BLOCKED"
 """The finish reason of a reply without candidates, whose prompt was refused."""
 

@@ -17,8 +17,6 @@ from .._base.parameters import Environment, first_of
 from .metadata import snake
 from .tools import plain_tool
 
-__all__ = ["GoogleParameters", "check_sdk_names"]
-
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _ADDRESS_VARIABLES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
 

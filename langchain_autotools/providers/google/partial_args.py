@@ -11,8 +11,6 @@ from typing import Any
 
 from .wire import ReplyPart
 
-__all__ = ["PartialCall"]
-
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
 _PATH = re.compile(f"(?:{_STEP.pattern})+")
 _ESCAPED = re.compile(r"\\(.)")

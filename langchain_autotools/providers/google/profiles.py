@@ -10,8 +10,6 @@ from typing import Any
 
 from .._base.profiles import by_name, profile, profile_in
 
-__all__ = ["answers_in_blocks", "is_older", "plain_name", "profile_of"]
-
 _TO_HIGH = ("low", "medium", "high")
 _ALL = ("minimal", *_TO_HIGH)
 _known = partial(profile, images=True, pdfs=True, reasoning=True, streams_calls=False)

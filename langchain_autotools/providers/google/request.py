@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 else:
     GoogleParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
-__all__ = ["GoogleRequests", "may_hold_blocks", "taken_choice"]
-
 _TIMEOUT = (5.0, DEFAULT_READ_TIMEOUT)
 # Parameters that stand in `generationConfig`; every other one stands at the top of the request.
 _GENERATION = frozenset(

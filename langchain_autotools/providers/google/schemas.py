@@ -12,8 +12,6 @@ from typing import Any
 
 from .._encode.schemas import DEFINITIONS, JsonSchema, definitions_of, mapped
 
-__all__ = ["dialect"]
-
 _SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
 
 

@@ -6,8 +6,6 @@ from typing import Any
 from .._encode.functions import json_schema_of
 from .schemas import dialect
 
-__all__ = ["reply_schema", "response_format_config"]
-
 _JSON = {"responseMimeType": "application/json"}
 
 

@@ -23,8 +23,6 @@ from .metadata import camel, snake
 from .schemas import dialect
 from .wire import CallingConfig, Choice
 
-__all__ = ["LEGAL_NAME", "flat_tools", "format_tool", "format_tool_choice", "plain_tool", "read_choice", "wire_choice", "wire_tools"]
-
 LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 _LISTS = ("function_declarations", "functionDeclarations")
 _SCHEMAS = ("parametersJsonSchema", "parameters_json_schema")

@@ -12,8 +12,6 @@ from langchain_core.messages.ai import UsageMetadata
 
 from .._base.token_counts import detailed_usage, token_count
 
-__all__ = ["usage_metadata"]
-
 _MODALITIES = {1: "text", 2: "image", 3: "video", 4: "audio", 5: "document"}
 _TEXT = "text"
 

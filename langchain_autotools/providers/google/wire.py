@@ -5,20 +5,6 @@ Of a reply any key may be absent, and any value null. (The SDK's own types have 
 
 from typing import Any, Required, TypedDict
 
-__all__ = [
-    "Blob",
-    "CallingConfig",
-    "Candidate",
-    "Choice",
-    "CodeResult",
-    "ExecutableCode",
-    "FileData",
-    "FunctionCall",
-    "FunctionResponse",
-    "Part",
-    "ReplyPart",
-]
-
 
 class Blob(TypedDict):
     """Data within a request."""

@@ -12,8 +12,6 @@ from langchain_autotools.errors import ConfigurationError
 
 from .progress import Advance, Progress
 
-__all__ = ["CachedFile", "HashMismatchError", "sha256_of"]
-
 _PIECE = 1 << 20
 
 

@@ -19,8 +19,6 @@ from .progress import Progress
 from .server import LocalServer, ServerSettings, close_server, require_server, shared_server
 from .weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, Weights, find_weights
 
-__all__ = ["CHAT_TEMPLATE", "ChatLocal"]
-
 CHAT_TEMPLATE = Path(__file__).with_name("qwen_coder_tools.jinja")
 """The chat template for the default weights: with their own one they call no tools."""
 

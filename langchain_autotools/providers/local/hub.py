@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["HubFile", "SourceError"]
-
 
 class SourceError(Exception):
     """The hub does not have the file. The text says why, as a part of a sentence."""

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-__all__ = ["Advance", "Progress"]
-
 Advance = Callable[[int], object]
 """Told after each step how many bytes it brought."""
 

@@ -24,8 +24,6 @@ from urllib.parse import urlsplit
 
 from langchain_autotools.errors import AutoToolsError, ConfigurationError
 
-__all__ = ["LocalServer", "LocalServerError", "ServerSettings", "close_server", "require_server", "shared_server"]
-
 logger = logging.getLogger("langchain_autotools.local")
 
 _PROGRAM = Path(__file__).with_name("serve.py")

@@ -13,8 +13,6 @@ from .cache import CachedFile, HashMismatchError
 from .hub import HubFile, SourceError
 from .progress import Advance, Progress
 
-__all__ = ["DEFAULT_MODEL", "MODEL_PATH_VARIABLE", "KnownModel", "Weights", "cache_folder", "find_weights", "store_weights"]
-
 MODEL_PATH_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
 """Environment variable: a GGUF file to use in place of the default weights."""
 

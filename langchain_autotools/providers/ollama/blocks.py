@@ -10,8 +10,6 @@ from typing import Any
 from .._encode.json_text import dumps
 from .._encode.sources import Block, block_text, decoded_text, search_result_text, source_of, unsupported, unwrapped
 
-__all__ = ["Content", "content_of"]
-
 _BY_URL = "Ollama takes pictures as base64 data only, and nothing here fetches a URL: fetch it and give its data"
 _PICTURES = ("image", "image_url", "input_image", "image_generation_call")
 

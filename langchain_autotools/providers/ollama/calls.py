@@ -11,8 +11,6 @@ from ...messages.calls import ToolCallRecord
 from .._encode.calls import derived_id, legal_arguments
 from .._encode.json_text import dumps
 
-__all__ = ["CallId", "encode_call", "wire_ids"]
-
 
 class CallId(NamedTuple):
     """A call of a message: the id that LangChain knows, the id that the wire is sent, and the tool's name."""

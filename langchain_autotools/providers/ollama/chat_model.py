@@ -30,8 +30,6 @@ from .schemas import output_format
 from .tools import format_tool, format_tool_choice, is_forced
 from .validation import check_model
 
-__all__ = ["ChatOllama"]
-
 _PORTABLE = (bool, int, float, str)
 _OF_A_REQUEST = ("headers", "timeout")
 

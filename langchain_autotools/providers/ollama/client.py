@@ -16,8 +16,6 @@ from .._transport.http import ClientArguments, HttpClients, apost, post
 from .decode import is_model_mistake
 from .errors import error_of_response, message_of
 
-__all__ = ["DEFAULT_TIMEOUT", "ClientSettings"]
-
 DEFAULT_TIMEOUT = (10.0, None, None, None)
 """Ten seconds to connect, and any time for a reply: a model may have to be loaded first."""
 

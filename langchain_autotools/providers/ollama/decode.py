@@ -20,8 +20,6 @@ from .errors import error_from_body, error_text
 from .usage import usage_metadata
 from .wire import ReplyMessage
 
-__all__ = ["PROVIDER", "OllamaDecoder", "is_model_mistake"]
-
 PROVIDER = "ollama"
 """The `model_provider` of replies."""
 

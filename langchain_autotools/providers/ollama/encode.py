@@ -23,8 +23,6 @@ from .calls import CallId, encode_call, wire_ids
 from .decode import PROVIDER
 from .wire import Message
 
-__all__ = ["ChatEncoder", "Encoded"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 _CALLS = frozenset(

@@ -7,8 +7,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from ...errors import ConfigurationError
 
-__all__ = ["Address", "address_of"]
-
 _PORT = 11434
 _PORTS = {"http": 80, "https": 443}
 

@@ -16,8 +16,6 @@ from ...messages.metadata import text_of
 from .._encode.json_text import read_object
 from .parameters import OllamaParameters
 
-__all__ = ["aformat_last", "format_last"]
-
 _Reply = TypeVar("_Reply", bound=AIMessage)
 _Ask = Callable[..., Iterable[_Reply]]
 _Asked = AsyncGenerator[_Reply, None]

@@ -8,8 +8,6 @@ from langchain_core.messages import BaseMessage
 from .._encode.json_text import request_body
 from .encode import ChatEncoder
 
-__all__ = ["OllamaMapper"]
-
 
 class OllamaMapper(ChatEncoder):
     """Encodes requests. Any number of threads may use one mapper at once."""

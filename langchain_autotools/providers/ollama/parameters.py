@@ -16,8 +16,6 @@ from .._base.parameters import Environment
 from .endpoint import Address, address_of
 from .schemas import output_format
 
-__all__ = ["OPTIONS", "OllamaParameters", "lowered_headers"]
-
 OPTIONS = (
     *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),
     *("repeat_penalty", "temperature", "seed", "stop", "tfs_z", "top_k", "top_p"),

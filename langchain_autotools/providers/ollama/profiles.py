@@ -5,8 +5,6 @@ The rest depends on the model that the server runs; `profile={...}` says what th
 
 from typing import Any
 
-__all__ = ["profile_of"]
-
 _PROTOCOL: dict[str, Any] = {
     "text_inputs": True,
     "image_url_inputs": False,

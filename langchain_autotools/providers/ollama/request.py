@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 else:
     OllamaParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
-__all__ = ["OllamaRequests"]
-
 _JSON = {"content-type": "application/json", "accept": "application/json"}
 
 

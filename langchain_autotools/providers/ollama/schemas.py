@@ -14,8 +14,6 @@ from .._encode.functions import json_schema_of
 from .._encode.json_text import dumps
 from .._encode.schemas import JsonSchema
 
-__all__ = ["output_format", "tool_parameters"]
-
 _SILENT = frozenset({"title", "$defs", "definitions", "$schema", "additionalProperties", "examples", "deprecated", "readOnly", "writeOnly"})
 _COMBINED = frozenset({"anyOf", "oneOf", "allOf", "$ref", "const"})
 _KEPT = frozenset({"type", "description", "enum", "items", "properties", "required"})

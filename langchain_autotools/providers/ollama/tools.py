@@ -14,8 +14,6 @@ from .._encode.functions import declaring, function_of, heading
 from .schemas import tool_parameters
 from .wire import Choice, Tool
 
-__all__ = ["format_tool", "format_tool_choice", "is_forced", "tool_name"]
-
 _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}
 
 

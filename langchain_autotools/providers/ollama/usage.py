@@ -5,8 +5,6 @@ from typing import Any
 
 from langchain_core.messages.ai import UsageMetadata
 
-__all__ = ["usage_metadata"]
-
 
 def usage_metadata(reply: Mapping[str, Any]) -> UsageMetadata | None:
     """Token counts of one reply; None where it says none.

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["check_model"]
-
 
 def check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str, Any]) -> None:
     """Refuse a model that the server does not have.

@@ -4,8 +4,6 @@ from typing import Any, Literal, Required, TypedDict
 
 from .._encode.functions import Function
 
-__all__ = ["Choice", "Message", "ReplyMessage", "Tool"]
-
 
 class Message(TypedDict, total=False):
     """A message of a request. Calls, which go back as they were written, follow as JSON."""

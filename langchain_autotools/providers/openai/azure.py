@@ -29,8 +29,6 @@ from .profiles import profile_of
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["AzureChatOpenAI"]
-
 _TOKEN_VARIABLE = "AZURE_OPENAI_AD_TOKEN"
 _CHAT_PATH = "/chat/completions"
 

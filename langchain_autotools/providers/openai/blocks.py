@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from openai.types.chat.chat_completion_content_part_image_param import ImageURL
     from openai.types.chat.chat_completion_content_part_param import FileFile
 
-__all__ = ["part_of", "text_part"]
-
 _NO_SUCH = "chat completions has no such content"
 _PROMPT_CACHE = "prompt_cache_breakpoint"  # a key that the vendor takes on any part
 

@@ -13,8 +13,6 @@ from .._encode.calls import legal_arguments
 from .dialect import IdShape
 from .wire import Call
 
-__all__ = ["CUSTOM", "CUSTOM_ARGUMENT", "CallId", "custom_input", "encode_call", "is_custom", "legal_name", "wire_ids"]
-
 
 class CallId(NamedTuple):
     """A call of a message: the id that LangChain knows, the id that the wire is sent, and what else its result must say in Responses."""

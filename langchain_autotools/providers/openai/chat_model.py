@@ -29,8 +29,6 @@ from .routing import LearnedRoutes, route_of
 from .structured import response_format
 from .tools import format_tool, format_tool_choice
 
-__all__ = ["ChatOpenAI"]
-
 
 class ChatOpenAI(OpenAIRequests, OpenAIParameters):
     """OpenAI's chat models, and every server that speaks chat completions or the Responses API (`base_url`), with tools that run.

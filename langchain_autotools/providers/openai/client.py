@@ -16,8 +16,6 @@ from .errors import sdk
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["ApiKey", "ClientSettings", "in_thread"]
-
 ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
 
 

@@ -12,8 +12,6 @@ from .._transport.clients import Shared
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 from .mapper import ChatCompletionsMapper
 
-__all__ = ["CompatibilityKey", "LearnedCompatibility"]
-
 _IS_MISSED = re.compile(r"\b(must be (passed|returned|provided|sent)|missing|is required)\b", re.IGNORECASE)
 _ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empty|required|missing)\b", re.IGNORECASE | re.DOTALL)
 

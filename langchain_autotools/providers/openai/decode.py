@@ -22,8 +22,6 @@ from .streamed_parts import add_audio, add_log_probabilities, add_reasoning_deta
 from .usage import usage_metadata
 from .wire import Call, CallText, Choice, Event, Part, Usage
 
-__all__ = ["ChatCompletionsDecoder"]
-
 _METADATA = ("system_fingerprint", "service_tier", "citations", "search_results", "prompt_filter_results", "provider")
 _LISTS = ("annotations", "executed_tools", "images")
 # Two choices of one reply may both number their calls from 0.

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from .._encode.calls import derived_id
 
-__all__ = ["OPAQUE_KEYS", "OPENAI", "Dialect", "IdShape"]
-
 OPAQUE_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details", "extra_content")
 """The keys of messages under which servers send state that some want back, and others refuse (wire quirks R-01 to R-05)."""
 

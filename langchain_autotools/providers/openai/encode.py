@@ -28,20 +28,6 @@ from .calls import CallId, encode_call, wire_ids
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 from .wire import Message, Part
 
-__all__ = [
-    "FROM_MODEL",
-    "FROM_TOOL",
-    "REASONING_KEYS",
-    "THINKING_PART",
-    "ChatCompletionsEncoder",
-    "Encoded",
-    "assistant_content",
-    "encode_media",
-    "fallback_text",
-    "plain_content",
-    "user_message",
-]
-
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionToolMessageParam
 

@@ -8,8 +8,6 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from .._encode.json_text import encode, request_body
 from .encode import ChatCompletionsEncoder, user_message
 
-__all__ = ["ChatCompletionsMapper"]
-
 
 class ChatCompletionsMapper(ChatCompletionsEncoder):
     """Encodes requests. Any number of threads may use one mapper at once."""

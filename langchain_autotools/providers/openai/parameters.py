@@ -14,8 +14,6 @@ from .._base.checks import Check, check_header
 from .._base.parameters import OWN_CLIENTS, Environment
 from .client import ApiKey
 
-__all__ = ["CHAT_ONLY", "RESPONSES_NAMES", "WIRE_NAMES", "Environment", "OpenAIParameters", "asks_for"]
-
 RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
 """Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
 

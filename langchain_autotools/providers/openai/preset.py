@@ -24,8 +24,6 @@ from .client import ClientSettings
 from .dialect import Dialect
 from .parameters import WIRE_NAMES
 
-__all__ = ["Preset", "PresetChatModel"]
-
 _PARALLEL = "parallel_tool_calls"
 _RESPONSES = "use_responses_api use_previous_response_id reasoning include truncation context_management"
 _OPENAIS = {

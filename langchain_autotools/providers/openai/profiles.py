@@ -11,8 +11,6 @@ from typing import Any
 
 from .._base.profiles import by_name, profile, profile_in
 
-__all__ = ["profile_of", "refuses_chat_completions", "refuses_tools_on_chat_completions"]
-
 _LOW_TO_HIGH = ("low", "medium", "high")
 _FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
 _FROM_NONE = ("none", *_LOW_TO_HIGH)

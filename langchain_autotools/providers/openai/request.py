@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 else:
     OpenAIParameters = object  # a class of pydantic's between the fields and the chat model would cost more than most imports
 
-__all__ = ["OpenAIRequests"]
-
 
 class OpenAIRequests(OpenAIParameters):
     """A chat model that knows the parameters of requests to chat completions."""

@@ -15,8 +15,6 @@ from .._transport.clients import Shared
 from .parameters import RESPONSES_NAMES, OpenAIParameters
 from .profiles import refuses_chat_completions, refuses_tools_on_chat_completions
 
-__all__ = ["LearnedRoutes", "Route", "route_of"]
-
 _ASKING = (*RESPONSES_NAMES, "previous_response_id", "text")
 _NAMED = {True: re.compile(r"\bv1/responses\b"), False: re.compile(r"\bv1/chat/completions\b")}
 _REFUSALS = (400, 404, 405, 422)

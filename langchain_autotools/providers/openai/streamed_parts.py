@@ -7,8 +7,6 @@ here and handed on once.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["add_audio", "add_log_probabilities", "add_reasoning_details"]
-
 _GROWING = ("text", "summary")
 _CONTINUED = frozenset({"reasoning.text", "reasoning.summary"})
 

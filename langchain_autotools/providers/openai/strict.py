@@ -11,8 +11,6 @@ from typing import Any
 from ...errors import ConfigurationError
 from .._encode.schemas import free_keys, mapped, walked
 
-__all__ = ["strict_schema", "why_not_strict"]
-
 _HINTS = frozenset({"default", "discriminator", "uniqueItems", "minProperties", "maxProperties"})
 """Words that strict mode refuses and whose loss admits no value that the tool itself would not still refuse."""
 _BARRED = (

@@ -17,8 +17,6 @@ from .wire import ResponseFormat
 if TYPE_CHECKING:
     from openai.types.shared_params.response_format_json_schema import JSONSchema
 
-__all__ = ["response_format"]
-
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST_NAME = 64
 

@@ -18,8 +18,6 @@ from .._encode.functions import Function, declaring, function_of
 from .strict import strict_schema
 from .wire import ToolChoice
 
-__all__ = ["format_tool", "format_tool_choice", "tool_name"]
-
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EXTRAS = ("defer_loading", "async", "allowed_callers", "output_schema")
 _CUSTOM_KEYS = ("name", "description", "format")

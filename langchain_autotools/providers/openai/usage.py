@@ -8,8 +8,6 @@ from langchain_core.messages.ai import UsageMetadata
 from .._base.token_counts import detailed_usage, token_count
 from .wire import Usage
 
-__all__ = ["usage_metadata"]
-
 # Servers count cached and reasoning tokens under the vendor's details, or under a key of their own beside them.
 _CACHE_READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "num_cached_tokens")
 _CACHE_CREATION = ("cache_write_tokens", "cache_creation_input_tokens")

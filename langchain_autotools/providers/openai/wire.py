@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from openai.types.chat.chat_completion_content_part_param import FileFile
     from openai.types.shared_params.response_format_json_schema import JSONSchema
 
-__all__ = ["AllowedTools", "Call", "CallText", "Choice", "Event", "InputAudio", "Message", "Part", "ResponseFormat", "ToolChoice", "Usage"]
-
 
 class InputAudio(TypedDict):
     """Sound as base64 data."""

@@ -17,8 +17,6 @@ from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
 from ..openai.tools import tool_name
 
-__all__ = ["ChatCohere"]
-
 _UNKNOWN = "Cohere's compatibility endpoint does not know it"
 
 

@@ -12,8 +12,6 @@ from .._base.profiles import by_name, profile
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
-__all__ = ["ChatDeepSeek"]
-
 _UNKNOWN = "DeepSeek's API does not know it"
 
 

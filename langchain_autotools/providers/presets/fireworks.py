@@ -11,8 +11,6 @@ from .._base.profiles import by_name, profile
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
-__all__ = ["ChatFireworks"]
-
 _MODELS = "accounts/fireworks/models/"
 
 

@@ -19,8 +19,6 @@ from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
 
-__all__ = ["ChatGroq"]
-
 _PROVIDER = "groq"
 _UNKNOWN = "Groq refuses it"
 _FAILED = "tool_use_failed"

@@ -16,8 +16,6 @@ from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from ..openai.preset import Preset, PresetChatModel
 
-__all__ = ["ChatMistralAI"]
-
 _UNKNOWN = "Mistral's API does not know it"
 
 

@@ -15,8 +15,6 @@ from ..openai.client import ClientSettings
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
-__all__ = ["ChatOpenRouter"]
-
 
 class ChatOpenRouter(PresetChatModel):
     """The chat models behind OpenRouter, with tools that run. Constructor names are those of langchain-openrouter's `ChatOpenRouter`.

@@ -6,8 +6,6 @@ from .._base.parameters import Environment
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
-__all__ = ["ChatTogether"]
-
 
 class ChatTogether(PresetChatModel):
     """The chat models that Together serves, with tools that run. Constructor names are those of langchain-together's `ChatTogether`.

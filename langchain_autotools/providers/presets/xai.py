@@ -13,8 +13,6 @@ from .._base.profiles import by_name, profile
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
-__all__ = ["ChatXAI"]
-
 _UNKNOWN = "xAI's API does not know it"
 _THINKERS = ("grok-3", "grok-4", "grok-code-fast")
 _PROFILES: Mapping[str, Mapping[str, Any]] = by_name(

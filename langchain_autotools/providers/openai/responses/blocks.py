@@ -15,8 +15,6 @@ from ..blocks import part_of
 from ..wire import Part
 from .wire import Item, ItemPart
 
-__all__ = ["ITEM_TYPES", "input_part", "item_of", "wire_part"]
-
 _WIRE_PARTS = frozenset({"input_text", "input_image", "input_file", "input_audio"})
 _DOCUMENTS = frozenset({"file", "document", "media"})
 _WHY = "the Responses API has no such content"

@@ -13,8 +13,6 @@ from typing import Any
 
 from .wire import Item
 
-__all__ = ["answered_id", "answers_in_blocks", "client_calls", "names_of", "pending_calls"]
-
 _CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
 _APPROVAL = "mcp_approval_request"
 _TOOLS = frozenset({"shell", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"})

@@ -22,8 +22,6 @@ from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, outline
 from .open_items import Slot, Slots
 from .wire import Item, Response, ResponseEvent
 
-__all__ = ["ResponsesDecoder", "responses_usage"]
-
 _Blocks = list[dict[str, Any]]
 
 _TEXT_DELTA = "response.output_text.delta"

@@ -29,8 +29,6 @@ from .client_calls import answered_id, client_calls, names_of
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, restored
 from .wire import Item, ItemPart
 
-__all__ = ["Encoded", "ItemEncoder", "without_answers"]
-
 _LONGEST_ID = 64
 _FOUND_TOOLS = "tool_search_output"
 _ROLES = frozenset({"user", "assistant", "system", "developer"})

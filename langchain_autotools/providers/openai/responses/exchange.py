@@ -16,8 +16,6 @@ from .decode import ResponsesDecoder
 from .mapper import ResponsesMapper
 from .parameters import responses_params
 
-__all__ = ["responses_exchange"]
-
 _PATH = "/responses"
 _ABOUT_ITEMS = re.compile(r"reasoning|encrypted|item with id|input\[\d+\]\.\w", re.IGNORECASE)
 

@@ -11,8 +11,6 @@ from ..wire import Call
 from .items import CUSTOM_CALL, parts_of
 from .wire import Item, ItemPart
 
-__all__ = ["annotations_of", "fragment", "log_probabilities", "standard"]
-
 _TRANSLATED = "openai"  # the name of core's translator for items of this wire
 
 

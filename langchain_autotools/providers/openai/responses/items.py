@@ -16,8 +16,6 @@ from ....messages.calls import ToolCallRecord
 from ..calls import custom_input, legal_name
 from .wire import Item, ItemPart
 
-__all__ = ["CALL_TYPES", "CUSTOM_CALL", "FUNCTION_CALL", "outline", "parts_of", "restored", "text_of_item"]
-
 FUNCTION_CALL = "function_call"
 CUSTOM_CALL = "custom_tool_call"
 CALL_TYPES = frozenset({FUNCTION_CALL, CUSTOM_CALL})

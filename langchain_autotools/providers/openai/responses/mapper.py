@@ -12,8 +12,6 @@ from ..calls import CallId
 from ..encode import user_message
 from .encode import Encoded, ItemEncoder, without_answers
 
-__all__ = ["ResponsesMapper"]
-
 _logger = logging.getLogger("langchain_autotools")
 
 

@@ -12,8 +12,6 @@ from typing import Literal
 from .items import CALL_TYPES, CUSTOM_CALL, parts_of, text_of_item
 from .wire import Item, ResponseEvent
 
-__all__ = ["Slot", "Slots", "thoughts_of"]
-
 
 @dataclass(slots=True, eq=False)
 class Slot:

@@ -11,8 +11,6 @@ from typing import Any
 from ....errors import ConfigurationError
 from ..parameters import OpenAIParameters, asks_for
 
-__all__ = ["check_sendable", "responses_params", "wire_choice", "wire_tool"]
-
 _HERE = "the Responses API has no such parameter (use_responses_api=False has)"
 _REFUSED = {
     "stop": "the Responses API has no stop sequences: cut the text yourself, or use_responses_api=False",

@@ -7,8 +7,6 @@ from typing import Any, Required, TypedDict
 
 from ..wire import InputAudio
 
-__all__ = ["Item", "ItemPart", "Response", "ResponseEvent"]
-
 
 class ItemPart(TypedDict, total=False):
     """A part of a message, of a tool's output or of reasoning. In an outline a text has its `length` in its place."""
