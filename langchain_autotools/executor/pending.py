@@ -240,9 +240,8 @@ def _awaited(message: AIMessage) -> Iterator[PendingCall]:
 def record_of(entry: Any) -> Mapping[str, Any] | None:
     """What is recorded of a call that waits. A history may come from a client: what is no such record is passed over."""
     record = entry.get(RECORD) if isinstance(entry, Mapping) else None
-    if not isinstance(record, Mapping) or record.get("kind") not in _OFFERED:
-        return None
-    return record if isinstance(record.get("uuid"), str) and isinstance(record.get("digest"), str) else None
+    texts = [record.get(name) for name in ("kind", "uuid", "digest")] if isinstance(record, Mapping) else [None]
+    return record if all(isinstance(text, str) for text in texts) and texts[0] in _OFFERED else None
 
 
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None) -> str:

@@ -11,6 +11,8 @@ from ..compat import UNPARSABLE
 from ..strict_json import read_object
 from .metadata import KEY, own_metadata
 
+_ID_TYPES = (str, type(None))
+
 
 @dataclass(frozen=True)
 class ToolCallRecord:
@@ -58,7 +60,9 @@ def call_ids(message: AIMessage) -> list[str | None]:
 def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
     """What is recorded of each call, by id. A history may come from a client: what is no record is passed over."""
     entries = own_metadata(message).get("calls")
-    return {entry.get("id"): entry for entry in entries if isinstance(entry, Mapping)} if isinstance(entries, list) else {}
+    if not isinstance(entries, list):
+        return {}
+    return {call_id: entry for entry in entries if isinstance(entry, Mapping) and (call_id := entry.get("id")).__class__ in _ID_TYPES}
 
 
 def with_records(message: AIMessage, said: Mapping[Any, Mapping[str, Any]]) -> AIMessage:
@@ -99,6 +103,8 @@ def calls_of(message: AIMessage) -> list[ToolCallRecord]:
 
 def _call_record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecord:
     raw, args, why = record.get("arguments"), call.get("args"), call.get("error")
+    if raw.__class__ is not str:
+        raw = None
     if call.get("type") == "invalid_tool_call":
         written = args if isinstance(args, str) else ""
         arguments = raw if raw is not None else written.removeprefix(UNPARSABLE)

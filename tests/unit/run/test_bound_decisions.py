@@ -35,6 +35,10 @@ CHANGES: dict[str, Callable[[AIMessage], Any]] = {
     "uuid": lambda message: _record(message).update(uuid="another"),
     "digest": lambda message: _record(message).update(digest="0" * 64),
     "kind": lambda message: _record(message).update(kind="queued"),
+    "a kind that is none": lambda message: _record(message).update(kind={"approval": True}),
+    "a record of something else": lambda message: message.response_metadata[KEY]["calls"][0].update(approval=[True]),
+    "arguments that are no text": lambda message: message.response_metadata[KEY]["calls"][0].update(arguments={"to": "Eve"}, approval=None),
+    "an id that is none": lambda message: message.response_metadata[KEY]["calls"][0].update(id=["1"]),
     "no record": lambda message: message.response_metadata.pop(KEY),
     "no digest": lambda message: _record(message).pop("digest"),
 }
