@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -68,6 +69,33 @@ def test_structured_output_of_a_pending_run_is_an_error_that_brings_the_messages
         history += new_messages(raised.value)
         output = structured.invoke(history, resume=[one.approve() for one in pending_calls(history)])
     assert (output, SENT) == (Report(sent=True), ["Anna"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_asked_for_with_its_raw_message_takes_the_keywords_of_a_call(way: str) -> None:
+    """Decisions go with them, which LangChain's own map would leave behind; a batch takes none."""
+    with OpenAIServer([Turn(calls=[Call("send", {"to": "Anna"})]), Turn('{"sent": true}')]) as server:
+        structured: Any = chat(server).with_structured_output(Report, include_raw=True)
+        history: list[BaseMessage] = [QUESTION, *new_messages(structured.invoke([QUESTION])["raw"])]
+        decisions = [one.approve() for one in pending_calls(history)]
+        with pytest.raises(ConfigurationError, match="batch takes none"):
+            structured.batch([history], resume=decisions)
+        output = said(way, structured, history, resume=decisions)
+        assert (output["parsed"], SENT, server.rejections) == (Report(sent=True), ["Anna"], [])
+
+
+def said(way: str, runnable: Any, history: list[BaseMessage], **keywords: Any) -> Any:
+    """What a runnable comes to, in the named way."""
+
+    async def streamed() -> Any:
+        return [part async for part in runnable.astream(history, **keywords)]
+
+    if way == "invoke":
+        return runnable.invoke(history, **keywords)
+    if way == "ainvoke":
+        return asyncio.run(runnable.ainvoke(history, **keywords))
+    parts = list(runnable.stream(history, **keywords)) if way == "stream" else asyncio.run(streamed())
+    return {name: value for part in parts for name, value in part.items()}
 
 
 def test_output_that_stands_beside_a_waiting_call_is_none() -> None:

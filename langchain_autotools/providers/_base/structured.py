@@ -6,7 +6,7 @@ and JSON is read as it stands, not completed.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -24,6 +24,7 @@ from ...messages.calls import calls_of
 from ...messages.carrier import final_message, new_messages
 from ...messages.live import attach_messages
 from ...messages.metadata import KEY, text_of
+from ...run.binding import OneHistory
 from ...turn.finish_reasons import REFUSALS
 from .._encode.functions import json_schema_of
 from .._encode.schemas import is_pydantic
@@ -54,7 +55,7 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
     failed = RunnablePassthrough.assign(parsed=lambda _: None)
     # Each at once, for a stream that has begun cannot fall back.
     parse, report = (RunnableLambda(step.invoke, step.ainvoke) for step in (parsed, failed))
-    return RunnableMap(raw=model) | parse.with_fallbacks([report], exception_key="parsing_error")
+    return _RawMap(steps__={"raw": model}) | parse.with_fallbacks([report], exception_key="parsing_error")
 
 
 def json_parser(schema: Any) -> Runnable[Any, Any]:
@@ -72,6 +73,26 @@ def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
     if is_pydantic(schema):
         return _PydanticCall(tools=[schema], first_tool_only=True, expected=name, describes=schema)
     return _JsonCall(key_name=name, first_tool_only=True, expected=name, describes=schema)
+
+
+class _RawMap(OneHistory, RunnableMap[Any]):
+    """The model's message as `raw`, asked for with the keywords of the call, which core's own map leaves behind."""
+
+    def _asking(self, keywords: dict[str, Any]) -> RunnableMap[Any]:
+        model = self.steps__["raw"]
+        return RunnableMap({"raw": model.bind(**keywords) if keywords else model})
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        return self._asking(kwargs).invoke(input, config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        return await self._asking(kwargs).ainvoke(input, config)
+
+    def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        return self._asking(kwargs).transform(input, config)
+
+    def atransform(self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        return self._asking(kwargs).atransform(input, config)
 
 
 # ---------------------------------------------------------------------------------------------- what may be parsed
