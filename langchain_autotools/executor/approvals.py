@@ -26,6 +26,8 @@ from .results import describe_arguments
 ANSWERED = "answered"
 """What a call waits for that has its result."""
 
+_NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
+
 Predicate = Callable[[ToolCallRecord], bool]
 
 
@@ -272,6 +274,16 @@ def approved_edit(call: ToolCallRecord, tools: Mapping[str, BaseTool]) -> ToolCa
         if problem:
             raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {problem}")
     return call
+
+
+def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
+    """The edited call; of those that it bundles run no more than of the call before, which is what the limits of the run have counted."""
+    left = sum(one.args is not None for one in call.inner)
+    inner: list[ToolCallRecord] = []
+    for one in made.inner:
+        left -= one.args is not None
+        inner.append(replace(one, args=None, why=_NOT_COUNTED) if left < 0 and one.args is not None else one)
+    return replace(made, inner=inner)
 
 
 def _problem(tool: BaseTool, args: Mapping[str, Any]) -> str | None:

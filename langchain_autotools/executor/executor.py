@@ -17,7 +17,7 @@ from ..compat import is_resumed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord, open_end, records_of
 from ..messages.places import places_of_results
-from .approvals import Approvals, approved_edit
+from .approvals import Approvals, admitted_edit, approved_edit
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
 from .batch import BatchOptions
@@ -367,6 +367,8 @@ class ToolExecutor:
         """The answer to a call that waits no longer."""
         call = answer.call
         decided = replace(call, waits=None) if decision is None else self.decided(call, decision, only=only)
+        if decided.edited and self.approvals is not None and self.approvals.judged:
+            decided = admitted_edit(call, decided)
         return self._answer(decided, config, messages, answer.place)
 
     def _answer(

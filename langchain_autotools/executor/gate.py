@@ -103,7 +103,8 @@ class Gate:
     def _ask(self, call: ToolCallRecord) -> Generator[Question, Any, Decision | None]:
         if self.approvals.approve is None:
             return None
-        pending = self.approvals.shown(call, record_of(self.records.get(call.id)))
+        record = record_of(self.records.get(call.id))
+        pending = self.approvals.shown(call, record if record is not None and record["kind"] == call.waits else None)
         try:
             decision = yield self.approvals.approve, pending
         except Exception as error:

@@ -148,11 +148,10 @@ class _Resumed:
         return self._in_order(made, kind)
 
     def _kind(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> str:
-        """What the call waits for: as it is recorded, and as the rule has it now."""
-        if record is not None and record["kind"] in ("approval", "queued"):
-            return str(record["kind"])
-        needs = call.name not in self.callers and self.approvals.needs(call, self.executor.tools)
-        return "approval" if needs else "caller"
+        """What the call waits for: approval if the rule has it so now, whatever is recorded, which nobody may have checked yet."""
+        if call.name not in self.callers and self.approvals.needs(call, self.executor.tools):
+            return "approval"
+        return str(record["kind"]) if record is not None and record["kind"] in ("approval", "queued") else "caller"
 
     def _approved(self, call: ToolCallRecord, decision: Decision, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
         if record is not None:
@@ -182,8 +181,9 @@ class _Resumed:
         """The call, which waits if one before it does and they run one after another."""
         if kind == "caller" or call.args is None:
             return call
+        asks = self.approvals.approve is not None and self.executor.parallel is False  # then the gate knows what is waited for
         in_order = kind == "queued" or self.executor.parallel is False
-        if self.waits and in_order and call.waits is None:
+        if self.waits and in_order and call.waits is None and not asks:
             if call.decision is not None:
                 _logger.warning("the decision on call %s has no effect: a call before it waits, and they run one after another", call.id)
             call = replace(call, waits=kind, decision=None)

@@ -11,6 +11,8 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolExecutor, pending_calls
+from langchain_autotools.executor.pending import RECORD
+from langchain_autotools.messages.metadata import KEY
 from tests.laws.ways import WAYS, run
 from tests.support.desk import QUESTION, TURN, Desk, asking, call, reason
 
@@ -226,3 +228,70 @@ def test_limits_hold_for_calls_that_are_asked_about() -> None:
     desk, human = Desk(), Human()
     ran = run("invoke", desk.model(TURN, approve=human, max_tool_calls=1), [QUESTION])
     assert (human.asked, desk.done, reason(ran)) == (["1"], ["send Anna 1"], "max_tool_calls")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_edited_bundle_stays_within_the_limit(way: str) -> None:
+    """More calls than could run of the one that the model made are answered as not run, also where an edit adds them."""
+
+    def use(to: str) -> dict[str, Any]:
+        return {"recipient_name": "send", "parameters": {"to": to}}
+
+    for written, limit, sent in ((["Anna"], 1, 1), (["Anna", "Ben", "Eve"], 2, 2)):
+        desk, human = Desk(), Human(call_1=lambda one: one.edit({"tool_uses": [use("Ida"), use("Jan"), use("Kim")]}))
+        turn = asking(call("multi_tool_use.parallel", "1", tool_uses=[use(to) for to in written]))
+        ran = run(way, desk.model(turn, approve=human, max_tool_calls=limit), [QUESTION])
+        assert desk.done == [f"send {to} 1" for to in ("Ida", "Jan")][:sent]
+        assert "bundles more calls than could run" in ran.new[1].text
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("first", [PendingCall.approve, None])
+def test_what_was_decided_before_holds_behind_a_call_that_is_asked_about(way: str, first: Any) -> None:
+    """It is not asked about again: it runs, or, if the call before it still waits, stays pending."""
+    desk = Desk()
+    history = [QUESTION, *run(way, desk.model(TURN, **RULE, parallel=False), [QUESTION]).new]
+    third = pending_calls(history)[2]
+    human = Human(call_1=first)
+    ran = run(way, desk.model(**RULE, parallel=False, approve=human), history, resume=[third.edit({"to": "Eve"})])
+    assert human.asked == ["1"]
+    assert desk.done == (["send Anna 1", "look Paris", "send Eve 1"] if first else [])
+    assert [one.id for one in pending_calls([*history, *ran.new])] == ([] if first else ["1", "2", "3"])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("end", ["deadline", "cancel"])
+def test_an_end_while_somebody_is_asked_leaves_the_calls_of_an_executor_pending(end: str, asynchronous: bool) -> None:
+    """Nothing runs, also not what was approved after it; the same calls can be decided later."""
+    desk, cancel, go = Desk(), threading.Event(), threading.Event()
+
+    def slow(pending: PendingCall) -> Decision:
+        if end == "cancel":
+            cancel.set()
+        go.wait(30)
+        return pending.approve()
+
+    executor = ToolExecutor([desk.look, desk.send], approve=slow)
+    options: dict[str, Any] = {"deadline": 0.2} if end == "deadline" else {"cancel": cancel}
+    results = asyncio.run(executor.aexecute_all(TURN, **options)) if asynchronous else executor.execute_all(TURN, **options)
+    go.set()
+    assert (results, desk.done) == ([], [])
+    pending = executor.pending_calls(TURN)
+    executor.execute_all(TURN, decisions=[one.approve() for one in pending])
+    assert sorted(desk.done) == ["look Paris", "send Anna 1", "send Ben 1"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("answer", [PendingCall.approve, PendingCall.reject, None])
+def test_a_call_that_needs_approval_is_asked_about_whatever_is_recorded(way: str, answer: Any) -> None:
+    """Who writes into a history that the call waits only for others does not make it run; nor does a rule that was another one."""
+    desk, human = Desk(), Human(call_2=answer, call_3=None)
+    first = desk.model(TURN, requires_approval=["send"], parallel=False, approval_key="a key")
+    history = [QUESTION, *run(way, first, [QUESTION]).new]
+    message = history[1]
+    message.response_metadata[KEY]["calls"][2][RECORD]["kind"] = "queued"
+    answers = [ToolMessage("Sent.", tool_call_id="1")]
+    second = desk.model(requires_approval=["look", "send"], parallel=False, approval_key="a key", approve=human)
+    run(way, second, [*history, *answers], resume=[])
+    assert human.asked == (["2", "3"] if answer else ["2"])
+    assert desk.done == (["look Paris"] if answer is PendingCall.approve else [])
