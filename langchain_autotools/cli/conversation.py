@@ -111,4 +111,4 @@ class Conversation:
         """Show the answer to a call that no tool was asked for: a limit or an interrupt came first."""
         call = self._calls.get(message.tool_call_id)
         if call is not None and call.id not in self._answered:
-            self._executed(ToolCallResult(call, message, executed=False))
+            self._executed(ToolCallResult(call, message, executed=False, attempts=0))

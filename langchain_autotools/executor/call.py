@@ -159,6 +159,7 @@ class ToolRun:
         policy: What else is done about its calls; None where nothing is.
         cached: How its result is shared with the same calls; None where it is not.
         executed: Whether the tool's own code began to run.
+        tried: How often it ran before, in attempts that have ended.
         ended: Whether it has ended.
         stopped_by: Why it is being stopped, if so.
         started: When it began to run, by `time.perf_counter`.
@@ -184,6 +185,7 @@ class ToolRun:
         self.policy: ToolPolicy | None = None
         self.cached: CachedCall | None = None
         self.executed = not prepared.observed  # where its code is not seen, it must be taken to have run
+        self.tried = 0
         self.ended = False
         self.stopped_by: Exception | None = None
         self.started = time.perf_counter()
@@ -200,6 +202,7 @@ class ToolRun:
 
     def begin_anew(self) -> None:
         """Forget what became of an attempt that has ended: another one follows."""
+        self.tried += int(self.executed)
         self.executed = not self.prepared.observed
         self.ended = self.is_late = False
         self.stopped_by = None
@@ -284,7 +287,7 @@ class ToolRun:
         if any(map(does_more, commands)):
             _logger.warning("tool %s returned a graph command; a model takes its tool message and leaves the rest", self.prepared.tool.name)
         direct = self.prepared.tool.return_direct and message.status != "error"
-        return ToolCallResult(self.call, message, None, duration, direct, self.executed, commands)
+        return ToolCallResult(self.call, message, None, duration, direct, self.executed, commands, attempts=int(self.executed))
 
     def _failed(self, error: BaseException) -> ToolCallResult:
         if isinstance(error, asyncio.CancelledError | _Cancelled | DeadlinePassed):  # the last: of a run inside the tool

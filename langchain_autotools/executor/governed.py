@@ -97,7 +97,11 @@ def governed(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool]
     """
     attempts = _Attempts(run, policy, may_wait, in_thread=in_thread)
     result = yield from (attempts.steps() if run.cached is None else _shared(run, run.cached, attempts))
-    return result if result is None or policy.max_output is None else shortened(result, policy.max_output)
+    if result is None:
+        return None
+    tried = run.tried + int(result.executed)
+    result = replace(result, executed=tried > 0, attempts=tried)
+    return result if policy.max_output is None else shortened(result, policy.max_output)
 
 
 def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Steps:
@@ -141,7 +145,7 @@ class _Attempts:
             self._run.begin_anew()
             result = yield Attempt(number + 1)
             number += 1
-        return None if result is None else replace(result, attempts=number)
+        return result
 
     def _wait(self, result: ToolCallResult, failures: int, elapsed: float) -> float | None:
         """Seconds to wait before the next attempt; None where there is none."""

@@ -39,12 +39,15 @@ class PlannedCall:
 
     def unfinished(self, error: BaseException | None) -> ToolCallResult:
         """The result of a call that began and did not end, with what it raised if it ended the run."""
+        attempts, duration = 0, 0.0
         if self.run is not None:
             self.run.stop_for_good()
-        executed, duration = (self.run.executed, self.run.duration()) if self.run is not None else (False, 0.0)
+            attempts, duration = self.run.tried + int(self.run.executed), self.run.duration()
         if error is None:
-            return cancelled_result(self.call, executed=executed, duration=duration)
-        return failed(self.call, _INTERRUPTED, error, executed=executed, duration=duration)
+            result = cancelled_result(self.call, executed=attempts > 0, duration=duration)
+        else:
+            result = failed(self.call, _INTERRUPTED, error, executed=attempts > 0, duration=duration)
+        return replace(result, attempts=attempts)
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def _record(call: ToolCallRecord | Mapping[str, Any]) -> ToolCallRecord:
 def answered_by_hand(call: ToolCallRecord) -> ToolCallResult:
     """The result of a call whose result was decided."""
     message, _ = answered(call, call.decision.value)
-    return ToolCallResult(call, message, executed=False)
+    return ToolCallResult(call, message, executed=False, attempts=0)
 
 
 def not_approved(call: ToolCallRecord) -> ToolCallResult:
@@ -146,11 +149,12 @@ def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCa
     executed = any(result.executed for result in results)
     commands = tuple(command for result in results for command in result.commands)
     error = next(iter(failures), None)
-    return ToolCallResult(call, message, error, duration, executed=executed, commands=commands, inner=tuple(results))
+    result = ToolCallResult(call, message, error, duration, executed=executed, commands=commands, inner=tuple(results))
+    return replace(result, attempts=max(one.attempts for one in results))
 
 
 def _stopped(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
     """One result for a bundling call of which nothing has ended: what became of the first call inside."""
     first = results[0]
     message = first.message.model_copy(update={"tool_call_id": call.id, "name": call.spelling})
-    return ToolCallResult(call, message, first.error, first.duration, executed=first.executed, inner=tuple(results))
+    return replace(first, call=call, message=message, return_direct=False, commands=(), inner=tuple(results))

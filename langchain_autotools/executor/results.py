@@ -33,7 +33,8 @@ class ToolCallResult:
         executed: Whether the tool's own code began to run. It does not for a result that came from a cache.
         commands: The graph commands that the tool returned. A model cannot apply them; a graph around it can.
         inner: The results of the calls that the call bundles.
-        attempts: How often its tool was tried: 1, unless a policy has it retried; 0 for a result that came from a cache.
+        attempts: How often its tool was tried: 1, unless a policy has it retried; 0 where nothing ran (`executed` is False). Of a bundle
+            that of the call inside that was tried most often.
         full_content: The whole content, where a policy's `max_output` has shortened that of the message.
     """
 
@@ -70,7 +71,7 @@ def failed(
     """The result of a call that did not succeed: `{"error": text}`, for the model to act on."""
     content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
     message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
-    return ToolCallResult(call, message, error, duration, executed=executed)
+    return ToolCallResult(call, message, error, duration, executed=executed, attempts=int(executed))
 
 
 def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: float = 0.0) -> ToolCallResult:

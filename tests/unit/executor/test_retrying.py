@@ -111,7 +111,7 @@ def test_wrong_arguments_are_not_tried_again(run: Way) -> None:
     """A ValidationError is a ValueError, but the tool did not even run."""
     executor = ToolExecutor([place], default_policy=ToolPolicy(retry=AT_ONCE, retry_on=(ValueError,)))
     (result,) = run(executor, call("place", number="x"))
-    assert (result.message.status, result.executed, result.attempts) == ("error", False, 1)
+    assert (result.message.status, result.executed, result.attempts) == ("error", False, 0)
 
 
 class Trace(BaseCallbackHandler):
@@ -280,6 +280,34 @@ def test_a_cancelled_run_does_not_wait_for_a_further_attempt(run: Way, parallel:
     (result,) = run(executor, call("look"), cancel=cancel)
     timer.join(10)
     assert "cancelled" in error(result) and flaky.times == 1
+
+
+@both_ways
+def test_attempts_of_a_call_that_is_cancelled_between_them_are_counted(run: Way, caplog: pytest.LogCaptureFixture) -> None:
+    """It says that the tool ran, and how often, although no attempt is running."""
+    caplog.set_level(logging.DEBUG, "langchain_autotools")
+    asking = ConnectionError("busy")
+    asking.retry_after = 30  # type: ignore[attr-defined]
+    flaky, cancel = Flaky(ConnectionError("lost"), asking), threading.Event()
+    timer = threading.Thread(target=lambda: (wait_until(lambda: "attempt 3 follows" in caplog.text), cancel.set()))
+    timer.start()
+    policy = ToolPolicy(retry=RetryPolicy(wait_initial=0), retry_on=(ConnectionError,))
+    (result,) = run(executor_of(flaky, policy), call("look"), cancel=cancel)
+    timer.join(10)
+    assert (result.attempts, result.executed, flaky.times) == (2, True, 2)
+    assert "what it did until then may remain" in error(result)
+
+
+@both_ways
+def test_a_call_that_did_not_run_was_tried_no_time(run: Way) -> None:
+    """Calls that are refused, forbidden or answered by hand, in a bundle too."""
+    executor = ToolExecutor([place], policies={"place": POLICY}, requires_approval=["place"])
+    calls = [call("nowhere", "1"), call("place", "2", number=1)]
+    bundle = call("multi_tool_use.parallel", "3", tool_uses=[{"recipient_name": "nowhere", "parameters": {}}])
+    decisions = [one.respond("seen") for one in executor.pending_calls(calls)]
+    unknown, by_hand, inside = run(executor, *calls, bundle, decisions=decisions)
+    forbidden = run(executor, call("place", number=1), only=[])
+    assert [(one.attempts, one.executed) for one in (unknown, by_hand, inside, *forbidden)] == [(0, False)] * 4
 
 
 def wait_until(holds: Callable[[], Any]) -> None:
