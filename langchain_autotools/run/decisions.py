@@ -104,11 +104,11 @@ def open_calls(
     if decisions is None:
         refused = [(number, replace(call, args=None, why=_INTERRUPTED)) for number, call in calls]
         return OpenCalls(message, refused) if message and calls else None
-    if message is None or not calls:
-        raise ConfigurationError(_NOTHING_WAITS)
     waiting = [call.id for _, call in calls]
     if decisions is not True:
         check_ids(decisions, waiting, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
+    if message is None or not calls:
+        raise ConfigurationError(_NOTHING_WAITS)
     resumed = _Resumed(message, executor, caller_tools, approvals or Approvals())
     by_id = dict.fromkeys(waiting, True) if decisions is True else decisions
     return OpenCalls(message, [(number, resumed.decided(call, by_id.get(call.id))) for number, call in calls])

@@ -107,6 +107,16 @@ def test_the_rule_of_a_call_holds_without_a_field() -> None:
     assert desk.done == ["look Paris"]
 
 
+def test_a_rule_that_is_bound_holds_in_the_resumed_run() -> None:
+    """As that of a field does: `resume` of the bound model knows what was bound."""
+    desk = Desk()
+    bound: Any = desk.model(asking(call("send", "1", to="Anna")), asking(call("send", "2", to="Ben"))).bind(requires_approval=["send"])
+    first = bound.invoke([QUESTION])
+    again = bound.resume([QUESTION, *new_messages(first)], [one.approve() for one in pending_calls(first)])
+    assert [one.id for one in pending_calls(again)] == ["2"]
+    assert desk.done == ["send Anna 1"]
+
+
 @pytest.mark.parametrize("decisions", [True, {"1": True, "3": False}, {"1": {"to": "Anna"}}])
 @pytest.mark.parametrize("record", [True, False])
 def test_what_binds_nothing_approves_nothing(decisions: Any, record: bool) -> None:

@@ -81,13 +81,19 @@ def test_a_decision_about_no_call_is_an_error(decisions: dict[str, Any]) -> None
     assert post.sent == []
 
 
-@pytest.mark.parametrize("history", [[QUESTION], [*asked(mail("anna")), ToolMessage("Sent.", tool_call_id="call_anna")]])
+@pytest.mark.parametrize(
+    ("history", "named"),
+    [
+        ([QUESTION], "about 'call_anna', but the calls that wait are none"),
+        ([*asked(mail("anna")), ToolMessage("Sent.", tool_call_id="call_anna")], "about 'call_anna', but there is a result already"),
+    ],
+)
 @pytest.mark.parametrize("decisions", [True, {}, {"call_anna": True}])
-def test_where_nothing_waits_nothing_is_asked(history: list[BaseMessage], decisions: Any) -> None:
-    """There is nothing to decide: an error, not a request that costs; a call that has its result waits no more."""
+def test_where_nothing_waits_nothing_is_asked(history: list[BaseMessage], named: str, decisions: Any) -> None:
+    """There is nothing to decide: an error, not a request that costs, which names a call that is decided about."""
     post = Post()
     model = scripted(post)
-    with pytest.raises(ConfigurationError, match="there are none"):
+    with pytest.raises(ConfigurationError, match=named if isinstance(decisions, dict) and decisions else "there are none"):
         model.resume(history, decisions)
     assert (post.sent, model.requests) == ([], [])
 
