@@ -91,6 +91,17 @@ def test_the_examples_run(path: Path, server: LoopbackServer, capsys: pytest.Cap
     assert "21 °C" in said or "Sent to Anna." in said
 
 
+def test_the_index_names_the_examples_which_are_short() -> None:
+    """All that run here are named there, and have less than 40 lines of code."""
+    (listed,) = re.findall(
+        r"^Whole programs.*?\n\n", (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert set(re.findall(r"`(\w+\.py)`", listed)) == {path.name for path in EXAMPLES}
+    for path in EXAMPLES:
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        assert len(lines) < 40, path.name
+
+
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_the_pages_name_only_what_exists(path: Path) -> None:
     """The Python of every page parses, and every name that it imports from this package exists."""
