@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -83,6 +83,28 @@ def folder_of(path: Path) -> str:
     return ".".join(("langchain_autotools", *path.relative_to(PACKAGE).parts[:-1]))
 
 
+def each_file(paths: Iterable[Path]) -> Callable[[Callable[[Path], None]], Callable[[str], None]]:
+    """Makes one test of each folder: what is checked of a file is checked of all files in it."""
+    folders: dict[str, list[Path]] = {}
+    for path in paths:
+        folders.setdefault(path.parent.relative_to(REPOSITORY).as_posix(), []).append(path)
+
+    def decorate(check: Callable[[Path], None]) -> Callable[[str], None]:
+        @pytest.mark.parametrize("folder", folders)
+        def test(folder: str) -> None:
+            for path in folders[folder]:
+                try:
+                    check(path)
+                except BaseException as error:
+                    error.add_note(f"in {path.relative_to(REPOSITORY)}")
+                    raise
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate
+
+
 @cache
 def tree_of(path: Path) -> ast.Module:
     """The parsed source of a file."""
@@ -136,7 +158,7 @@ def is_below(other: str, own: str, ranks: Mapping[str, int]) -> bool:
     return other == own or ranks[other] < ranks[own]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each_file(MODULES)
 def test_imports_go_down_only(path: Path) -> None:
     """A module imports from its own room and from rooms below it only."""
     own = name_of(path).split(".")
@@ -172,7 +194,7 @@ def is_pure(name: str) -> bool:
     return any(name == pure or name.startswith(f"{pure}.") for pure in PURE)
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if is_pure(name_of(path))], ids=name_of)
+@each_file(path for path in MODULES if is_pure(name_of(path)))
 def test_the_pure_parts_know_no_async_no_clock_and_no_chance(path: Path) -> None:
     """Chunks, messages, history, tool calls, the loop and its limits neither wait, nor sleep, nor look at a clock, nor throw dice."""
     foreign = {name.split(".")[0] for name in all_imports(path)} & IMPURE_MODULES
@@ -183,7 +205,7 @@ def test_the_pure_parts_know_no_async_no_clock_and_no_chance(path: Path) -> None
         assert name not in {"uuid1", "uuid4", "uuid7", "urandom"}, f"{name_of(path)} draws a random {name}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each_file(MODULES)
 def test_sdks_stay_with_their_vendor_and_load_late(path: Path) -> None:
     """A vendor's SDK is imported under `providers/<vendor>/` only, and never by merely importing the module."""
     used = {name.split(".")[0] for name in all_imports(path)} & SDKS
@@ -225,7 +247,7 @@ def test_every_public_name_of_the_root_resolves() -> None:
         langchain_autotools.no_such_name  # noqa: B018
 
 
-@pytest.mark.parametrize("path", PYTHON_FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+@each_file(PYTHON_FILES)
 def test_files_and_functions_stay_small(path: Path) -> None:
     """A file has at most 400 lines and a function at most 60, its docstring apart."""
     assert path.read_text(encoding="utf-8").count("\n") <= 400
@@ -250,7 +272,7 @@ def depth_of(node: ast.AST, depth: int = 0) -> int:
     return deepest
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each_file(MODULES)
 def test_nesting_stays_shallow(path: Path) -> None:
     """No function nests branches and loops more than three deep."""
     for function in functions_of(tree_of(path)):
@@ -273,7 +295,7 @@ def words_outside_docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield from ((getattr(node, "lineno", 0), word.lower()) for word in re.findall(r"[A-Za-z]+", f"{spaced} {text}"))
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if top_of(path) not in {"providers", *NAME_TABLES}], ids=name_of)
+@each_file(path for path in MODULES if top_of(path) not in {"providers", *NAME_TABLES})
 def test_no_provider_is_named_outside_providers(path: Path) -> None:
     """Law 6: no provider or model name stands outside `providers/`, save in the name tables of the root and the command line."""
     found = [(line, word) for line, word in words_outside_docstrings(tree_of(path)) if word in VENDOR_WORDS]
@@ -313,7 +335,7 @@ def test_the_package_is_typed_and_ships_its_data() -> None:
     assert list(PACKAGE.rglob("*.jinja"))
 
 
-@pytest.mark.parametrize("path", sorted((REPOSITORY / "tests").rglob("test_*.py")), ids=lambda path: str(path.relative_to(REPOSITORY)))
+@each_file(sorted((REPOSITORY / "tests").rglob("test_*.py")))
 def test_every_test_says_what_it_shows(path: Path) -> None:
     """Every test has a docstring; its first line is a sentence of at most one line."""
     for function in functions_of(tree_of(path)):
