@@ -219,7 +219,7 @@ class ProviderChatModel(StructuredChatModel):
 
     # ------------------------------------------------------------------------------------------ parameters of requests
 
-    def _default_params(self) -> dict[str, Any]:
+    def _request_defaults(self) -> dict[str, Any]:
         """The parameters that the constructor sets, in the wire's names."""
         return {"model": self._wire_model, **self._field_params(), **self._renamed(self.model_kwargs)}
 
@@ -290,7 +290,7 @@ class ProviderChatModel(StructuredChatModel):
     def _identifying_params(self) -> dict[str, Any]:
         """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
         about = {"base_url": public_url(self._endpoint), **{name: getattr(self, name) for name in self._identifying_fields}}
-        return {**self._default_params(), **{name: value for name, value in about.items() if value}}
+        return {**self._request_defaults(), **{name: value for name, value in about.items() if value}}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = self._request_params(stop, kwargs, stream=False)

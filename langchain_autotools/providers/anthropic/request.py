@@ -65,7 +65,7 @@ class AnthropicRequests(AnthropicParameters):
         return params
 
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        called, default = self._call_keywords(kwargs), self._default_params()
+        called, default = self._call_keywords(kwargs), self._request_defaults()
         params = {**default, **called, **({} if stop is None else {"stop_sequences": stop})}
         for name in _SAMPLING:
             if name not in called and self._profile_for(str(params["model"])).get("temperature") is False:

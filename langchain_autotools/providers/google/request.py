@@ -53,7 +53,7 @@ class GoogleRequests(GoogleParameters):
 
     _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
 
-    def _default_params(self) -> dict[str, Any]:
+    def _request_defaults(self) -> dict[str, Any]:
         """The parameters that the constructor sets, in the wire's names; those of `generationConfig` are not yet in it."""
         given = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
         return {"model": self.model, **self._renamed({**given, **self.model_kwargs})}
@@ -65,7 +65,7 @@ class GoogleRequests(GoogleParameters):
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
         """All parameters of one request, in the wire's names; under `model` the model's name, which the address says."""
         check_sdk_names(kwargs)
-        called, defaults = self._call_keywords(kwargs), self._default_params()
+        called, defaults = self._call_keywords(kwargs), self._request_defaults()
         if self._profile_for(str(called.get("model") or self.model)).get("temperature") is False:
             defaults.pop("temperature", None)
         params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}

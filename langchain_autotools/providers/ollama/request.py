@@ -33,7 +33,7 @@ class OllamaRequests(OllamaParameters):
         }
     )
 
-    def _default_params(self) -> dict[str, Any]:
+    def _request_defaults(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in OPTIONS}
         options = {name: value for name, value in own.items() if value is not None and value != []} | self.options
         params = {
@@ -51,7 +51,7 @@ class OllamaRequests(OllamaParameters):
         called = self._call_keywords(kwargs)
         if kwargs.get("response_format") is not None and called.get("format") is None:
             called["format"] = kwargs["response_format"]
-        params = {**self._default_params(), **called}
+        params = {**self._request_defaults(), **called}
         options = {**(params.pop("options", None) or {}), **(kwargs.get("options") or {})}
         options |= {name: params.pop(name) for name in OPTIONS if name in params}
         options |= {} if stop is None else {"stop": stop}

@@ -19,7 +19,7 @@ class OpenAIRequests(OpenAIParameters):
 
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
         called = self._call_keywords(kwargs)
-        params = {**self._default_params(), **called, **({} if stop is None else {"stop": stop})}
+        params = {**self._request_defaults(), **called, **({} if stop is None else {"stop": stop})}
         if "temperature" not in called and not self._takes_temperature(params):
             params.pop("temperature", None)
         if params.get("response_format") is not None:
