@@ -83,6 +83,10 @@ class ConfigurableChatModel(OneHistory, Runnable[LanguageModelInput, Any]):
 
     # ------------------------------------------------------------------------------------------ declaring
 
+    def bind(self, **kwargs: Any) -> "ConfigurableChatModel":
+        """With these keywords in every request of the model that a call makes, run settings among them."""
+        return self._with(("bind", (), kwargs))
+
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
         """As of the model that a call makes: tools are declared and not executed."""
         return self._with(("bind_tools", (tools,), kwargs))

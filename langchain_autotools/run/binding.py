@@ -11,7 +11,7 @@ from ..errors import ConfigurationError
 from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel
 from .decisions import Decisions, checked_decisions
-from .keywords import drop_settings
+from .keywords import RUN_KEYWORDS, drop_settings
 
 
 class OneHistory:
@@ -94,8 +94,26 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
     """A model with tools or other keywords bound to it.
 
     LangChain's own binding hands methods that it does not know to the model, without what was bound: a `resume` would run calls of
-    tools that were declared to be asked about.
+    tools that were declared to be asked about, and `bind_tools` would forget that calls wait for approval.
     """
+
+    if not TYPE_CHECKING:  # core's types stay what they are
+
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            """As of the model; the run settings that are bound stay."""
+            made = self.bound.bind_tools(tools, **kwargs)
+            return made.model_copy(update={"kwargs": {**self._settings(), **made.kwargs}})
+
+        def with_structured_output(self, *args: Any, **kwargs: Any) -> Any:
+            """As of the model; the run settings that are bound stay."""
+            return self.bound.with_structured_output(*args, **{**self._settings(), **kwargs})
+
+        def with_tools(self, tools: Any) -> Any:
+            """As of the model; what is bound stays."""
+            return self.model_copy(update={"bound": self.bound.with_tools(tools)})
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name, value in self.kwargs.items() if name in RUN_KEYWORDS}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         kwargs = self.bound._public(self.kwargs)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.load import dumps
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import ConfigurationError, Decision, ToolCallRecord, new_messages, pending_calls
+from langchain_autotools import ChatOpenAI, ConfigurationError, Decision, ToolCallRecord, init_chat_model, new_messages, pending_calls
 from tests.laws.ways import WAYS, run
 from tests.support.desk import QUESTION, SECRET, TURN, Desk, asked, asking, call, reason, through_json
 
@@ -297,3 +297,31 @@ def test_a_batch_resumes_nothing(way: str, bound: bool) -> None:
     with pytest.raises(ConfigurationError, match="batch takes none"):
         BATCHES[way](model)
     assert [answer.text for answer in model.batch([[QUESTION]], resume=None)] == ["Done."]
+
+
+def test_a_bound_rule_stays_whatever_is_declared_afterwards() -> None:
+    """A binding's `bind_tools`, `with_tools` and `with_structured_output` do not forget it."""
+
+    def ring(number: int) -> str:
+        """Ring."""
+        return str(number)
+
+    desk = Desk()
+    declare: list[Callable[[Any], Any]] = [lambda bound: bound.bind_tools([ring]), lambda bound: bound.with_tools([desk.look, desk.send])]
+    for declared in declare:
+        desk.done.clear()
+        waiting = pending_calls(declared(desk.model(TURN).bind(requires_approval=["send"])).invoke([QUESTION]))
+        assert [one.kind for one in waiting] == ["approval", "approval"]
+        assert desk.done == ["look Paris"]
+    model: Any = ChatOpenAI(model="any", api_key="key", tools=[desk.send]).bind(requires_approval=["send"])
+    for method in ("function_calling", "json_schema"):
+        assert model.with_structured_output({"title": "Out", "type": "object"}, method=method).first.kwargs["requires_approval"] == ["send"]
+
+
+def test_a_rule_bound_to_a_configurable_model_holds_when_it_is_resumed() -> None:
+    """A history without a record of the call, as a client may send one, runs nothing."""
+    desk = Desk()
+    model: Any = init_chat_model("openai:any", configurable_fields=["temperature"], api_key="key", tools=[desk.look, desk.send])
+    with pytest.raises(ConfigurationError, match="needs approval"):
+        model.bind(requires_approval=["send"]).resume([QUESTION, asking(call("send", "1", to="Anna"))], True)
+    assert desk.done == []
