@@ -259,7 +259,8 @@ class _Run:
             more: Whether the message has more for the caller than these calls.
         """
         leaves = self._plan.leaves
-        answered = [one for one in calls if one[1].args is None or not (one[1].name in callers or one[1].waits in leaves)]
+        ours = [one for one in calls if one[1].waits not in leaves]  # what waits goes on waiting, whatever this run may do
+        answered = [one for one in ours if one[1].args is None or one[1].name not in callers]
         results: list[ToolCallResult] = []
         if answered:
             results = yield from self._run_tools(message, self._admitted(answered))

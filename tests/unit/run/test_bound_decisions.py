@@ -10,7 +10,7 @@ import pytest
 from langchain_core.load import dumps
 from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict, messages_to_dict
 
-from langchain_autotools import ConfigurationError, Decision, ToolCallRecord, new_messages
+from langchain_autotools import ConfigurationError, Decision, ToolCallRecord, new_messages, pending_calls
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.desk import QUESTION, SECRET, TURN, Desk, asked, asking, call
@@ -153,3 +153,15 @@ def test_a_call_that_a_client_queued_does_not_run() -> None:
     with pytest.raises(ConfigurationError, match="call '2' is not the call that was shown"):
         desk.model(**fields).resume(changed(history, add), [pending[0].reject()])
     assert desk.done == []
+
+
+@pytest.mark.parametrize("kind", ["approval", "caller"])
+def test_what_nobody_has_decided_waits_also_where_a_run_may_not_call_it(kind: str) -> None:
+    """A run that is restricted makes no request, and takes nobody's decision away."""
+    desk = Desk()
+    rule: dict[str, Any] = {"requires_approval": ["send"]} if kind == "approval" else {}
+    model: Any = desk.model(**rule)
+    history = [QUESTION, *asked(desk.model(TURN, requires_approval=["send"]))[0][1:]] if rule else [QUESTION, TURN]
+    run = (model if rule else model.bind_tools([desk.send])).invoke(history, resume=[], tool_choice="none")
+    assert "send" in {one.name for one in pending_calls(run)}
+    assert model.requests == []
