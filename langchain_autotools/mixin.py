@@ -142,8 +142,9 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
         """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
-        if kwargs.get("cancel") is not None:
-            raise ConfigurationError("cancel ends what invoke, stream and their asynchronous twins have begun: here it has no effect")
+        for name in ("cancel", "resume"):
+            if kwargs.get(name) is not None:
+                raise ConfigurationError(f"{name} is for invoke, stream and their asynchronous twins: here it has no effect")
         drop_settings(self, kwargs)
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)

@@ -165,7 +165,7 @@ def test_it_belongs_to_one_call() -> None:
         ChatOpenAI(model="any", cancel=threading.Event())
     model = ScriptedChatModel(replies=["Done."], tools=[look])
     for tools in ([look], None):
-        with pytest.raises(ConfigurationError, match="cancel ends what invoke, stream"):
+        with pytest.raises(ConfigurationError, match="cancel is for invoke, stream"):
             ScriptedChatModel(replies=["Done."], tools=tools).generate([[HumanMessage("Hi")]], cancel=threading.Event())
         with pytest.raises(ConfigurationError, match="cancel must be"):
             ScriptedChatModel(replies=["Done."], tools=tools).invoke("Hi", cancel=3)

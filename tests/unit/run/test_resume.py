@@ -244,3 +244,9 @@ def test_none_decides_nothing(bound: bool) -> None:
     with pytest.raises(ConfigurationError, match="not None"):
         (model.bind_tools([post.send]) if bound else model).resume(HISTORY, None)
     assert (post.sent, model.requests) == ([], [])
+
+
+def test_a_turn_that_no_run_has_asked_for_resumes_nothing() -> None:
+    """`generate` makes one turn, and says that it executes no calls."""
+    with pytest.raises(ConfigurationError, match="resume is for invoke, stream"):
+        ScriptedChatModel(replies=["Done."], tools=[]).generate([[HumanMessage("Hi")]], resume=True)
