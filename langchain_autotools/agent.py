@@ -219,6 +219,12 @@ class Agent:
         self.history: list[BaseMessage] = list(history)
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, history=list(state["history"]), _lock=threading.Lock())
+
     def __repr__(self) -> str:
         return f"Agent({self.model!r}, {len(self.history)} messages)"
 

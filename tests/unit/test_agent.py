@@ -2,7 +2,10 @@
 
 import asyncio
 import base64
+import copy
+import pickle
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,11 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def look(at: str) -> str:
     """Look at a place."""
     return f"{at} is quiet"
+
+
+def repeat(messages: Sequence[BaseMessage], **_: Any) -> str:
+    """Say what was asked."""
+    return messages[-1].text
 
 
 def agent(*replies: Any, **kwargs: Any) -> Agent:
@@ -117,6 +125,19 @@ def test_a_stream_asks_with_the_conversation_as_it_is_when_it_is_read(asynchrono
             assert list(stream)
     assert [message.text for message in sent(one)] == ["First?", "One.", "Second?"]
     assert [message.text for message in one.history] == ["First?", "One.", "Second?", "Two."]
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "deepcopy", "pickle"]
+)
+def test_a_copy_goes_on_by_itself(copied: Any) -> None:
+    """It has the conversation so far; what it is asked is not in the agent's own, and both may be asked at once."""
+    one = Agent(ScriptedChatModel(replies=repeat, tools=[look]))
+    one.run("First?")
+    other = copied(one)
+    other.run("Second?")
+    assert [message.text for message in other.history] == ["First?", "First?", "Second?", "Second?"]
+    assert [message.text for message in one.history] == ["First?", "First?"]
 
 
 def test_two_questions_at_once_need_histories_of_their_own() -> None:
