@@ -140,7 +140,7 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
             reply = self.replies[number]
         else:
             raise ScriptError(_over(number, request))
-        while callable(reply) and not _is_error(reply):
+        while callable(reply) and not isinstance(reply, str) and not _is_error(reply):  # core's `text` can be called
             reply = reply(list(messages), stop=stop, **kwargs)
         return reply
 

@@ -298,3 +298,9 @@ def test_a_turn_does_not_write_out_the_whole_script() -> None:
     model.replies[4] = Counted("new")
     assert model.invoke("Hi").content == "new"
     assert described[5:] == ["0", "1", "2", "3", "new"]
+
+
+def test_a_reply_may_be_the_text_of_a_message() -> None:
+    """LangChain's `message.text` is a text that can be called as well: it is what the model says."""
+    model = ScriptedChatModel(replies=lambda messages, **_: messages[-1].text)
+    assert model.invoke("Hello").text == "Hello"
