@@ -151,7 +151,8 @@ class _Resumed:
         """What the call waits for: approval if the rule has it so now, whatever is recorded, which nobody may have checked yet."""
         if call.name not in self.callers and self.approvals.needs(call, self.executor.tools):
             return "approval"
-        return str(record["kind"]) if record is not None and record["kind"] in ("approval", "queued") else "caller"
+        queues = ("approval",) if call.name in self.callers else ("approval", "queued")  # the caller's own calls wait for no others
+        return str(record["kind"]) if record is not None and record["kind"] in queues else "caller"
 
     def _approved(self, call: ToolCallRecord, decision: Decision, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
         if record is not None:
@@ -172,7 +173,7 @@ class _Resumed:
             return self._plainly(call, said)
         if said is not None and (kind == "approval" or said is not True):
             raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
-        if kind == "queued" and record is not None and not self.approvals.needs(call, self.executor.tools):
+        if kind == "queued" and record is not None:
             self.approvals.check_record(call, record)
             return call
         return replace(call, waits=kind)

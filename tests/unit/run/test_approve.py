@@ -295,3 +295,14 @@ def test_a_call_that_needs_approval_is_asked_about_whatever_is_recorded(way: str
     run(way, second, [*history, *answers], resume=[])
     assert human.asked == (["2", "3"] if answer else ["2"])
     assert desk.done == (["look Paris"] if answer is PendingCall.approve else [])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_of_the_callers_stays_his_whatever_is_recorded(way: str) -> None:
+    """It is not run as one that waits for others, although a tool of that name could run."""
+    desk, human = Desk(), Human()
+    history = [QUESTION, *run(way, desk.model(TURN, requires_approval=["send"], parallel=False), [QUESTION]).new]
+    history[1].response_metadata[KEY]["calls"][2][RECORD]["kind"] = "queued"
+    ran = run(way, desk.model(parallel=False, approve=human).bind_tools([desk.send]), history, resume=[])
+    assert [one.id for one in pending_calls([*history, *ran.new])] == ["3"]
+    assert (human.asked, desk.done) == (["1", "2"], ["send Anna 1", "look Paris"])
