@@ -102,7 +102,7 @@ def gemini(url: str) -> str:
 
 def chat_of_ollama(url: str) -> str:
     """Ollama's /api/chat."""
-    client = OPEN.enter_context(ollama.Client(host=url))
+    client = ollama.Client(host=url, headers={"connection": "close"})  # its older releases cannot be closed
     tools: Any = [{"type": "function", "function": {**FUNCTION, "parameters": SCHEMA}}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     reply = client.chat(model="m", messages=messages, tools=tools).message
