@@ -102,6 +102,8 @@ def gemini(url: str) -> str:
 
 def chat_of_ollama(url: str) -> str:
     """Ollama's /api/chat."""
+    if "tool_name" not in ollama.Message.model_fields:
+        pytest.skip("this release of Ollama's SDK cannot say which tool a result is of")
     client = ollama.Client(host=url, headers={"connection": "close"})  # its older releases cannot be closed
     tools: Any = [{"type": "function", "function": {**FUNCTION, "parameters": SCHEMA}}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
