@@ -25,6 +25,7 @@ from .messages.metadata import text_of
 from .mixin import ToolsAndMessagesMixin
 from .providers.registry import init_chat_model
 from .run.endings import stop_reason
+from .run.limits import StopReason
 
 Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
 """What a question comes with: bytes, the path of a local file, or an address (`https://...`), which is passed on and not fetched here. In a
@@ -68,9 +69,9 @@ class AgentResult:
         return run_usage(self.message)
 
     @property
-    def stop_reason(self) -> str:
-        """Why the run ended, see `StopReason`."""
-        return str(stop_reason(self.message))
+    def stop_reason(self) -> StopReason | None:
+        """Why the run ended."""
+        return stop_reason(self.message)
 
 
 class _Exchange:

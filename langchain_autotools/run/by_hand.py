@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from ..errors import ConfigurationError
 from ..executor import ToolCallResult
 from ..executor.content import NO_OUTPUT, output_content
-from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.calls import ToolCallRecord, calls_of, open_end
 from ..messages.metadata import KEY
 from ..strict_json import read_object
 
@@ -68,37 +68,24 @@ def add_tool_calls_and_results(
     """
     given = _by_id(results)
     records = [_record(call) for call in calls]
-    head, answered = _open_end([] if records else messages)
-    waiting = [call.id for call in _calls(head[-1:]) if call.id not in answered]
+    asked, answered = (None, set()) if records else open_end(messages)
+    waiting = [call.id for call in calls_of(asked) if call.id not in answered] if asked else []
     orphans = [call_id for call_id in given if call_id not in {*waiting, *(record.id for record in records)}]
     if orphans and (waiting or not auto_assistant_tool_calls):
         raise ConfigurationError(f"results answer no call that is open: {', '.join(map(repr, orphans))}")
-    if waiting:
-        return [*head, *_in_order(head[-1], {**answered, **given})]
+    if asked is not None and waiting:
+        end = max(number for number, message in enumerate(messages) if message is asked) + 1
+        before = {message.tool_call_id: message for message in messages[end:] if isinstance(message, ToolMessage)}
+        return [*messages[:end], *_in_order(asked, {**before, **given})]
     records += [ToolCallRecord(call_id, given[call_id].name or "unnamed_tool", "{}", {}) for call_id in orphans]
     history = add_assistant_tool_calls(messages, records, text)
     return [*history, *_in_order(history[-1], given)]
 
 
-def _open_end(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], dict[str, ToolMessage]]:
-    """The messages up to the AI message that they end in, but for its results, and these by the id of their call."""
-    results: dict[str, ToolMessage] = {}
-    for number, message in reversed(list(enumerate(messages))):
-        if isinstance(message, AIMessage):
-            return list(messages[: number + 1]), results
-        if not isinstance(message, ToolMessage):
-            break
-        results[message.tool_call_id] = message
-    return [], {}
-
-
 def _in_order(message: BaseMessage, results: Mapping[str, ToolMessage]) -> list[ToolMessage]:
     """The results of a message's calls in the order of the calls, each under its call's name."""
-    return [_named(results[call.id], call.name) for call in _calls([message]) if call.id in results]
-
-
-def _calls(messages: Sequence[BaseMessage]) -> list[ToolCallRecord]:
-    return [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
+    calls = calls_of(message) if isinstance(message, AIMessage) else []
+    return [_named(results[call.id], call.name) for call in calls if call.id in results]
 
 
 def _record(call: GivenCall) -> ToolCallRecord:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigurationError
+from ...executor.names import tool_name
 from .._encode.choices import Tools, format_choice, unknown_choice
 from .._encode.functions import declaring, function_of, heading
 from .schemas import tool_parameters
@@ -41,11 +42,6 @@ def _is_foreign(tool: Any) -> bool:
     if not isinstance(tool, Mapping) or tool.get("type") in (None, "function", "object"):
         return False
     return not {"function", "parameters", "input_schema", "properties"} & tool.keys()
-
-
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """The name of a declared tool."""
-    return str(tool["function"]["name"])
 
 
 # ---------------------------------------------------------------------------------------------- choices

@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
+from ...executor.names import own_name, tool_name
 from .._encode.choices import format_choice, unknown_choice
 from .._encode.functions import Function, declaring, function_of
 from .strict import strict_schema
@@ -40,7 +41,7 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         return tool
     with declaring(tool):
         declared = _declared(tool, strict)
-    name = tool_name(declared)
+    name = own_name(declared)
     if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
         raise ConfigurationError(f"tool name {name!r} cannot be sent: it must have 1 to 64 letters, digits, '_' or '-'")
     return declared
@@ -82,12 +83,6 @@ def _function(tool: Any, strict: bool | None) -> Function:
     return {**function, "parameters": strict_schema(function.get("parameters") or {"type": "object", "properties": {}})}
 
 
-def tool_name(tool: Mapping[str, Any]) -> str | None:
-    """The name of a declared tool; None for one that the vendor knows by its type alone."""
-    inner = tool.get("function") or tool.get("custom") or tool
-    return inner.get("name")
-
-
 # ---------------------------------------------------------------------------------------------- choices
 
 
@@ -111,7 +106,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
 def _choice_by_name(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
     """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
     for tool in tools:
-        if tool_name(tool) == choice:
+        if own_name(tool) == choice:
             return _pointer(tool, choice)
     if choice in _MODES:
         return _MODES[choice]
@@ -122,7 +117,7 @@ def _choice_by_name(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | To
     servers = [tool for tool in tools if tool.get("type") == "mcp"]
     if len(servers) == 1:  # it knows its tools' names
         return {"type": "mcp", "server_label": servers[0].get("server_label"), "name": choice}
-    names = [str(tool_name(tool) or tool.get("type")) for tool in tools]
+    names = [tool_name(tool) for tool in tools]
     raise unknown_choice(choice, names, _MODES)
 
 
@@ -143,7 +138,7 @@ def _choice_from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str,
     if default:
         return own
     if isinstance(choice.get("name"), str) and kind in _POINTERS:  # flat: Responses, Anthropic's {"type": "tool"}, or a bare name
-        declared = next((tool for tool in tools if tool_name(tool) == choice["name"]), {"type": kind})
+        declared = next((tool for tool in tools if own_name(tool) == choice["name"]), {"type": kind})
         return _pointer(declared, choice["name"])
     if kind in _MODES and choice.keys() <= {"type", "disable_parallel_tool_use"}:
         return _MODES[kind]

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from ...executor.names import own_name
 from ...turn.tool_choice import read_choice
 from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
-from ..openai.tools import tool_name
 
 _UNKNOWN = "Cohere's compatibility endpoint does not know it"
 
@@ -27,8 +27,8 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
         return params
     if isinstance(choice, Mapping):
         read = read_choice(choice)
-        names = [tool_name(choice)] if read.allowed is None else read.allowed
-        tools, choice = [tool for tool in tools if tool_name(tool) in names], "required" if read.forced else None
+        names = [own_name(choice)] if read.allowed is None else read.allowed
+        tools, choice = [tool for tool in tools if own_name(tool) in names], "required" if read.forced else None
     kept = {key: value for key, value in params.items() if key != "tool_choice"}
     chosen = {"tool_choice": choice} if choice and choice != "auto" else {}
     return {**kept, "tools": [_without_strict(tool) for tool in tools], **chosen}

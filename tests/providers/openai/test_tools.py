@@ -9,8 +9,9 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool, tool
 from pydantic import BaseModel, Field
 
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.executor.names import own_name
 from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
-from langchain_autotools.providers.openai.tools import format_tool, format_tool_choice, tool_name
+from langchain_autotools.providers.openai.tools import format_tool, format_tool_choice
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
 
@@ -66,7 +67,7 @@ FORMS: list[tuple[str, Any, str]] = [
 def test_every_form_of_a_tool_is_declared(form: Any, name: str) -> None:
     """Functions, classes, tools, schemas and other vendors' dicts become a function that the strict server takes."""
     declared = format_tool(form)
-    assert (declared["type"], tool_name(declared)) == ("function", name)
+    assert (declared["type"], own_name(declared)) == ("function", name)
     assert set(declared["function"]["parameters"]["properties"]) == {"city"}
     check_request(ChatCompletionsMapper().encode_request([HumanMessage("q")], {"model": "any", "tools": [declared]}), Rules())
 
