@@ -1,7 +1,6 @@
 """`ToolPolicy` in whole runs over loopback HTTP: four ways, fields and keywords, the scope of a cache, and runs without any policy."""
 
 import pickle
-import sys
 import threading
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from langchain_autotools import (
 from langchain_autotools.executor import cache, governed, policies, shortening
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import WAYS, run_in
+from tests.support.entered import entered
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
 
@@ -231,16 +231,7 @@ async def test_calls_that_wait_for_approval_have_their_policies_when_they_run(as
 def test_a_run_without_policies_enters_none_of_this(server: OpenAIServer) -> None:
     """No function of these files is called once the model is made, and none for tools that have no policy of their own."""
     files = {module.__file__ for module in (cache, governed, policies, shortening)}
-    entered: list[str] = []
-
-    def watch(frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and frame.f_code.co_filename in files:
-            entered.append(frame.f_code.co_name)
-
     model = chat(server, Station(), parallel=False)
-    sys.setprofile(watch)
-    try:
+    with entered() as functions:
         assert model.invoke([QUESTION]).text == "Let me look.\nWarm."
-    finally:
-        sys.setprofile(None)
-    assert entered == []
+    assert [name for file, name in functions if file in files] == []

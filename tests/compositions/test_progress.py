@@ -1,7 +1,6 @@
 """`ToolContext` and progress in whole runs over loopback HTTP: four ways, every vendor, event streams, graphs, and runs without any."""
 
 import asyncio
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from langchain_autotools.executor import context as context_module
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import WAYS, run_in
 from tests.contract.wires import ROWS, Wire
+from tests.support.entered import entered
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
 
@@ -219,18 +219,9 @@ def test_a_run_without_contexts_enters_nothing_of_theirs(server: OpenAIServer) -
         on_progress=lambda call, value: None,
         parallel=False,
     )
-    entered: list[str] = []
-
-    def watch(frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and frame.f_code.co_filename == context_module.__file__:
-            entered.append(frame.f_code.co_name)
-
-    sys.setprofile(watch)
-    try:
+    with entered() as functions:
         assert model.invoke([QUESTION]).text == "Let me look.\nWarm."
-    finally:
-        sys.setprofile(None)
-    assert entered == []
+    assert [name for file, name in functions if file == context_module.__file__] == []
 
 
 def test_a_listener_that_cannot_be_called_is_refused() -> None:

@@ -33,6 +33,10 @@ class Desk:
         self.done.append(f"send {to} {amount}")
         return f"Sent to {to}."
 
+    def executor(self, **options: Any) -> ToolExecutor:
+        """An executor of both."""
+        return ToolExecutor([self.look, self.send], **options)
+
     def model(self, *replies: Any, executor: dict[str, Any] | None = None, **fields: Any) -> ScriptedChatModel:
         """A model that has both; it says "Done." at last."""
         tools: Any = [self.look, self.send]

@@ -10,46 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from pydantic import SecretStr
 
 from langchain_autotools import ConfigurationError, Decision, ToolCallRecord, ToolExecutor
+from tests.support.desk import Desk, asking, call
 
 KEY = "a key of the server's"
-
-
-class Desk:
-    """Two tools that note what they did."""
-
-    def __init__(self) -> None:
-        self.done: list[str] = []
-
-    def look(self, city: str) -> str:
-        """Look."""
-        self.done.append(f"look {city}")
-        return f"{city}: 21"
-
-    def send(self, to: str, amount: int = 1) -> str:
-        """Send."""
-        self.done.append(f"send {to} {amount}")
-        return f"Sent to {to}."
-
-    def executor(self, **options: Any) -> ToolExecutor:
-        """An executor of both."""
-        return ToolExecutor([self.look, self.send], **options)
-
-
-def call(name: str, call_id: str, **args: Any) -> dict[str, Any]:
-    """A call."""
-    return {"name": name, "args": args, "id": call_id, "type": "tool_call"}
-
-
-def asking(*calls: dict[str, Any]) -> AIMessage:
-    """A message that makes calls."""
-    return AIMessage("", tool_calls=list(calls))
-
-
 ANSWER = asking(call("look", "1", city="Paris"), call("send", "2", to="Anna"), call("look", "3", city="Rome"))
 
 

@@ -2,11 +2,8 @@
 
 import asyncio
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -14,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_autotools.executor import threads
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.entered import entered
 
 PACKAGE = Path(sys.modules["langchain_autotools"].__file__ or "").parent
 OPTIONAL = [
@@ -32,24 +30,6 @@ def look(at: str) -> str:
 async def gaze(at: str) -> str:
     """Look at a place for long."""
     return f"{at} is quiet"
-
-
-@contextmanager
-def entered() -> Iterator[set[tuple[str, str]]]:
-    """The functions that are entered meanwhile, in every thread."""
-    seen: set[tuple[str, str]] = set()
-
-    def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            seen.add((frame.f_code.co_filename, frame.f_code.co_name))
-
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        yield seen
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
 
 
 def reply(messages: Sequence[BaseMessage], **_: Any) -> Any:
