@@ -20,13 +20,33 @@ if TYPE_CHECKING:
         StreamError,
         UnsupportedFeatureError,
     )
+    from .event_types import (
+        CallArgumentsDelta,
+        CallDiscarded,
+        CallProgress,
+        CallReady,
+        CallResult,
+        CallsPending,
+        CallStarted,
+        MessageDone,
+        ReasoningDelta,
+        RunEnded,
+        RunEvent,
+        RunFailed,
+        RunStarted,
+        TextDelta,
+        TurnUsage,
+        partial_arguments,
+    )
     from .executor import Decision, PendingCall, ToolCallResult, ToolContext, ToolExecutor, ToolPolicy, pending_calls, raw_functions
+    from .following import aevents, events
     from .history import explain, repair, validate
     from .history.generations import join_generations, split_generations
     from .messages.calls import ToolCallRecord, calls_of
     from .messages.carrier import final_message, new_messages, results_of, run_usage
     from .messages.markdown import markdown_of
     from .messages.metadata import text_of
+    from .messages.stop_reasons import StopReason
     from .mixin import ToolsAndMessagesMixin
     from .providers._base.errors import ProviderError
     from .providers._base.refusal import ModelRefusalError
@@ -48,7 +68,6 @@ if TYPE_CHECKING:
     from .retry import RetryPolicy
     from .run.by_hand import add_assistant_tool_calls, add_tool_calls_and_results
     from .run.endings import max_turns_reached, stop_reason
-    from .run.limits import StopReason
 
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
@@ -102,6 +121,25 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "Decision",
     "PendingCall",
     "pending_calls",
+    # Events
+    "CallArgumentsDelta",
+    "CallDiscarded",
+    "CallProgress",
+    "CallReady",
+    "CallResult",
+    "CallStarted",
+    "CallsPending",
+    "MessageDone",
+    "ReasoningDelta",
+    "RunEnded",
+    "RunEvent",
+    "RunFailed",
+    "RunStarted",
+    "TextDelta",
+    "TurnUsage",
+    "aevents",
+    "events",
+    "partial_arguments",
     # Policies and limits
     "RetryPolicy",
     "StopReason",
@@ -131,6 +169,24 @@ _HOMES = {
         "StreamError",
         "UnsupportedFeatureError",
     ),
+    "event_types": (
+        "CallArgumentsDelta",
+        "CallDiscarded",
+        "CallProgress",
+        "CallReady",
+        "CallResult",
+        "CallStarted",
+        "CallsPending",
+        "MessageDone",
+        "ReasoningDelta",
+        "RunEnded",
+        "RunEvent",
+        "RunFailed",
+        "RunStarted",
+        "TextDelta",
+        "TurnUsage",
+        "partial_arguments",
+    ),
     "executor": (
         "Decision",
         "PendingCall",
@@ -141,12 +197,14 @@ _HOMES = {
         "pending_calls",
         "raw_functions",
     ),
+    "following": ("aevents", "events"),
     "history": ("explain", "repair", "validate"),
     "history.generations": ("join_generations", "split_generations"),
     "messages.calls": ("ToolCallRecord", "calls_of"),
     "messages.carrier": ("final_message", "new_messages", "results_of", "run_usage"),
     "messages.markdown": ("markdown_of",),
     "messages.metadata": ("text_of",),
+    "messages.stop_reasons": ("StopReason",),
     "mixin": ("ToolsAndMessagesMixin",),
     "providers._base.errors": ("ProviderError",),
     "providers._base.refusal": ("ModelRefusalError",),
@@ -168,7 +226,6 @@ _HOMES = {
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
     "run.endings": ("max_turns_reached", "stop_reason"),
-    "run.limits": ("StopReason",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

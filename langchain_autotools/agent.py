@@ -22,10 +22,10 @@ from .chunks import ChunkSum
 from .errors import ConfigurationError
 from .messages.carrier import new_messages, run_usage
 from .messages.metadata import text_of
+from .messages.stop_reasons import StopReason
 from .mixin import ToolsAndMessagesMixin
 from .providers.registry import init_chat_model
 from .run.endings import stop_reason
-from .run.limits import StopReason
 
 Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
 """What a question comes with: bytes, the path of a local file, or an address (`https://...`), which is passed on and not fetched here. In a

@@ -21,13 +21,16 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 ROOMS = (
     ("errors", "compat", "strict_json", "_version"),
     ("chunks", "messages", "deadline"),
-    ("cancelling", "retry"),
+    ("cancelling", "retry", "listening"),
     ("executor", "history", "tool_calls"),
+    ("event_types",),
     ("turn",),
     ("run",),
     ("mixin",),
     ("testing", "providers"),
     ("agent",),
+    ("following",),
+    ("encoders", "show"),
     ("cli",),
     ("__main__",),
 )

@@ -5,8 +5,9 @@ from typing import get_args
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from ..messages.metadata import own_metadata
+from ..messages.stop_reasons import StopReason
 from ..turn.finish_reasons import BLOCKING
-from .limits import StopReason, stop_reason_of
+from .limits import stop_reason_of
 from .pauses import is_paused
 
 _SAID_BY = ("finish_reason", "stop_reason", "done_reason")

@@ -10,25 +10,8 @@ from typing import Literal, get_args
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..errors import ConfigurationError
+from ..messages.stop_reasons import StopReason
 from ..turn.finish_reasons import AT_TOKEN_LIMIT, REFUSALS
-
-StopReason = Literal[
-    "complete",
-    "calls_pending",
-    "return_direct",
-    "max_turns",
-    "max_tool_calls",
-    "token_budget",
-    "context_window",
-    "deadline",
-    "no_progress",
-    "refused",
-    "length",
-    "incomplete",
-    "cancelled",
-]
-"""Why a run ended. The first three are its natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` say
-that the last reply was cut off, at its token limit or by anything else; `cancelled` is the caller's doing; the others are limits."""
 
 OnLimit = Literal["answer", "return", "raise"]
 """What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""

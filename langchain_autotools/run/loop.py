@@ -18,7 +18,8 @@ from ..errors import LimitReachedError
 from ..executor import ToolCallResult
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import KEY
-from .limits import Limits, Progress, StopReason, stop_reason_of
+from ..messages.stop_reasons import StopReason
+from .limits import Limits, Progress, stop_reason_of
 from .pauses import is_paused, pause_content
 
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."

@@ -1,0 +1,106 @@
+"""Who listens to the runs that are made here: where their events go, and inside which call of which run they are made.
+
+A context variable says it. `events` sets it for each step of a stream; a run finds it when it begins, and for each of its calls says where
+what the call's tool runs stands. Where nobody listens it is read, and nothing more is done.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+
+class Listener:
+    """Takes the events of runs, in any thread, for whoever reads them.
+
+    Args:
+        around: The listener around this one, which is told the same: one who listens inside a tool of a run that is listened to.
+
+    Attributes:
+        waiting: The events that have not been read.
+        heard: Whether any has come.
+    """
+
+    def __init__(self, around: "Listener | None" = None) -> None:
+        self.waiting: deque[Any] = deque()
+        self.heard = False
+        self._around = around
+        self._wakers: tuple[Callable[[], None], ...] = ()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def tell(self, event: Any) -> None:
+        """Take an event."""
+        if self._around is not None:
+            self._around.tell(event)
+        if self._closed:
+            return
+        self.heard = True
+        self.waiting.append(event)
+        for wake in self._wakers:
+            wake()
+
+    def close(self) -> None:
+        """Take no further events: nobody reads them."""
+        self._closed = True
+        self.waiting.clear()
+
+    @contextmanager
+    def waking(self, wake: Callable[[], None]) -> Iterator[None]:
+        """Call a function at each event, in whichever thread that comes."""
+        with self._lock:
+            self._wakers = (*self._wakers, wake)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wakers = tuple(other for other in self._wakers if other is not wake)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where what runs here stands.
+
+    Attributes:
+        listener: Takes its events.
+        run_id: The run around it, one of whose tools this is; None for none.
+        call_id: The call of that run.
+    """
+
+    listener: Listener
+    run_id: str | None = None
+    call_id: str | None = None
+
+
+listening: ContextVar[Place | None] = ContextVar("autotools_listening", default=None)
+"""Where what runs here stands; None where nobody listens."""
+
+
+class Alarm:
+    """Wakes a task of the running event loop, from any thread.
+
+    Attributes:
+        rung: Is done once it has rung.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.rung: asyncio.Future[None] = self._loop.create_future()
+
+    def ring(self) -> None:
+        """Wake whoever waits for `rung`."""
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(self._ring)
+
+    def _ring(self) -> None:
+        if not self.rung.done():
+            self.rung.set_result(None)
+
+    def reset(self) -> None:
+        """Wait for the next time."""
+        if self.rung.done():
+            self.rung = self._loop.create_future()

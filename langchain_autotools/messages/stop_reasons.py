@@ -1,0 +1,21 @@
+"""Why a run ended."""
+
+from typing import Literal
+
+StopReason = Literal[
+    "complete",
+    "calls_pending",
+    "return_direct",
+    "max_turns",
+    "max_tool_calls",
+    "token_budget",
+    "context_window",
+    "deadline",
+    "no_progress",
+    "refused",
+    "length",
+    "incomplete",
+    "cancelled",
+]
+"""Why a run ended. The first three are its natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` say
+that the last reply was cut off, at its token limit or by anything else; `cancelled` is the caller's doing; the others are limits."""
