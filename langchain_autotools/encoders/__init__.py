@@ -1,0 +1,5 @@
+"""The events of a run as bytes, in the protocols of pages and programs: any ASGI response takes them."""
+
+from .posted import Posted
+
+__all__ = ["Posted"]

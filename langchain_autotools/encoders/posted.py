@@ -1,0 +1,164 @@
+"""What a page posts, read as what it may say: the user's new message, and decisions about calls that wait.
+
+The history is the server's own. Nothing of a posted one is believed; what is left out is logged.
+"""
+
+import hmac
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from langchain_core.messages import BaseMessage
+from pydantic import SecretStr
+
+from ..errors import ConfigurationError
+from ..executor import Decision, PendingCall, digest_of, pending_calls
+from ..executor.resolution import Meaning
+from ..messages.calls import ToolCallRecord
+from ..strict_json import read_json
+
+_logger = logging.getLogger("langchain_autotools")
+
+_NO_KEY = "approvals, which count only with approval_key: give the key that the model has"
+
+
+class Posted(NamedTuple):
+    """What a page posted.
+
+    Attributes:
+        messages: The new messages of the user, to be appended to the history; empty where there is none.
+        decisions: Decisions about calls of the history that wait, for `model.resume` or `resume=`.
+    """
+
+    messages: list[BaseMessage]
+    decisions: list[Decision]
+
+
+def read_body(body: Any) -> Mapping[str, Any]:
+    """A posted body as an object.
+
+    Args:
+        body: The body: bytes, a text, or what was parsed of it.
+
+    Raises:
+        ConfigurationError: It is no JSON object.
+    """
+    if isinstance(body, bytes | bytearray | str):
+        try:
+            body = read_json(body if isinstance(body, str) else body.decode())
+        except ValueError as error:
+            raise ConfigurationError(f"the posted body is no JSON: {error}") from None
+    if not isinstance(body, Mapping):
+        raise ConfigurationError(f"the posted body is no JSON object, but {type(body).__name__}")
+    return body
+
+
+def signature_of(call: PendingCall) -> str:
+    """What a page is given with a call that waits, and gives back with its decision."""
+    return f"{call.uuid}.{call.digest}"
+
+
+class PostedDecisions:
+    """Collects what a page decided about the calls that wait in the server's own history; what does not hold is dropped.
+
+    Args:
+        history: The history.
+        approval_key: The model's; None: no approvals are taken.
+
+    Attributes:
+        pending: The calls that wait, by id.
+
+    Raises:
+        ConfigurationError: The history or the key cannot be one.
+    """
+
+    def __init__(self, history: Sequence[BaseMessage], approval_key: str | SecretStr | None = None) -> None:
+        if isinstance(history, str | BaseMessage) or not isinstance(history, Sequence):
+            raise ConfigurationError(f"history must be the list of messages that the server keeps, not {type(history).__name__}")
+        if not (approval_key is None or (isinstance(approval_key, str | SecretStr) and approval_key)):
+            raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
+        self._key = approval_key.get_secret_value() if isinstance(approval_key, SecretStr) else approval_key
+        self.pending = {call.id: call for call in pending_calls(history)}
+        self._decisions: dict[str, Decision] = {}
+        self._dropped: set[str] = set()
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What was decided, in the order in which the calls wait."""
+        return [self._decisions[call_id] for call_id in self.pending if call_id in self._decisions]
+
+    def approve(self, call_id: Any, signature: Any, *, args: Any = None) -> None:
+        """Take an approval; with `args` that of a call that runs with these arguments instead."""
+        call = self._signed(call_id, signature)
+        if call is not None and call.kind != "approval":
+            self.drop("approvals of calls that need none")
+        elif call is not None:
+            self._take(call.approve() if args is None else call.edit(args))
+
+    def reject(self, call_id: Any, signature: Any, why: Any = None) -> None:
+        """Take a refusal of a call that needs approval, with its reason."""
+        call = self._signed(call_id, signature)
+        if call is not None:
+            self._take(call.reject(why if isinstance(why, str) and why else None))
+
+    def respond(self, call_id: Any, content: Any) -> None:
+        """Take the output of a call that was left to the page."""
+        call = self._own(call_id)
+        if call is not None:
+            self._take(call.respond("" if content is None else content))
+
+    def fail(self, call_id: Any, why: Any) -> None:
+        """Take what went wrong with a call that was left to the page."""
+        call = self._own(call_id)
+        if call is not None:
+            self._take(call.reject(why if isinstance(why, str) and why else None))
+
+    def drop(self, what: str) -> None:
+        """Log, once for each kind, that something posted is left out."""
+        if what not in self._dropped:
+            self._dropped.add(what)
+            _logger.warning("of what was posted this is left out: %s", what)
+
+    def _own(self, call_id: Any) -> PendingCall | None:
+        """A call that was left to the page."""
+        call = self._waiting(call_id)
+        if call is not None and call.kind in ("caller", "client_tool") and call.digest:
+            return call
+        self.drop("results of calls that were not left to the page")
+        return None
+
+    def _signed(self, call_id: Any, signature: Any) -> PendingCall | None:
+        """A call about which this signature says something that holds."""
+        if self._key is None:
+            self.drop(_NO_KEY)
+            return None
+        call = self._waiting(call_id)
+        if call is None:
+            self.drop("decisions about calls that do not wait")
+        elif not (isinstance(signature, str) and _equal(signature, signature_of(call)) and _equal(call.digest, _digest(call, self._key))):
+            self.drop("decisions without the call's own signature")
+        else:
+            return call
+        return None
+
+    def _waiting(self, call_id: Any) -> PendingCall | None:
+        return self.pending.get(call_id) if isinstance(call_id, str) else None
+
+    def _take(self, decision: Decision) -> None:
+        if decision.id in self._decisions:
+            self.drop("second decisions about one call")
+        else:
+            self._decisions[decision.id] = decision
+
+
+def _digest(call: PendingCall, key: str) -> str:
+    """The digest that the holder of the key has made of a call."""
+    uses = call.args.get("tool_uses")
+    names = [use.get("recipient_name") for use in uses if isinstance(use, dict)] if isinstance(uses, list) else []
+    inside = {name.rpartition(".")[2]: None for name in names if isinstance(name, str)}
+    record = ToolCallRecord(call.id, call.name, "", call.args)
+    return digest_of(Meaning(inside).of(record), call.kind, call.uuid, key)
+
+
+def _equal(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))

@@ -1,0 +1,212 @@
+"""Drives an encoder over events, and gives bytes.
+
+Asynchronous events are read in a task of their own: what they wait for is begun and ended in one task, and while nothing comes the
+encoder's heartbeat is sent. Whoever closes the bytes closes the events, and with them ends the run.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, overload
+
+from ..errors import ConfigurationError
+from ..event_types import RunEvent
+
+_logger = logging.getLogger("langchain_autotools")
+
+_AHEAD: Final = 64  # events that are read before anybody takes them
+_GRACE_SECONDS: Final = 5.0  # how long a run that is given up may take to notice
+_END: Final[Any] = object()
+_IDLE: Final[Any] = object()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a reader is told of an exception.
+
+    Attributes:
+        name: Its class.
+        text: A plain sentence, without anything of the exception's own text.
+        retryable: Whether the same request may succeed later.
+        details: The exception's own text, where that was asked for.
+    """
+
+    name: str
+    text: str
+    retryable: bool
+    details: str | None = None
+
+    @classmethod
+    def of(cls, error: BaseException, details: bool) -> "Failure":
+        """What a reader is told of an exception; `details`: its own text too."""
+        retryable = getattr(error, "is_retryable", False) is True
+        text = "The run failed. The same request may succeed later." if retryable else "The run failed."
+        return cls(type(error).__name__, text, retryable, _text_of(error) if details else None)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # whatever the exception's own code raises
+        return type(error).__name__
+
+
+class Encoder(Protocol):
+    """Writes events in a protocol. One encoder writes one stream.
+
+    Attributes:
+        heartbeat: What is sent while nothing happens.
+    """
+
+    heartbeat: bytes
+
+    def encode(self, event: RunEvent) -> bytes:
+        """What an event is in the protocol; empty where it is nothing."""
+
+    def end(self) -> bytes:
+        """What is sent after the last event."""
+
+    def fail(self, failure: Failure) -> bytes:
+        """What is sent, as the last thing, where reading the events raised an exception."""
+
+
+@overload
+def encoded(
+    events: Iterable[RunEvent], encoder: Encoder, *, heartbeat: float | None = None, details: bool = False
+) -> Generator[bytes, None, None]: ...
+
+
+@overload
+def encoded(
+    events: AsyncIterable[RunEvent], encoder: Encoder, *, heartbeat: float | None = None, details: bool = False
+) -> AsyncGenerator[bytes, None]: ...
+
+
+def encoded(
+    events: Iterable[RunEvent] | AsyncIterable[RunEvent], encoder: Encoder, *, heartbeat: float | None = None, details: bool = False
+) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
+    """The bytes of events. They end without an exception: one that the events raise is logged, and sent as the encoder has it.
+
+    Args:
+        events: What `events` or `aevents` returned, or events that were kept.
+        encoder: Writes them.
+        heartbeat: The seconds without an event after which the encoder's heartbeat is sent, of asynchronous events; None for never.
+        details: Whether the texts of exceptions are sent.
+
+    Returns:
+        A generator of what is sent, asynchronous for asynchronous events. Closing it closes the events.
+
+    Raises:
+        ConfigurationError: `events` is no iterable, or `heartbeat` no number of seconds.
+    """
+    if isinstance(heartbeat, bool) or not (heartbeat is None or (isinstance(heartbeat, int | float) and heartbeat > 0)):
+        raise ConfigurationError(f"heartbeat must be a number of seconds above 0, or None for no heartbeats, not {heartbeat!r}")
+    if isinstance(events, AsyncIterable):
+        return _encoded_async(events, encoder, heartbeat, details)
+    if isinstance(events, Iterable) and not isinstance(events, str | bytes):
+        return _encoded(events, encoder, details)
+    raise ConfigurationError(f"an encoder takes what events() or aevents() returns, or a list of events, not {type(events).__name__}")
+
+
+def _checked(event: Any) -> RunEvent:
+    if not isinstance(event, RunEvent):
+        kind = type(event).__name__
+        raise ConfigurationError(f"an encoder takes events, not {kind}: give it events(model.stream(...)) or aevents(model.astream(...))")
+    return event
+
+
+def _encoded(events: Iterable[RunEvent], encoder: Encoder, details: bool) -> Generator[bytes, None, None]:
+    try:
+        for event in events:
+            data = encoder.encode(_checked(event))
+            if data:
+                yield data
+        data = encoder.end()
+    except Exception as error:
+        _log(error)
+        data = encoder.fail(Failure.of(error, details))
+    finally:
+        getattr(events, "close", lambda: None)()
+    if data:
+        yield data
+
+
+async def _encoded_async(
+    events: AsyncIterable[RunEvent], encoder: Encoder, heartbeat: float | None, details: bool
+) -> AsyncGenerator[bytes, None]:
+    reader = _Reader(events)
+    try:
+        while (event := await reader.next(heartbeat)) is not _END:
+            data = encoder.heartbeat if event is _IDLE else encoder.encode(_checked(event))
+            if data:
+                yield data
+        data = encoder.end()
+    except Exception as error:
+        _log(error)
+        data = encoder.fail(Failure.of(error, details))
+    finally:
+        await reader.close()
+    if data:
+        yield data
+
+
+def _log(error: Exception) -> None:
+    _logger.error("a stream that was being sent has failed: %s", type(error).__name__, exc_info=error)
+
+
+class _Reader:
+    """Reads events in a task of its own, some ahead of whoever takes them.
+
+    Args:
+        events: The events. They are read, and closed, in the task alone.
+    """
+
+    def __init__(self, events: AsyncIterable[RunEvent]) -> None:
+        self._waiting: deque[RunEvent] = deque()
+        self._changed, self._room = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self._read(events))
+        _tasks.add(self._task)
+        self._task.add_done_callback(self._done)
+
+    async def _read(self, events: AsyncIterable[RunEvent]) -> None:
+        try:
+            async for event in events:
+                self._waiting.append(event)
+                self._changed.set()
+                if len(self._waiting) >= _AHEAD:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            if hasattr(events, "aclose"):
+                await events.aclose()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        _tasks.discard(task)
+        self._changed.set()
+
+    async def next(self, seconds: float | None) -> Any:
+        """The next event; `_IDLE` if none came in time, `_END` after the last. Raises what reading them raised."""
+        while not self._waiting:
+            if self._task.done():
+                self._task.result()
+                return _END
+            self._room.set()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                return _IDLE
+            self._changed.clear()
+        return self._waiting.popleft()
+
+    async def close(self) -> None:
+        """End the reading, and what is read."""
+        if self._task.done():
+            return
+        self._task.cancel()
+        await asyncio.wait([self._task], timeout=_GRACE_SECONDS)
+
+
+_tasks: set[asyncio.Task[None]] = set()  # the event loop itself keeps no task
