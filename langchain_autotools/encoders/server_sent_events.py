@@ -1,0 +1,245 @@
+"""Server-sent events: every event of a run under a name of its own, with one JSON object. docs/howto/web.md describes each of them."""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
+from typing import Any, Final, overload
+
+from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict
+
+from ..errors import ConfigurationError
+from ..event_types import (
+    CallArgumentsDelta,
+    CallDiscarded,
+    CallProgress,
+    CallReady,
+    CallResult,
+    CallsPending,
+    CallStarted,
+    MessageDone,
+    ReasoningDelta,
+    RunEnded,
+    RunEvent,
+    RunFailed,
+    RunStarted,
+    TextDelta,
+    TurnUsage,
+)
+from .plain import to_json
+from .streaming import Failure, encoded
+
+Data = dict[str, Any]
+"""What one frame says."""
+
+_LAST_ID: Final = 2**53 - 1  # of the numbers that JavaScript has
+
+
+@overload
+def sse(
+    events: Iterable[RunEvent],
+    *,
+    heartbeat: float | None = 15.0,
+    details: bool = False,
+    nested: bool = True,
+    artifacts: bool = False,
+    first_id: int = 1,
+    after: int | str | None = None,
+) -> Generator[bytes, None, None]: ...
+
+
+@overload
+def sse(
+    events: AsyncIterable[RunEvent],
+    *,
+    heartbeat: float | None = 15.0,
+    details: bool = False,
+    nested: bool = True,
+    artifacts: bool = False,
+    first_id: int = 1,
+    after: int | str | None = None,
+) -> AsyncGenerator[bytes, None]: ...
+
+
+def sse(
+    events: Iterable[RunEvent] | AsyncIterable[RunEvent],
+    *,
+    heartbeat: float | None = 15.0,
+    details: bool = False,
+    nested: bool = True,
+    artifacts: bool = False,
+    first_id: int = 1,
+    after: int | str | None = None,
+) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
+    """Events as server-sent events, for a response with the media type `text/event-stream`.
+
+    Each event is a frame with a name (`event:`), a number (`id:`) and one JSON object (`data:`). The last one is `done` or `error`.
+
+    Args:
+        events: What `events` or `aevents` returned, or a list of events that were kept.
+        heartbeat: The seconds without an event after which a comment is sent, so that nothing on the way closes the connection; None
+            for none. Only asynchronous events have them.
+        details: Whether the texts of exceptions are sent. They may hold what no reader should see.
+        nested: Whether runs that tools make are told of.
+        artifacts: Whether the artifacts of tools are sent; what is no plain JSON in them as text.
+        first_id: The number of the first frame.
+        after: Leave out the frames up to this number: what a client that comes back says in its header `Last-Event-ID`. The same events
+            have the same numbers each time, so the server that keeps them can go on where the client stopped. None and "": all frames.
+
+    Returns:
+        A generator of bytes, asynchronous for asynchronous events. Closing it closes the events, and so ends the run.
+
+    Raises:
+        ConfigurationError: An argument cannot work.
+    """
+    encoder = _Encoder(details=details, nested=nested, artifacts=artifacts, first_id=_first(first_id), after=_after(after))
+    return encoded(events, encoder, heartbeat=heartbeat, details=details)
+
+
+def _first(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _LAST_ID:
+        raise ConfigurationError(f"first_id must be a number from 0 on, not {number!r}")
+    return number
+
+
+def _after(number: Any) -> int:
+    """The number after which frames are sent. A text may come from anybody: one that is no number of a frame says nothing."""
+    if number is None or isinstance(number, str):
+        text = (number or "").strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_ID)) else -1
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise ConfigurationError(f"after must be the number of a frame, as Last-Event-ID says it, not {number!r}")
+    return number
+
+
+class _Encoder:
+    """Writes events as frames."""
+
+    heartbeat = b": heartbeat\n\n"
+
+    def __init__(self, *, details: bool, nested: bool, artifacts: bool, first_id: int, after: int) -> None:
+        self._details, self._nested, self._artifacts = details, nested, artifacts
+        self._number, self._after = first_id, after
+        self._runs: set[str] = set()
+        self._last: RunEnded | RunFailed | None = None  # the end of the last run that no tool made
+
+    def encode(self, event: RunEvent) -> bytes:
+        self._runs.add(event.run_id)
+        inside = event.parent_run_id in self._runs
+        if not inside and isinstance(event, RunEnded | RunFailed):
+            self._last = event
+        written = _FRAMES.get(type(event))
+        if written is None or (inside and not self._nested):
+            return b""
+        name, data = written
+        place = {"parent_run_id": event.parent_run_id, "parent_call_id": event.parent_call_id} if inside else {}
+        return self._frame(name, {"run_id": event.run_id, **place, **data(event, self)})
+
+    def end(self) -> bytes:
+        if isinstance(self._last, RunFailed):  # of events that were kept: nobody raises it again
+            return self.fail(self.failure(self._last.error))
+        run = {} if self._last is None else {"run_id": self._last.run_id, **_run_end(self._last, self)}
+        return self._frame("done", {**_NO_RUN, **run})
+
+    def fail(self, failure: Failure) -> bytes:
+        return self._frame("error", _failure(failure))
+
+    def failure(self, error: BaseException) -> Failure:
+        """What is told of an exception."""
+        return Failure.of(error, self._details)
+
+    def message(self, message: BaseMessage) -> BaseMessage:
+        """A message as it is sent."""
+        if self._artifacts or not isinstance(message, ToolMessage) or message.artifact is None:
+            return message
+        return message.model_copy(update={"artifact": None})
+
+    def _frame(self, name: str, data: Mapping[str, Any]) -> bytes:
+        number = self._number
+        self._number += 1
+        return f"event: {name}\nid: {number}\ndata: {to_json(data)}\n\n".encode() if number > self._after else b""
+
+
+# ---------------------------------------------------------------------------------------------- what stands in which frame
+
+
+def _run_start(event: RunStarted, _: _Encoder) -> Data:
+    return {"name": event.name}
+
+
+def _delta(event: TextDelta | ReasoningDelta, _: _Encoder) -> Data:
+    return {"message_id": event.message_id, "text": event.text}
+
+
+def _call_start(event: CallStarted, _: _Encoder) -> Data:
+    call = {"call_id": event.call_id, "name": event.name, "index": event.index}
+    return {"message_id": event.message_id, **call, "provisional": event.provisional}
+
+
+def _call_delta(event: CallArgumentsDelta, _: _Encoder) -> Data:
+    return {"message_id": event.message_id, "call_id": event.call_id, "text": event.text}
+
+
+def _call(event: CallReady, _: _Encoder) -> Data:
+    call = event.call
+    invalid = {"arguments": call.arguments, "why": call.why} if call.args is None else {}
+    return {"message_id": event.message_id, "call_id": call.id, "name": call.name, "index": event.index, "args": call.args, **invalid}
+
+
+def _call_discarded(event: CallDiscarded, _: _Encoder) -> Data:
+    return {"message_id": event.message_id, "call_id": event.call_id, "reason": event.reason}
+
+
+def _progress(event: CallProgress, _: _Encoder) -> Data:
+    return {"call_id": event.call_id, "value": event.value}
+
+
+def _result(event: CallResult, encoder: _Encoder) -> Data:
+    message = encoder.message(event.message)
+    artifact = getattr(message, "artifact", None)
+    call = {"call_id": event.call_id, "name": event.call.name, "index": event.index, "message_id": message.id}
+    result = {"status": event.message.status, "content": message.content, "duration": event.duration, "executed": event.executed}
+    return {**call, **result, **({} if artifact is None else {"artifact": artifact})}
+
+
+def _message(event: MessageDone, encoder: _Encoder) -> Data:
+    return {"message_id": event.message_id, "message": message_to_dict(encoder.message(event.message))}
+
+
+def _usage(event: TurnUsage, _: _Encoder) -> Data:
+    return {"message_id": event.message_id, "turn": event.turn, "usage": event.usage}
+
+
+def _pending(event: CallsPending, _: _Encoder) -> Data:
+    return {"calls": [call.to_dict() for call in event.calls]}
+
+
+def _run_end(event: RunEnded, _: _Encoder) -> Data:
+    ended = {"stop_reason": event.stop_reason, "max_turns_reached": event.max_turns_reached}
+    return {**ended, "turns": event.turns, "usage": event.usage}
+
+
+def _run_error(event: RunFailed, encoder: _Encoder) -> Data:
+    return _failure(encoder.failure(event.error))
+
+
+def _failure(failure: Failure) -> Data:
+    told = {"error": failure.name, "message": failure.text, "retryable": failure.retryable}
+    return told if failure.details is None else {**told, "details": failure.details}
+
+
+_NO_RUN: Final[Data] = {"run_id": None, "stop_reason": None, "max_turns_reached": False, "turns": 0, "usage": None}
+
+_FRAMES: Final[Mapping[type[RunEvent], tuple[str, Callable[[Any, _Encoder], Data]]]] = {
+    RunStarted: ("run_start", _run_start),
+    TextDelta: ("text", _delta),
+    ReasoningDelta: ("reasoning", _delta),
+    CallStarted: ("tool_call_start", _call_start),
+    CallArgumentsDelta: ("tool_call_delta", _call_delta),
+    CallReady: ("tool_call", _call),
+    CallDiscarded: ("tool_call_discarded", _call_discarded),
+    CallProgress: ("tool_progress", _progress),
+    CallResult: ("tool_result", _result),
+    MessageDone: ("message", _message),
+    TurnUsage: ("usage", _usage),
+    CallsPending: ("pending", _pending),
+    RunEnded: ("run_end", _run_end),
+    RunFailed: ("run_error", _run_error),
+}
