@@ -42,7 +42,9 @@ class _Followed:
         self._chunks: list[Any] = []
         self._ended = False
         self._listener = Listener() if around is None else Listener(around.listener)
-        self._place = Place(self._listener) if around is None else Place(self._listener, around.run_id, around.call_id)
+        run_id, call_id = (None, None) if around is None else (around.run_id, around.call_id)
+        self._hands_over = _hands_over(stream)
+        self._place = Place(self._listener, run_id, call_id, self._hands_over)
 
     @property
     def message(self) -> AIMessage:
@@ -83,7 +85,7 @@ class EventStream(_Followed, Iterator[RunEvent]):
 
     def __init__(self, stream: Iterator[Any]) -> None:
         super().__init__(stream)
-        self._events = self._read() if _hands_over(stream) else self._read_beside()
+        self._events = self._read() if self._hands_over else self._read_beside()
 
     def __iter__(self) -> Iterator[RunEvent]:
         return self._events
@@ -183,7 +185,7 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
     def __init__(self, stream: AsyncIterator[Any]) -> None:
         super().__init__(stream)
         self._outcome: tuple[Any, Exception | None] = (None, None)  # of the last step that was taken beside
-        self._events = self._read() if _hands_over(stream) else self._read_beside()
+        self._events = self._read() if self._hands_over else self._read_beside()
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
         return self._events

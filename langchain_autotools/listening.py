@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+
+class Run(Protocol):
+    """A run that tells of itself."""
+
+    def is_inside(self, run_id: str, call_id: str) -> bool:
+        """Whether a call's tool made it."""
+
+    def leave(self) -> None:
+        """Tell that nobody waits for it any more, and nothing after that."""
 
 
 class Listener:
@@ -32,6 +42,25 @@ class Listener:
         self._wakers: tuple[Callable[[], None], ...] = ()
         self._lock = threading.Lock()
         self._closed = False
+        self._runs: dict[str, Run] = {}
+
+    def begin(self, run_id: str, run: Run) -> None:
+        """Note that a run tells of itself."""
+        self._runs[run_id] = run
+        if self._around is not None:
+            self._around.begin(run_id, run)
+
+    def end(self, run_id: str) -> None:
+        """Note that a run has told of its end."""
+        self._runs.pop(run_id, None)
+        if self._around is not None:
+            self._around.end(run_id)
+
+    def leave(self, run_id: str, call_id: str) -> None:
+        """Let the runs that a call's tool made and has not brought to their end tell that they are left."""
+        for run in list(self._runs.values()):
+            if run.is_inside(run_id, call_id):
+                run.leave()
 
     def tell(self, event: Any) -> None:
         """Take an event."""
@@ -69,11 +98,13 @@ class Place:
         listener: Takes its events.
         run_id: The run around it, one of whose tools this is; None for none.
         call_id: The call of that run.
+        hands_over: Whether what is made here is read step by step: the reader hears of an event when a step ends.
     """
 
     listener: Listener
     run_id: str | None = None
     call_id: str | None = None
+    hands_over: bool = False
 
 
 listening: ContextVar[Place | None] = ContextVar("autotools_listening", default=None)

@@ -4,14 +4,15 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from contextvars import copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
+from ..listening import Alarm
 from ..messages.calls import ToolCallRecord
-from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
+from .batch import GRACE_SECONDS, Batch, BatchOptions, Watcher, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import AsyncProgress, ProgressReport
 from .gate import aopened
@@ -40,7 +41,7 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
         self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
 
     async def __anext__(self) -> ToolCallResult:
-        return await anext(self._delivery)
+        return cast("ToolCallResult", await anext(self._delivery))
 
     async def __aenter__(self) -> Self:
         return self
@@ -51,6 +52,11 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
     async def aclose(self) -> None:
         """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
         await self._delivery.aclose()
+
+    def watched(self, watcher: Watcher) -> AsyncGenerator[ToolCallResult | None, None]:
+        """The results, while somebody is told at once what happens; None whenever he wants to be let in before the next one."""
+        self._batch.watcher = watcher
+        return self._delivery
 
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order. Calls that have not ended are reported as cancelled.
@@ -69,7 +75,7 @@ class _TaskBatch(Batch):
         self._progress: AsyncProgress | None = None
         self._watch: list[asyncio.Task[None]] = []  # of a cancellation, where there may be one
 
-    async def deliver(self) -> AsyncGenerator[ToolCallResult, None]:
+    async def deliver(self) -> AsyncGenerator[ToolCallResult | None, None]:
         """Run the calls and yield their results."""
         if self._cancel is not None:
             self._watch = [self._cancel.watch()]
@@ -81,6 +87,10 @@ class _TaskBatch(Batch):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
                     last = number + 1 if self._limit == 1 else len(self._places)
                     self._start(range(number, last), slots)
+                if self.watcher is not None and not self._closed:
+                    async with aclosing(self._watched(self.watcher, self._tasks[number])) as pauses:
+                        async for pause in pauses:
+                            yield pause
                 if not self._closed:
                     await asyncio.wait([self._tasks[number], *self._watch], return_when=asyncio.FIRST_COMPLETED)
                 if not self._closed and not self._ready.issuperset(places):
@@ -90,6 +100,18 @@ class _TaskBatch(Batch):
             for watch in self._watch:
                 watch.cancel()
             await self._stop()
+
+    async def _watched(self, watcher: Watcher, task: asyncio.Task[None]) -> AsyncGenerator[None, None]:
+        """Wait for a call, or the caller's cancellation; yields whenever the watcher wants to be let in meanwhile."""
+        alarm = Alarm()
+        ends: list[asyncio.Future[None]] = [task, *self._watch]
+        with watcher.waking(alarm.ring):
+            while not any(end.done() for end in ends):
+                if watcher.due:
+                    yield
+                    continue
+                await asyncio.wait([*ends, alarm.rung], return_when=asyncio.FIRST_COMPLETED)
+                alarm.reset()
 
     def _start(self, numbers: Iterable[int], slots: asyncio.Semaphore) -> None:
         """Each finds those before it among the tasks: one may begin at once, where the loop has eager tasks."""
@@ -112,6 +134,8 @@ class _TaskBatch(Batch):
     async def _execute_all(self, number: int, slots: asyncio.Semaphore) -> None:
         if self._sight is not None:
             self._sight.stay_in_sight()
+        if self.watcher is not None:
+            self.watcher.entered(self._answers[number].call)
         if self._exclusive and (before := self._before(number)):
             await asyncio.wait(before)
         async with slots:
@@ -131,6 +155,8 @@ class _TaskBatch(Batch):
             if result is None or not self._keep(index, result):
                 return
             await self._tell(self._on_executed, result)
+            if self.watcher is not None:
+                self._tell_answer(self.watcher, index)
             if index not in self._failures:
                 self._ready.add(index)
         except asyncio.CancelledError as error:
@@ -183,6 +209,8 @@ class _TaskBatch(Batch):
         return self._progress
 
     async def _tell_progress(self, report: ProgressReport) -> None:
+        if self.watcher is not None:
+            self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
         await self._tell(self._on_progress, report.call, report.value)
 
     async def _tell(self, listeners: Iterable[Callable[..., Any]], *values: Any) -> None:

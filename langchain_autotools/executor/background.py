@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, Generic, TypeVar
@@ -180,6 +180,11 @@ class BackgroundTask(Generic[_T]):
         if self._task is None:
             raise asyncio.CancelledError
         return self._task.result()
+
+
+async def awaited(awaitable: Awaitable[_T]) -> _T:
+    """What an awaitable comes to, as a coroutine."""
+    return await awaitable
 
 
 def _after_fork() -> None:

@@ -3,9 +3,10 @@
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 from ..cancelling import Cancel
 from ..deadline import Deadline
@@ -20,6 +21,26 @@ _logger = logging.getLogger("langchain_autotools")
 
 GRACE_SECONDS = 1.0
 """How long a cancelled asynchronous tool may take to notice."""
+
+
+class Watcher(Protocol):
+    """Is told at once what becomes of the calls of a batch."""
+
+    @property
+    def due(self) -> bool:
+        """Whether it wants the batch to hand over before the next result is there."""
+
+    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Have a function called, in any thread, whenever it may be due."""
+
+    def entered(self, call: ToolCallRecord) -> None:
+        """A call begins, in the context in which its tools will run."""
+
+    def progressed(self, call: ToolCallRecord, value: Any) -> None:
+        """A tool of the call reports something."""
+
+    def answered(self, result: ToolCallResult) -> None:
+        """The call has its result."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +98,7 @@ class Batch:
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
         self._failures: dict[int, BaseException] = {}
         self._closed = False
+        self.watcher: Watcher | None = None
 
     def _set(self, answers: Sequence[Answer]) -> None:
         """Take up what is to be answered."""
@@ -95,11 +117,21 @@ class Batch:
         """A result for every call, in call order; calls that have not ended are reported as cancelled."""
         return [self._answered(number) for number in range(len(self._answers))]
 
-    def _answered(self, number: int) -> ToolCallResult:
+    def _answered(self, number: int, *, ended: bool = False) -> ToolCallResult:
         """The result of a call, from what became of its planned calls so far."""
         places = self._places[number]
         results = [self._results.get(index) or cancelled_result(self._planned[index].call) for index in places]
-        return self._answers[number].result(results, ended=not self._ready.isdisjoint(places))
+        return self._answers[number].result(results, ended=ended or not self._ready.isdisjoint(places))
+
+    def _tell_answer(self, watcher: Watcher, index: int) -> None:
+        """Tell of a call's result, where this was the last of its planned calls."""
+        number = self._number(index)
+        if index == self._places[number][-1]:
+            watcher.answered(self._answered(number, ended=True))
+
+    def _number(self, index: int) -> int:
+        """The number of the call that a planned call belongs to."""
+        return next(number for number, places in enumerate(self._places) if index in places)
 
     def _first_failure(self) -> BaseException:
         return self._failures[min(self._failures)]

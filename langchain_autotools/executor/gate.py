@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from ..compat import is_graph_signal
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .approvals import ANSWERED, Approvals
-from .background import BackgroundTask
+from .background import BackgroundTask, awaited
 from .pending import Decision, record_of
 from .plan import Answer
 from .threads import run_beside
@@ -163,7 +163,7 @@ def _ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bo
         said = outcome.result()
     if not inspect.isawaitable(said):
         return said
-    task = BackgroundTask(_awaited(said))
+    task = BackgroundTask(awaited(said))
     task.start()
     while not task.wait(patience()):
         if is_over():
@@ -219,7 +219,3 @@ def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument:
         outcome.set_result(function(argument))
     except BaseException as error:
         outcome.set_exception(error)
-
-
-async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable

@@ -5,17 +5,17 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import closing
+from contextlib import closing, nullcontext
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
 from ..messages.calls import ToolCallRecord
-from .background import BackgroundTask, context_of_caller, running_loop
-from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up, outcome_of, result_of
+from .background import BackgroundTask, awaited, context_of_caller, running_loop
+from .batch import GRACE_SECONDS, Batch, BatchOptions, Watcher, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import Progress, ProgressReport
 from .gate import opened
@@ -52,7 +52,7 @@ class ToolCallBatch(Iterator[ToolCallResult]):
         self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
 
     def __next__(self) -> ToolCallResult:
-        return next(self._delivery)
+        return cast("ToolCallResult", next(self._delivery))
 
     def __enter__(self) -> Self:
         return self
@@ -63,6 +63,11 @@ class ToolCallBatch(Iterator[ToolCallResult]):
     def close(self) -> None:
         """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
         self._delivery.close()
+
+    def watched(self, watcher: Watcher) -> Generator[ToolCallResult | None, None, None]:
+        """The results, while somebody is told at once what happens; None whenever he wants to be let in before the next one."""
+        self._batch.watcher = watcher
+        return self._delivery
 
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order. Calls that have not ended are reported as cancelled.
@@ -86,8 +91,16 @@ class _ThreadBatch(Batch):
         self._taken: set[int] = set()  # while some calls must run alone: those that are being executed
         self._active = 0
 
-    def deliver(self) -> Generator[ToolCallResult, None, None]:
+    def deliver(self) -> Generator[ToolCallResult | None, None, None]:
         """Run the calls and yield their results."""
+        with nullcontext() if self.watcher is None else self.watcher.waking(self._wake):
+            yield from self._deliver()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _deliver(self) -> Generator[ToolCallResult | None, None, None]:
         try:
             if (gate := self._options.gate) is not None:
                 self._pass(gate, opened(gate, self._answers, self._must_end, self._patience))
@@ -96,9 +109,9 @@ class _ThreadBatch(Batch):
                 self._start_workers()
             for number, places in enumerate(self._places):
                 if alone and not self._closed:
-                    self._run_alone(places)
+                    self._run_alone(number)
                 for index in places:
-                    self._wait_for(index)
+                    yield from self._wait_for(index)
                 yield self._answered(number)
         finally:
             self._stop()
@@ -120,7 +133,7 @@ class _ThreadBatch(Batch):
     def _work(self, contexts: Sequence[Context]) -> None:
         """What a worker thread does: one call after another, until none is left."""
         while (number := self._take()) is not None:
-            contexts[number].run(self._execute_all, self._places[number])
+            contexts[number].run(self._execute_all, number)
             if self._exclusive:
                 self._give_back(number)
         self._rest()
@@ -153,17 +166,17 @@ class _ThreadBatch(Batch):
             self._active -= 1
             self._changed.notify_all()
 
-    def _run_alone(self, places: Sequence[int]) -> None:
+    def _run_alone(self, number: int) -> None:
         """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect, or he
-        must be able to leave it."""
+        must be able to leave it, or to be told what happens meanwhile."""
         context = context_of_caller()
-        if running_loop() is None and self._cancel is None:
-            context.run(self._execute_all, places)
+        if running_loop() is None and self._cancel is None and self.watcher is None:
+            context.run(self._execute_all, number)
             return
         deeper(context)
 
         def work() -> None:
-            context.run(self._execute_all, places)
+            context.run(self._execute_all, number)
             self._rest()
 
         self._active = 1
@@ -172,29 +185,36 @@ class _ThreadBatch(Batch):
         except NoThreadError:
             work()
 
-    def _wait_for(self, index: int) -> None:
-        """Wait for a result. After a failure the calls that are running end first; a cancelled run waits for nothing."""
+    def _wait_for(self, index: int) -> Iterator[None]:
+        """Wait for a result; yields whenever somebody wants to be let in meanwhile. After a failure the calls that are running end first;
+        a cancelled run waits for nothing."""
         cancel = self._cancel
         while index not in self._ready and not self._closed:
             with self._changed:
-                self._changed.wait_for(
-                    lambda: index in self._ready or (self._failures and not self._active) or (cancel is not None and cancel.came),
-                    None if cancel is None else cancel.poll,
-                )
+                self._changed.wait_for(partial(self._is_news, index), None if cancel is None else cancel.poll)
             if index in self._ready:
                 return
+            if self.watcher is not None and self.watcher.due:
+                yield
             cancelled = cancel is not None and cancel.is_set()
             if cancelled:
                 self._stop(all_calls=True)
             if self._failures and (cancelled or not self._active):
                 raise self._first_failure()
 
+    def _is_news(self, index: int) -> bool:
+        """Whether a call's result is there, or there is another reason to wait for it no longer."""
+        ended = index in self._ready or bool(self._failures and not self._active)
+        return ended or (self._cancel is not None and self._cancel.came) or (self.watcher is not None and self.watcher.due)
+
     # ------------------------------------------------------------------------------------------ one call
 
-    def _execute_all(self, places: Sequence[int]) -> None:
+    def _execute_all(self, number: int) -> None:
         if self._sight is not None:
             self._sight.stay_in_sight()
-        for index in places:
+        if self.watcher is not None:
+            self.watcher.entered(self._answers[number].call)
+        for index in self._places[number]:
             self._execute(index)
 
     def _execute(self, index: int) -> None:
@@ -207,6 +227,8 @@ class _ThreadBatch(Batch):
                 if result is None or not self._keep(index, result):
                     return
             self._tell(self._on_executed, result)
+            if self.watcher is not None:
+                self._tell_answer(self.watcher, index)
             with self._changed:
                 if index not in self._failures:
                     self._ready.add(index)
@@ -263,6 +285,8 @@ class _ThreadBatch(Batch):
         return self._progress
 
     def _tell_progress(self, report: ProgressReport) -> None:
+        if self.watcher is not None:
+            self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
         self._tell(self._on_progress, report.call, report.value)
 
     def _tell(self, listeners: Iterable[Callable[..., Any]], *values: Any) -> None:
@@ -271,7 +295,7 @@ class _ThreadBatch(Batch):
             for listener in listeners:
                 answer = listener(*values)
                 if inspect.isawaitable(answer):
-                    task = BackgroundTask(_awaited(answer))
+                    task = BackgroundTask(awaited(answer))
                     task.start()
                     task.wait()
                     task.result()
@@ -354,10 +378,6 @@ class _ThreadBatch(Batch):
                     raise
                 # the batch ends for another reason, which must not be hidden
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
-
-
-async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
 
 
 def _has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
