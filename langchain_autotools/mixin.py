@@ -22,16 +22,15 @@ from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
 from .executor import dump_tools, portable_function, portable_key, restore_tools
-from .messages.live import attach_messages
+from .listening import listening
 from .run.binding import BindableChatModel
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
 from .run.loop import CallModel
 from .run.run import Run, failing, stored_message
 from .run.settings import Toolbox, run_settings, toolbox_of
-from .run.single_turn import acancellable, ainvoked, cancellable, invoked
+from .run.single_turn import acancellable, ainvoked, atold, atold_reply, cancellable, invoked, knowing_whole, told, told_reply, whole_reply
 from .run.tracing import astart_trace, start_trace
-from .turn.accumulator import caller_metadata
 from .turn.constructor import given_arguments, tool_labels
 from .turn.tools import format_request_tools, format_tool_choice
 from .turn.turn import Turn
@@ -188,16 +187,19 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
+            place = listening.get()
+            if place is not None and should_stream(self, kwargs, async_api=False):  # whoever listens hears of it as it is written
+                return whole_reply(list(self.stream(input, config, **kwargs)))
             cancel, ask = kwargs.pop("cancel", None), partial(super().invoke, input, config, **kwargs)
+            ask = ask if cancel is None else partial(invoked, ask, cancel)
             with concise():
-                return stored_message(ask() if cancel is None else invoked(ask, cancel), self.output_version, brief=True)
-        invoke = super().invoke
-
-        def turn(action: CallModel) -> Iterator[AIMessage]:
-            yield invoke(list(action.messages), trace.child, **kwargs, **run.request(action))
-
+                reply = ask() if place is None else told_reply(self, config, place, ask)
+                return stored_message(reply, self.output_version, brief=True)
+        streams = listening.get() is not None and self._streams(run, kwargs, async_api=False)  # for who hears of it as it is written
         trace = start_trace(self, config, run.input)
+        turn = self._turn_of_run(run, trace.child, kwargs, streams=streams)
         with concise(), failing(run):
+            run.begin(trace.manager.run_id, trace.name)
             with trace:
                 message = run.message(list(self._drive(run, turn, trace.child)))
             trace.manager.on_chain_end(message)
@@ -207,16 +209,19 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """Like `invoke`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
+            place = listening.get()
+            if place is not None and should_stream(self, kwargs, async_api=True):
+                return whole_reply([chunk async for chunk in self.astream(input, config, **kwargs)])
             cancel, ask = kwargs.pop("cancel", None), partial(super().ainvoke, input, config, **kwargs)
+            ask = ask if cancel is None else partial(ainvoked, ask, cancel)
             with concise():
-                return stored_message(await (ask() if cancel is None else ainvoked(ask, cancel)), self.output_version, brief=True)
-        invoke = super().ainvoke
-
-        async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
-            yield await invoke(list(action.messages), trace.child, **kwargs, **run.request(action))
-
+                reply = await (ask() if place is None else atold_reply(self, config, place, ask))
+                return stored_message(reply, self.output_version, brief=True)
+        streams = listening.get() is not None and self._streams(run, kwargs, async_api=True)
         trace = await astart_trace(self, config, run.input)
+        turn = self._aturn_of_run(run, trace.child, kwargs, streams=streams)
         with concise(), failing(run):
+            run.begin(trace.manager.run_id, trace.name)
             async with trace:
                 message = run.message([chunk async for chunk in self._adrive(run, turn, trace.child)])
             await trace.manager.on_chain_end(message)
@@ -229,24 +234,19 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
-            parts, cancel = ChunkSum(), kwargs.pop("cancel", None)
+            parts, place, cancel = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
             turn_chunks: Iterator[AIMessageChunk] = super().stream(input, config, **kwargs)
+            turn_chunks = turn_chunks if cancel is None else cancellable(turn_chunks, cancel)
+            if place is not None and should_stream(self, kwargs, async_api=False):  # else core invokes, which tells of it
+                turn_chunks = told(self, config, place, turn_chunks)
             with concise():
-                for chunk in turn_chunks if cancel is None else cancellable(turn_chunks, cancel):
-                    yield self._attach(chunk, parts)
+                for chunk in turn_chunks:
+                    yield knowing_whole(chunk, parts, self.output_version)
             return
-        streams = self._streams(run, kwargs, async_api=False)
-        stream, invoke = super().stream, super().invoke
-
-        def turn(action: CallModel) -> Iterator[AIMessage]:
-            request = {**kwargs, **run.request(action)}
-            messages = list(action.messages)
-            if streams:
-                return stream(messages, trace.child, **request)
-            return (invoke(one, trace.child, **request) for one in (messages,))
-
         trace = start_trace(self, config, run.input)
+        turn = self._turn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=False))
         with concise(), failing(run, streamed=True):
+            run.begin(trace.manager.run_id, trace.name)
             with trace:
                 yield from trace.seen(self._drive(run, turn, trace.child))
             trace.manager.on_chain_end(trace.output())
@@ -257,28 +257,20 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """Like `stream`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
-            parts, cancel = ChunkSum(), kwargs.pop("cancel", None)
+            parts, place, cancel = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
             reply = _generator(super().astream(input, config, **kwargs))
+            reply = reply if cancel is None else acancellable(reply, cancel)
+            if place is not None and should_stream(self, kwargs, async_api=True):
+                reply = atold(self, config, place, reply)
             with concise():
-                async with aclosing(reply if cancel is None else acancellable(reply, cancel)) as turn_chunks:
+                async with aclosing(reply) as turn_chunks:
                     async for part in turn_chunks:
-                        yield self._attach(part, parts)
+                        yield knowing_whole(part, parts, self.output_version)
             return
-        streams = self._streams(run, kwargs, async_api=True)
-        stream, invoke = super().astream, super().ainvoke
-
-        async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
-            request = {**kwargs, **run.request(action)}
-            messages = list(action.messages)
-            if not streams:
-                yield await invoke(messages, trace.child, **request)
-                return
-            async with aclosing(_generator(stream(messages, trace.child, **request))) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-
         trace = await astart_trace(self, config, run.input)
+        turn = self._aturn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=True))
         with concise(), failing(run, streamed=True):
+            run.begin(trace.manager.run_id, trace.name)
             async with trace, aclosing(self._adrive(run, turn, trace.child)) as chunks:
                 async for chunk in chunks:
                     trace.see(chunk)
@@ -335,6 +327,33 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     # ------------------------------------------------------------------------------------------ the drivers
 
+    def _turn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> _Turn:
+        """What makes the requests of a run: each a run of core's own."""
+        stream, invoke = super().stream, super().invoke
+
+        def turn(action: CallModel) -> Iterator[AIMessage]:
+            messages, request = list(action.messages), {**keywords, **run.request(action)}
+            if streams:
+                return stream(messages, config, **request)
+            return (invoke(one, config, **request) for one in (messages,))
+
+        return turn
+
+    def _aturn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> _AsyncTurn:
+        """Like `_turn_of_run`, asynchronously."""
+        stream, invoke = super().astream, super().ainvoke
+
+        async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
+            messages, request = list(action.messages), {**keywords, **run.request(action)}
+            if not streams:
+                yield await invoke(messages, config, **request)
+                return
+            async with aclosing(_generator(stream(messages, config, **request))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+        return turn
+
     def _drive(self, run: Run, turn: _Turn, config: RunnableConfig) -> Iterator[AIMessageChunk]:
         """Carry out what the run asks for."""
         while (action := run.next()) is not None:
@@ -365,18 +384,6 @@ class ToolsAndMessagesMixin(BindableChatModel):
                 run.tools_done()
         for chunk in run.end():
             yield chunk
-
-    def _attach(self, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
-        """A chunk of a model without tools of its own; the last one also knows the whole message."""
-        if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
-            attach_messages(chunk, [chunk])
-            return cast("AIMessageChunk", chunk)
-        parts.add(chunk)
-        if chunk.__dict__["chunk_position"] == "last":
-            whole = stored_message(parts.message(), self.output_version, brief=True)
-            chunk.__dict__["response_metadata"] = caller_metadata(chunk.response_metadata)
-            attach_messages(chunk, [whole])
-        return chunk
 
 
 def _generator(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import aclosing, closing
+from contextlib import closing
 from contextvars import copy_context
 from functools import partial
 from types import TracebackType
@@ -87,12 +87,8 @@ class _TaskBatch(Batch):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
                     last = number + 1 if self._limit == 1 else len(self._places)
                     self._start(range(number, last), slots)
-                if self.watcher is not None and not self._closed:
-                    async with aclosing(self._watched(self.watcher, self._tasks[number])) as pauses:
-                        async for pause in pauses:
-                            yield pause
-                if not self._closed:
-                    await asyncio.wait([self._tasks[number], *self._watch], return_when=asyncio.FIRST_COMPLETED)
+                while not self._closed and await self._pauses(self._tasks[number]):
+                    yield None
                 if not self._closed and not self._ready.issuperset(places):
                     await self._end_early()
                 yield self._answered(number)
@@ -101,17 +97,20 @@ class _TaskBatch(Batch):
                 watch.cancel()
             await self._stop()
 
-    async def _watched(self, watcher: Watcher, task: asyncio.Task[None]) -> AsyncGenerator[None, None]:
-        """Wait for a call, or the caller's cancellation; yields whenever the watcher wants to be let in meanwhile."""
-        alarm = Alarm()
+    async def _pauses(self, task: asyncio.Task[None]) -> bool:
+        """Wait for a call, or the caller's cancellation; True if the watcher wants to be let in before."""
         ends: list[asyncio.Future[None]] = [task, *self._watch]
-        with watcher.waking(alarm.ring):
+        if self.watcher is None:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            return False
+        alarm = Alarm()
+        with self.watcher.waking(alarm.ring):
             while not any(end.done() for end in ends):
-                if watcher.due:
-                    yield
-                    continue
+                if self.watcher.due:
+                    return True
                 await asyncio.wait([*ends, alarm.rung], return_when=asyncio.FIRST_COMPLETED)
                 alarm.reset()
+        return False
 
     def _start(self, numbers: Iterable[int], slots: asyncio.Semaphore) -> None:
         """Each finds those before it among the tasks: one may begin at once, where the loop has eager tasks."""

@@ -44,6 +44,12 @@ def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> 
     return [_numbered(message, generation, number) for number, message in enumerate(messages, first)]
 
 
+def numbered_result(message: _M, of: AIMessage, position: int) -> _M:
+    """The result of the call at `position` of a message, marked with where it stands; unmarked where the message's turn is not known."""
+    generation = of.response_metadata.get("generation_id")
+    return message if generation is None else _numbered(message, generation, position + 1)
+
+
 def _numbered(message: _M, generation: str, number: int) -> _M:
     return message.model_copy(update={"response_metadata": {**message.response_metadata, **place(generation, number)}})
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import is_text_block, new_chunk
@@ -131,19 +131,18 @@ class RunOutput:
         self._generation = generation_id(message, self._position + len(self._handed_out))
         (self._message,) = number_messages(self._generation, [message])
         self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
-        return self._message, self._carrier_chunk(self._message)
+        return self._message, self.carrier_chunk(self._message)
 
-    def result(self, message: ToolMessage, of: AIMessage, position: int) -> tuple[ToolMessage, AIMessageChunk]:
-        """A result of the call at `position` of `of`: in its place, and the chunk that brings it."""
-        generation = of.response_metadata.get("generation_id")
-        if generation is not None:
-            (message,) = number_messages(generation, [message], position + 1)
-        return message, self._carrier_chunk(message)
+    def nothing(self) -> AIMessageChunk:
+        """A chunk that says nothing, by which a stream hands over."""
+        return AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata=self._version())
 
-    def _carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
+    def carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
+        """The chunk that brings a message which is in its place."""
         self._handed_out.append(message)
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self._carry else {}
-        chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
+        chunk = self.nothing()
+        chunk.response_metadata |= metadata
         attach_messages(chunk, [message])
         return chunk
 

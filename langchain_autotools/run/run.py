@@ -7,10 +7,11 @@ of calls, gives them to the run, and hands the returned chunks to the caller.
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -21,10 +22,11 @@ from ..deadline import Deadline, abounded, bounded
 from ..errors import AlreadyResumedError
 from ..executor import ON_CLIENT, Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from ..history import repair
+from ..listening import listening
 from ..messages.calls import ToolCallRecord, with_records
 from ..messages.live import attach_messages
 from ..messages.metadata import text_of
-from ..messages.places import result_id
+from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
 from ..turn.output_version import with_output_version
@@ -34,6 +36,9 @@ from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
 from .pauses import is_paused
+
+if TYPE_CHECKING:
+    from .telling import CallWatch, RunEvents
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -103,6 +108,15 @@ class Run:
         self._results: list[ToolCallResult] = []
         self._failure: Exception | None = None
         self._last = False
+        self._events: RunEvents | None = None
+
+    def begin(self, run_id: object, name: str) -> None:
+        """Tell whoever listens that the run begins."""
+        place = listening.get()
+        if place is not None:
+            from .telling import RunEvents  # here, because it costs every other program its import
+
+            self._events = RunEvents(place, str(run_id), name)
 
     # ------------------------------------------------------------------------------------------ steps
 
@@ -137,11 +151,15 @@ class Run:
 
     def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
         """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
+        if self._events is not None:
+            self._events.part(part)
         if isinstance(part, AIMessageChunk):
             self._parts.add(part)
-            return () if self.settings.last_text_only else self._output.chunk(part)
-        self._whole = part
-        return () if self.settings.last_text_only else self._turn_chunks(self._parts, part)
+            out = [] if self.settings.last_text_only else self._output.chunk(part)
+        else:
+            self._whole = part
+            out = [] if self.settings.last_text_only else self._turn_chunks(self._parts, part)
+        return out if self._events is None or out or not self._events.due else [self._output.nothing()]
 
     def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
         """What is handed out of a turn's chunks, or of the message that came in their place."""
@@ -171,6 +189,8 @@ class Run:
             limits = " and ".join(self.settings.usage_limits)
             _logger.warning("a reply says nothing of the tokens that it used: %s cannot end the run as long as that is so", limits)
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
+        if self._events is not None:
+            self._events.turn_done(message)
         self._sent = (message, calls, blocked)
         return [*withheld, chunk]
 
@@ -193,26 +213,34 @@ class Run:
         parts, self._parts = self._parts, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
         said = _cut_message(parts.message()) if parts else None
-        if said is None:
-            self._sent = TurnCut(None, reason)
-            return withheld
-        message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
+        message, brings = None, []
+        if said is not None:
+            message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
+            brings = [chunk]
+        if self._events is not None:
+            self._events.turn_cut(message)
         self._sent = TurnCut(message, reason)
-        return [*withheld, chunk]
+        return [*withheld, *brings]
 
-    def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch:
-        """Answer the calls, each result as soon as all before it are there."""
+    def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch | Generator[ToolCallResult | None, None, None]:
+        """Answer the calls, each result as soon as all before it are there; None where whoever listens is to hear of something first."""
         self._batch = batch = self.settings.executor.stream(action.calls, config, **self._options(action))
-        if self._failure is not None:
-            raise self._failure
-        return batch
+        watch = self._watch(action)
+        return batch if watch is None else batch.watched(watch)
 
-    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch:
+    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch | AsyncGenerator[ToolCallResult | None, None]:
         """Like `execute`, asynchronously."""
         self._batch = batch = self.settings.executor.astream(action.calls, config, **self._options(action))
+        watch = self._watch(action)
+        return batch if watch is None else batch.watched(watch)
+
+    def _watch(self, action: RunTools) -> "CallWatch | None":
+        """Who is told at once what becomes of the calls; None where nobody listens."""
+        if self._events is not None:
+            self._events.calls_begin(action.message, action.calls)
         if self._failure is not None:
             raise self._failure
-        return batch
+        return None if self._events is None else self._events.watch(partial(self._placed, action))
 
     def _options(self, action: RunTools) -> dict[str, Any]:
         call = self.settings.call
@@ -228,16 +256,22 @@ class Run:
             "cache": self._cache,
         }
 
-    def result(self, action: RunTools, result: ToolCallResult) -> AIMessageChunk:
-        """Take the next result, in call order; returns the chunk that brings it."""
-        message, chunk = self._numbered(action, result.message)
+    def result(self, action: RunTools, result: ToolCallResult | None) -> AIMessageChunk:
+        """Take the next result, in call order; returns the chunk that brings it. None in its place: one that brings nothing."""
+        if result is None:
+            return self._output.nothing()
+        message = self._placed(action, result.message)
+        if self._events is not None:
+            message = self._events.answered(result, message)
+            self._events.result_done(message)
         self._results.append(replace(result, message=message))
-        return chunk
+        return self._output.carrier_chunk(message)
 
-    def _numbered(self, action: RunTools, message: ToolMessage) -> tuple[ToolMessage, AIMessageChunk]:
+    def _placed(self, action: RunTools, message: ToolMessage) -> ToolMessage:
+        """A result as it is stored: with an id, and where it stands."""
         if not message.id:
             message = message.model_copy(update={"id": result_id(action.message, message.tool_call_id) or str(uuid.uuid4())})
-        return self._output.result(message, action.message, action.positions[message.tool_call_id])
+        return numbered_result(message, action.message, action.positions[message.tool_call_id])
 
     def tools_done(self) -> None:
         """End the answering of calls."""
@@ -247,8 +281,13 @@ class Run:
         """The last chunks of the run."""
         if self.outcome is None:
             raise RuntimeError("the run has not ended")
-        _logger.debug("run done: %s after %d turns", self.outcome.stop_reason, self.outcome.turns)
-        return self._output.end(self.outcome)
+        outcome = self.outcome
+        _logger.debug("run done: %s after %d turns", outcome.stop_reason, outcome.turns)
+        if self._events is not None:
+            if outcome.asked is not None:
+                self._events.pending(outcome.asked, outcome.pending)
+            self._events.ended(outcome.stop_reason, outcome.turns, outcome.usage)
+        return self._output.end(outcome)
 
     def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
         """The run message, of all chunks of a run that nobody saw piece by piece."""
@@ -266,6 +305,13 @@ class Run:
             for result in self._batch.settled()[len(self._results) :]:
                 self.result(self._tools, result)
         attach_messages(error, self._output.undelivered())
+        if self._events is not None:
+            self._events.stopped(error)
+
+    def left(self) -> None:
+        """Tell whoever listens that the run was left before its end."""
+        if self._events is not None:
+            self._events.leave()
 
 
 @contextmanager
@@ -274,6 +320,7 @@ def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
     try:
         yield
     except GeneratorExit:
+        run.left()
         raise
     except BaseException as error:
         run.failed(error, streamed=streamed)

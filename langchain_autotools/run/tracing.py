@@ -24,11 +24,13 @@ class RunTrace(Generic[_Manager]):
 
     Attributes:
         manager: Reports the run's end or error.
+        name: The run's name.
         child: The configuration that makes turns and tool calls its children.
     """
 
-    def __init__(self, manager: _Manager, config: RunnableConfig) -> None:
+    def __init__(self, manager: _Manager, config: RunnableConfig, name: str) -> None:
         self.manager: _Manager = manager
+        self.name = name
         self.child = patch_config(config, callbacks=manager.get_child())
         self._seen: ChunkSum | None = ChunkSum() if manager.handlers else None
 
@@ -81,8 +83,9 @@ def start_trace(
     """Begin the parent run of a synchronous conversation."""
     config = ensure_config(config)
     manager = CallbackManager.configure(*_arguments(model, config))
-    started: CallbackManagerForChainRun = manager.on_chain_start(**_start(model, config, messages))
-    return RunTrace(started, config)
+    start = _start(model, config, messages)
+    started: CallbackManagerForChainRun = manager.on_chain_start(**start)
+    return RunTrace(started, config, start["name"])
 
 
 async def astart_trace(
@@ -91,5 +94,6 @@ async def astart_trace(
     """Begin the parent run of an asynchronous conversation."""
     config = ensure_config(config)
     manager = AsyncCallbackManager.configure(*_arguments(model, config))
-    started: AsyncCallbackManagerForChainRun = await manager.on_chain_start(**_start(model, config, messages))
-    return RunTrace(started, config)
+    start = _start(model, config, messages)
+    started: AsyncCallbackManagerForChainRun = await manager.on_chain_start(**start)
+    return RunTrace(started, config, start["name"])

@@ -44,6 +44,9 @@ class TurnAccumulator:
         new_id: Makes an id for the call at a position of this turn, where the server's own is missing or used.
         sent_id: Gives the id that such a call is sent with, by its position; None where it is sent with the other one.
         runs: Whether a run goes on from this turn; else nobody asks why a turn without calls broke off.
+
+    Attributes:
+        message_id: The id of the turn's message, as far as it is known.
     """
 
     def __init__(
@@ -60,7 +63,8 @@ class TurnAccumulator:
         self._new_id = new_id
         self._sent_id = sent_id
         self._runs = runs
-        self._id: str | None = None
+        self.message_id: str | None = None
+        self._named = False
         self._usage: UsageMetadata | None = None
         self._metadata: dict[str, Any] = {}
         self._own: dict[str, Any] = {}
@@ -82,12 +86,20 @@ class TurnAccumulator:
             or fields["chunk_position"]
         ):
             return self._sort(chunk)
-        if self._id is None:
-            self._id = fields["id"]
+        if fields["id"] != self.message_id or not self._named:
+            self._name(chunk)
+            fields["id"] = self.message_id
         return chunk if fields["content"] else None
 
+    def _name(self, chunk: AIMessageChunk) -> None:
+        """Take the message's id from the first chunk that says anything. Core gives one without an id its run's, and whoever reads along
+        knows the message by that: none that comes later counts."""
+        if not self._named:
+            self.message_id = chunk.id
+            self._named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)
+
     def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
-        self._id = self._id or chunk.id
+        self._name(chunk)
         self._usage = chunk.usage_metadata or self._usage
         content = chunk.content
         if chunk.tool_call_chunks:
@@ -99,7 +111,7 @@ class TurnAccumulator:
             return None
         if isinstance(content, list):
             metadata |= {name: chunk.response_metadata[name] for name in _OF_BLOCKS if name in chunk.response_metadata}
-        return new_chunk(content, {**extra}, self._id, metadata)
+        return new_chunk(content, {**extra}, self.message_id, metadata)
 
     def _feed_message(self, message: AIMessage) -> AIMessageChunk | None:
         """Take a whole message: each of its calls is one, whatever they would look like in a stream.
@@ -155,7 +167,7 @@ class TurnAccumulator:
             self._metadata[KEY] = {**self._own, **verdict}
         return AIMessageChunk(
             content=_call_blocks(records, form) if form else "",
-            id=self._id,
+            id=self.message_id,
             usage_metadata=self._usage,
             response_metadata=self._metadata,
             tool_call_chunks=chunks,

@@ -19,8 +19,10 @@ from ..errors import ConfigurationError
 from ..executor.names import tool_name
 from ..history import repair
 from ..history.sent import as_sent
+from ..listening import listening
 from ..messages.calls import call_ids, calls_of
 from .accumulator import TurnAccumulator, canonical_message
+from .forming import FormingCalls
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
 
@@ -60,6 +62,7 @@ class Turn:
         is_used, sent_id = self._is_used, self._sent_id
         self._accumulator = TurnAccumulator(declared=names, is_used=is_used, new_id=lambda _: new_id(), sent_id=sent_id, runs=runs)
         self._writer = BlockWriter() if blocks else None
+        self._forming = None if listening.get() is None else FormingCalls(is_used)
         self._begun = False
 
     def without_blocks(self) -> Self:
@@ -70,8 +73,11 @@ class Turn:
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
         self._begun = True
-        left = self._accumulator.feed(chunk if chunk.__class__ is AIMessageChunk else _as_message(chunk))
-        return left if left is None or self._writer is None else self._writer.chunk(left)
+        raw = chunk if chunk.__class__ is AIMessageChunk else _as_message(chunk)
+        left = self._accumulator.feed(raw)
+        if left is not None and self._writer is not None:
+            left = self._writer.chunk(left)
+        return left if self._forming is None else self._forming.shown(raw, left, self._accumulator.message_id)
 
     def finish(self) -> AIMessageChunk:
         """The turn's last chunk, with its calls and the verdict on them. A turn without any chunk before it has broken off."""

@@ -48,7 +48,7 @@ class ChatWords(ToolsAndMessagesMixin):
         if kwargs.get("tool_choice") == "none":
             text, calls = "That is all I know.", []
         for word in text.split(" ") if text else []:
-            yield AIMessageChunk(content=word + " ")
+            yield AIMessageChunk(content=word + " ", id=f"msg_{turn}")
         for index, (call_id, name, arguments) in enumerate(calls):
             for start in range(0, len(arguments), 5):
                 yield AIMessageChunk(

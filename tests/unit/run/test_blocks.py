@@ -158,8 +158,8 @@ def test_blocks_of_two_turns_do_not_merge() -> None:
     out = output()
     chunks = out.chunk(AIMessageChunk([{"type": "text", "text": "Look.", "index": 0}], response_metadata=VENDOR, id="m1"))
     turn = AIMessage([{"type": "text", "text": "Look."}], tool_calls=[{"name": "f", "args": {}, "id": "c0"}])
-    message, brought = out.message(turn)
-    _, result = out.result(ToolMessage("r", tool_call_id="c0"), message, 0)
+    _, brought = out.message(turn)
+    result = out.carrier_chunk(ToolMessage("r", tool_call_id="c0"))
     later = [dict(SIGNED), {"type": "text", "text": "Done.", "index": 1}]
     chunks += [brought, result, *out.chunk(AIMessageChunk(later, response_metadata=VENDOR))]
     summed = message_chunk_to_message(reduce(add, chunks))

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_autotools import new_messages
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.messages.places import numbered_result
 from langchain_autotools.run.loop import RunOutcome
 from langchain_autotools.run.output import RunOutput
 
@@ -157,9 +158,9 @@ def test_messages_say_where_they_stand() -> None:
     generation = message.response_metadata["generation_id"]
     assert message.response_metadata["message_order_idx"] == 0
     assert new_messages(chunk) == [message]
-    result, chunk = run.result(ToolMessage("1", tool_call_id="call_1", id="r"), message, 2)
+    result = numbered_result(ToolMessage("1", tool_call_id="call_1", id="r"), message, 2)
     assert result.response_metadata == {"generation_id": generation, "message_order_idx": 3, "tool_call_idx": 2}
-    assert new_messages(chunk) == [result]
+    assert new_messages(run.carrier_chunk(result)) == [result]
     assert output().message(asking("a"))[0].response_metadata["generation_id"] == generation
     assert run.message(asking("a"))[0].response_metadata["generation_id"] != generation
     third = run.message(asking("b"))[0].response_metadata["generation_id"]
@@ -169,7 +170,7 @@ def test_messages_say_where_they_stand() -> None:
 
 def test_results_of_a_message_without_generation_have_none() -> None:
     """A message of the input, whose calls are resumed, may have come from anywhere."""
-    result, _ = output().result(ToolMessage("1", tool_call_id="call_1"), AIMessage("", tool_calls=[CALL]), 0)
+    result = numbered_result(ToolMessage("1", tool_call_id="call_1"), AIMessage("", tool_calls=[CALL]), 0)
     assert result.response_metadata == {}
 
 
@@ -259,8 +260,8 @@ def test_the_parts_add_up() -> None:
     chunks = run.chunk(spoken("a"))
     message, chunk = run.message(asking("a"))
     chunks.append(chunk)
-    result, chunk = run.result(ToolMessage("1", tool_call_id="call_1", id="r"), message, 0)
-    chunks = [*chunks, chunk, *run.chunk(spoken("b"))]
+    result = numbered_result(ToolMessage("1", tool_call_id="call_1", id="r"), message, 0)
+    chunks = [*chunks, run.carrier_chunk(result), *run.chunk(spoken("b"))]
     last, chunk = run.message(AIMessage("b", id="turn_2"))
     whole = reduce(add, [*chunks, chunk, *run.end(outcome())])
     assert whole.text == "a\nb"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_message, messages_from_dict, messages_to_dict
+from langchain_core.messages.tool import tool_call_chunk
 
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
@@ -71,8 +72,9 @@ def test_reasoning_leaves_and_fragments_stay() -> None:
 def test_metadata_leaves_once() -> None:
     """Scalars leave on the last chunk alone, the last one said; usage is the last, the id the first; lists and objects leave at once."""
     chunks = [
+        AIMessageChunk("", id="m1"),
         AIMessageChunk("a", response_metadata={"model_name": "m", "logprobs": {"content": [1]}}, usage_metadata=usage(1)),
-        AIMessageChunk("", id="m1", response_metadata={"model_name": "m", "system_fingerprint": None}, usage_metadata=usage(2)),
+        AIMessageChunk("", response_metadata={"model_name": "m", "system_fingerprint": None}, usage_metadata=usage(2)),
         AIMessageChunk("b", id="m2", response_metadata={"model_name": "m2", "logprobs": {"content": [2]}}),
     ]
     left = run(chunks)
@@ -80,6 +82,15 @@ def test_metadata_leaves_once() -> None:
     message = message_chunk_to_message(reduce(add, left))
     assert message.response_metadata == {"model_name": "m2", "logprobs": {"content": [1, 2]}}
     assert (message.id, message.usage_metadata) == ("m1", usage(2))
+
+
+@pytest.mark.parametrize(
+    "first", [AIMessageChunk("a"), AIMessageChunk("", tool_call_chunks=[tool_call_chunk(name="f", args="{}", id="1")])]
+)
+def test_an_id_that_comes_late_names_nothing(first: AIMessageChunk) -> None:
+    """Core has named the message by its run then, and whoever reads along knows it by that."""
+    left = run([first, AIMessageChunk("b", id="m1"), AIMessageChunk("", id="m1", usage_metadata=usage(1))])
+    assert [chunk.id for chunk in left if chunk.id] == []
 
 
 def usage(tokens: int) -> Any:

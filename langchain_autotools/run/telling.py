@@ -1,0 +1,267 @@
+"""What a run tells whoever listens: its events, made as things happen. Where nobody listens there is none of this."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from ..deadline import DeadlinePassed
+from ..event_types import (
+    CallArgumentsDelta,
+    CallDiscarded,
+    CallProgress,
+    CallReady,
+    CallResult,
+    CallsPending,
+    CallStarted,
+    MessageDone,
+    ReasoningDelta,
+    RunEnded,
+    RunFailed,
+    RunStarted,
+    TextDelta,
+    TurnUsage,
+)
+from ..executor import ToolCallResult, pending_calls
+from ..listening import Place, listening
+from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.deltas import deltas_of
+from ..messages.stop_reasons import StopReason
+from ..turn.forming import pieces_of
+
+_NOT_WHOLE = "the reply ended before the call was whole"
+_ANOTHER = "the reply as a whole means no such call"
+_NO_ANSWER = "the run ended before the call was answered"
+_LEFT = "the run was left before the call was answered"
+_CONCERN_ONE_ANOTHER = ("part", "turn_done", "turn_cut", "calls_begin", "progressed", "result_done", "pending", "ended", "stopped", "leave")
+
+
+class RunEvents:
+    """The events of one run.
+
+    Args:
+        place: Where the run stands, and who listens.
+        run_id: The run's id.
+        name: The model's name.
+
+    Attributes:
+        place: As it was given.
+    """
+
+    def __init__(self, place: Place, run_id: str, name: str) -> None:
+        self.place = place
+        self._run_id = run_id
+        self._about: dict[str, Any] = {"run_id": run_id, "parent_run_id": place.run_id, "parent_call_id": place.call_id}
+        self._listener = place.listener
+        self._lock = threading.RLock()
+        self._over = False
+        self._tell: Callable[[Any], None] = self._listener.tell
+        if place.call_id is not None:
+            self._tell = self._tell_inside
+            for method in _CONCERN_ONE_ANOTHER:  # its tool may be given up while it goes on
+                setattr(self, method, _locked(self._lock, getattr(self, method)))
+        self._turn = 0
+        self._message_id: str | None = None
+        self._written: dict[str, str] = {}  # the calls that are being written, and the ids of their messages
+        self._waiting: dict[str, tuple[ToolCallRecord, int, str]] = {}  # the calls without an answer so far
+        self._results: dict[str, ToolMessage] = {}  # what has been told and not yet handed out
+        self._listener.begin(run_id, self)
+        self._tell(RunStarted(**self._about, name=name))
+
+    @property
+    def due(self) -> bool:
+        """Whether events wait for a reader who hears of them when the next chunk is handed over."""
+        return self.place.hands_over and bool(self._listener.waiting)
+
+    def _tell_inside(self, event: Any) -> None:
+        """Tell of a run inside a tool, unless it was left."""
+        if not self._over:
+            self._listener.tell(event)
+
+    # ------------------------------------------------------------------------------------------ a turn
+
+    def part(self, part: AIMessage) -> None:
+        """A piece of a reply, or the whole of it."""
+        fields = part.__dict__
+        message_id = self._message_id
+        if message_id is None:
+            message_id = self._message_id = str(fields["id"])
+        content, extra = fields["content"], fields["additional_kwargs"]
+        if content.__class__ is str and not extra and extra.__class__ is dict:
+            if content:
+                self._tell(_text_delta(self._about, message_id, content))
+            return
+        for kind, text in deltas_of(content, extra):
+            made = TextDelta if kind == "text" else ReasoningDelta
+            self._tell(made(**self._about, message_id=message_id, text=text))
+        for piece in pieces_of(extra):
+            self._piece(message_id, piece)
+
+    def _piece(self, message_id: str, piece: Any) -> None:
+        about = {**self._about, "message_id": message_id, "call_id": piece.call_id}
+        if piece.name is not None and piece.call_id not in self._written:
+            self._tell(CallStarted(**about, name=piece.name, index=len(self._written), provisional=True))
+            self._written[piece.call_id] = message_id
+        if piece.text and piece.call_id in self._written:
+            self._tell(CallArgumentsDelta(**about, text=piece.text))
+
+    def turn_done(self, message: AIMessage) -> None:
+        """A turn has ended; its message as it is stored."""
+        self._ready(message, list(enumerate(calls_of(message))))
+        self._turn_done(message, _ANOTHER)
+
+    def turn_cut(self, message: AIMessage | None) -> None:
+        """A turn was ended before its reply was whole; what of it is kept."""
+        self._turn_done(message, _NOT_WHOLE)
+
+    def _turn_done(self, message: AIMessage | None, why_discarded: str) -> None:
+        self._turn += 1
+        self._message_id = None
+        self._discard(why_discarded)
+        if message is not None:
+            self._tell(MessageDone(**self._about, message=message))
+            if message.usage_metadata is not None:
+                self._tell(TurnUsage(**self._about, message_id=str(message.id), turn=self._turn, usage=message.usage_metadata))
+
+    def _discard(self, reason: str) -> None:
+        """The calls that began to be written and came to nothing."""
+        written, self._written = self._written, {}
+        for call_id, message_id in written.items():
+            self._tell(CallDiscarded(**self._about, message_id=message_id, call_id=call_id, reason=reason))
+
+    def _ready(self, message: AIMessage, calls: Sequence[tuple[int, ToolCallRecord]]) -> None:
+        about = {**self._about, "message_id": str(message.id)}
+        for index, call in calls:
+            if self._written.pop(call.id, None) is None:
+                self._tell(CallStarted(**about, call_id=call.id, name=call.spelling, index=index, provisional=False))
+            self._waiting[call.id] = call, index, str(message.id)
+            self._tell(CallReady(**about, call=call, index=index))
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
+        """These calls of a message are answered now; those that the run's input ended in are told of for the first time."""
+        found = {call.id for call in calls} - self._waiting.keys()
+        self._ready(message, [(index, call) for index, call in enumerate(calls_of(message)) if call.id in found])
+
+    def progressed(self, call_id: str, value: Any) -> None:
+        """The tool of a call reports something."""
+        self._tell(CallProgress(**self._about, call_id=call_id, value=value))
+
+    def answered(self, result: ToolCallResult, message: ToolMessage) -> ToolMessage:
+        """A call has its result, which is to be stored as this message; returns the one that was told before, if one was."""
+        call_id = result.call.id
+        with self._lock:
+            message = self._results.setdefault(call_id, message)
+            call, index, _ = self._waiting.pop(call_id, (None, 0, ""))
+            if call is not None:
+                self._listener.leave(self._run_id, call_id)
+                told: dict[str, Any] = {"message": message, "duration": result.duration, "executed": result.executed}
+                self._tell(CallResult(**self._about, call=call, index=index, **told))
+        return message
+
+    def result_done(self, message: ToolMessage) -> None:
+        """A result is handed out."""
+        self._results.pop(message.tool_call_id, None)
+        self._tell(MessageDone(**self._about, message=message))
+
+    def place_of(self, call_id: str) -> Place:
+        """Where what the tool of a call makes stands."""
+        return Place(self._listener, self._run_id, call_id)
+
+    def watch(self, stored: Callable[[ToolMessage], ToolMessage]) -> "CallWatch":
+        """Tells of the calls of one turn what their batch says of them; `stored` makes a result the message that is stored."""
+        return CallWatch(self, stored)
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
+        """The run is about to end with these calls of a message, and what else of it is the caller's to answer."""
+        self.calls_begin(message, calls)
+        waiting, all_calls = {call.id for call in calls}, {call.id for call in calls_of(message)}
+        shown = tuple(one for one in pending_calls(message) if one.id in waiting or one.id not in all_calls)
+        for one in shown:
+            self._waiting.pop(one.id, None)
+        if shown:
+            self._tell(CallsPending(**self._about, calls=shown))
+
+    def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None) -> None:
+        """The run has ended."""
+        self._end(RunEnded(**self._about, stop_reason=reason, turns=turns, usage=usage), _NO_ANSWER)
+
+    def stopped(self, error: BaseException) -> None:
+        """Something was raised that ended the run: a failure, unless it says that nobody waits for the run any more."""
+        if isinstance(error, Exception) and not isinstance(error, DeadlinePassed):
+            self._end(RunFailed(**self._about, error=error), _NO_ANSWER)
+        else:
+            self.leave()
+
+    def is_inside(self, run_id: str, call_id: str) -> bool:
+        """Whether a call's tool made the run."""
+        return (self.place.run_id, self.place.call_id) == (run_id, call_id)
+
+    def leave(self) -> None:
+        """Tell that nobody waits for the run any more, and nothing after that."""
+        self._end(RunEnded(**self._about, stop_reason="cancelled", turns=self._turn), _LEFT)
+
+    def _end(self, event: RunEnded | RunFailed, reason: str) -> None:
+        if self._over:
+            return
+        self._discard(_NOT_WHOLE)
+        waiting, self._waiting = self._waiting, {}
+        for call_id, (_, _, message_id) in waiting.items():
+            self._listener.leave(self._run_id, call_id)
+            self._tell(CallDiscarded(**self._about, message_id=message_id, call_id=call_id, reason=reason))
+        self._listener.end(self._run_id)
+        self._tell(event)
+        self._over = True
+
+
+class CallWatch:
+    """Tells of the calls of one turn what their batch says of them; made by `RunEvents.watch`."""
+
+    def __init__(self, events: RunEvents, stored: Callable[[ToolMessage], ToolMessage]) -> None:
+        self._events = events
+        self._stored = stored
+
+    @property
+    def due(self) -> bool:
+        """Whether events wait for a reader who hears of them when the next chunk is handed over."""
+        return self._events.due
+
+    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Have a function called at each event."""
+        return self._events.place.listener.waking(wake)
+
+    def entered(self, call: ToolCallRecord) -> None:
+        """A call begins, in the context in which its tools will run."""
+        listening.set(self._events.place_of(call.id))
+
+    def progressed(self, call: ToolCallRecord, value: Any) -> None:
+        """The tool of a call reports something."""
+        self._events.progressed(call.id, value)
+
+    def answered(self, result: ToolCallResult) -> None:
+        """A call has its result."""
+        self._events.answered(result, self._stored(result.message))
+
+
+def _locked(lock: threading.RLock, method: Callable[..., Any]) -> Callable[..., Any]:
+    def locked(*args: Any) -> Any:
+        with lock:
+            return method(*args)
+
+    return locked
+
+
+def _text_delta(about: Mapping[str, Any], message_id: str, text: str) -> TextDelta:
+    """A piece of text, made at a price that every chunk of a stream can pay: a frozen dataclass sets its fields one by one."""
+    event = object.__new__(TextDelta)
+    values = event.__dict__
+    values.update(about)
+    values["message_id"] = message_id
+    values["text"] = text
+    return event

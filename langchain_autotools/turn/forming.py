@@ -1,0 +1,101 @@
+"""Calls while they are being written, for whoever watches: where the wire itself says which call a fragment belongs to.
+
+For display only. What the fragments come to is decided by the assembler at the end of the turn; nothing here has a part in it. The
+pieces go with the chunk that brought them, as something that it knows beside its data: no sum, copy or dump has them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+
+from ..chunks import new_chunk
+from ..tool_calls.fragments import Fragment, read_fragment
+
+
+@dataclass(frozen=True, slots=True)
+class CallPiece:
+    """A piece of a call that is being written.
+
+    Attributes:
+        call_id: The call's id.
+        name: The tool's name on the first piece of a call; None on all others.
+        text: The piece of the arguments; may be empty.
+    """
+
+    call_id: str
+    name: str | None
+    text: str
+
+
+class FormingCalls:
+    """Tells of each fragment of a turn which call it belongs to, where its id or the index that came with that id says so.
+
+    Args:
+        is_used: Whether the history already has a call of an id: such a call will have another one.
+    """
+
+    def __init__(self, is_used: Callable[[str], bool]) -> None:
+        self._is_used = is_used
+        self._begun: set[str] = set()
+        self._at: dict[int, str] = {}
+
+    def shown(self, raw: AIMessage, left: AIMessageChunk | None, message_id: str | None) -> AIMessageChunk | None:
+        """What leaves of a raw chunk, with the pieces of calls that it brings.
+
+        Args:
+            raw: The chunk as it came.
+            left: What of it leaves anyway; None for nothing.
+            message_id: The id of the turn's message, as far as it is known.
+        """
+        if not isinstance(raw, AIMessageChunk) or not (raw.tool_call_chunks or raw.additional_kwargs):
+            return left
+        fragments = raw.additional_kwargs.get("tool_calls") or raw.tool_call_chunks
+        given = (fragments,) if isinstance(fragments, Mapping) else fragments
+        pieces = [self._piece(read_fragment(one)) for one in given]
+        pieces += [piece for piece in pieces_of(raw.additional_kwargs) if not self._is_used(piece.call_id)]
+        told = [piece for piece in pieces if piece is not None]
+        if not told:
+            return left
+        chunk = new_chunk("", {}, message_id) if left is None else left
+        keywords = _KeywordsWithPieces(chunk.additional_kwargs)
+        keywords.pieces = told
+        chunk.__dict__["additional_kwargs"] = keywords
+        return chunk
+
+    def _piece(self, fragment: Fragment) -> CallPiece | None:
+        call_id, index = fragment.id, fragment.index
+        if call_id is None or call_id in self._begun:
+            known = call_id or self._at.get(index if index is not None else -1)
+            return CallPiece(known, None, fragment.text) if known and fragment.text else None
+        if fragment.name is None or self._is_used(call_id):
+            if index is not None:
+                self._at.pop(index, None)
+            return None
+        self._begun.add(call_id)
+        if index is not None:
+            self._at[index] = call_id
+        return CallPiece(call_id, fragment.name, fragment.text)
+
+
+class _KeywordsWithPieces(dict[str, Any]):
+    """A chunk's additional keywords, which also know pieces of calls: whatever makes another chunk or data of this one makes a plain
+    dict of it."""
+
+    pieces: Sequence[CallPiece]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def piece_chunk(piece: CallPiece, message_id: str | None) -> AIMessageChunk:
+    """A raw chunk that brings nothing but a piece of a call, from a wire that tells of whole calls later."""
+    keywords = _KeywordsWithPieces()
+    keywords.pieces = [piece]
+    return new_chunk("", keywords, message_id)
+
+
+def pieces_of(keywords: Mapping[str, Any]) -> Sequence[CallPiece]:
+    """The pieces that a chunk with these additional keywords knows."""
+    return keywords.pieces if isinstance(keywords, _KeywordsWithPieces) else ()
