@@ -1,0 +1,96 @@
+"""The AI SDK's UI message stream: what `useChat` of the npm package `ai` reads."""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, overload
+
+from ..event_types import RunEvent
+from .ai_sdk_chunks import Chunk, UIMessageChunks
+from .plain import plain, to_json
+from .streaming import Failure, encoded
+
+AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no",
+        "x-vercel-ai-ui-message-stream": "v1",
+    }
+)
+"""The headers that a response with what `ai_sdk` gives must have."""
+
+_REFUSED: Final = ("__proto__", "constructor")
+
+
+@overload
+def ai_sdk(
+    events: Iterable[RunEvent], *, message_id: str | None = None, heartbeat: float | None = 15.0, details: bool = False
+) -> Generator[bytes, None, None]: ...
+
+
+@overload
+def ai_sdk(
+    events: AsyncIterable[RunEvent], *, message_id: str | None = None, heartbeat: float | None = 15.0, details: bool = False
+) -> AsyncGenerator[bytes, None]: ...
+
+
+def ai_sdk(
+    events: Iterable[RunEvent] | AsyncIterable[RunEvent],
+    *,
+    message_id: str | None = None,
+    heartbeat: float | None = 15.0,
+    details: bool = False,
+) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
+    """Events as the AI SDK's UI message stream, version 1, for a response with `AI_SDK_HEADERS`.
+
+    One stream is one assistant message. A run that goes on after decisions (`resume=`) goes on with the message in which the page made them.
+
+    Args:
+        events: What `events` or `aevents` returned. Closing the bytes, as a server does when its client is gone, ends the run.
+        message_id: The id of the assistant message; None leaves it to the page. For a resumed run it must be that of the message that
+            goes on.
+        heartbeat: The seconds without an event after which a comment keeps the connection open, of asynchronous events; None for never.
+        details: Whether the text of an exception is sent, besides its class.
+
+    Returns:
+        A generator of bytes, asynchronous for asynchronous events.
+
+    Raises:
+        ConfigurationError: `events` is no iterable, or `heartbeat` no number of seconds.
+    """
+    return encoded(events, _Encoder(message_id), heartbeat=heartbeat, details=details)
+
+
+class _Encoder:
+    heartbeat = b": heartbeat\n\n"
+
+    def __init__(self, message_id: str | None) -> None:
+        self._chunks = UIMessageChunks(message_id)
+
+    def encode(self, event: RunEvent) -> bytes:
+        return _frames(self._chunks.feed(event))
+
+    def end(self) -> bytes:
+        return _frames(self._chunks.end()) + b"data: [DONE]\n\n"
+
+    def fail(self, failure: Failure) -> bytes:
+        details = "" if failure.details is None else f" {failure.details}"
+        return _frames(self._chunks.end(f"{failure.name}: {failure.text}{details}")) + b"data: [DONE]\n\n"
+
+
+def _frames(chunks: Iterable[Chunk]) -> bytes:
+    return b"".join(f"data: {_written(chunk)}\n\n".encode() for chunk in chunks)
+
+
+def _written(chunk: Chunk) -> str:
+    """A chunk as JSON that the package reads: it refuses a whole stream for an object with these keys, so they are shown as text."""
+    text = to_json(chunk)
+    if any(name in text for name in _REFUSED):
+        text = to_json({key: to_json(value) if _is_refused(plain(value)) else value for key, value in chunk.items()})
+    return text
+
+
+def _is_refused(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(name in value for name in _REFUSED) or any(map(_is_refused, value.values()))
+    return isinstance(value, list) and any(map(_is_refused, value))

@@ -1,0 +1,274 @@
+"""The events of a run as chunks of the AI SDK's UI message stream, version 1.
+
+What the chunks are is said by `uiMessageChunkSchema` of the npm package `ai`; what a page makes of them by its `processUIMessageStream`.
+Three of its ways decide how the chunks are ordered here:
+
+- A part of a call is looked for in the current step only while the call is written, so no step begins while one is.
+- `tool-input-available` makes a page run a tool of its own (`onToolCall`). A call of an earlier message that a resumed run goes on with was
+  announced before, so it is shown without that chunk, and only once there is news of it: the page goes on with the message it has, or, if
+  it has none, gets a part for the call.
+- Denied calls carry their approval, so the request and the answer go before `tool-output-denied`, also where another page was asked.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata, add_usage
+
+from ..event_types import (
+    CallArgumentsDelta,
+    CallDiscarded,
+    CallProgress,
+    CallReady,
+    CallResult,
+    CallsPending,
+    CallStarted,
+    MessageDone,
+    ReasoningDelta,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    TextDelta,
+    TurnUsage,
+)
+from ..executor.pending import PendingCall
+from ..messages.calls import ToolCallRecord
+from .ai_sdk_nested import NestedRuns, error_text
+
+Chunk = dict[str, Any]
+
+_FINISH_REASONS = {
+    "complete": "stop",
+    "return_direct": "stop",
+    "calls_pending": "tool-calls",
+    "refused": "content-filter",
+    "length": "length",
+    "incomplete": "error",
+}
+
+
+class UIMessageChunks:
+    """Makes the chunks of one UI message: feed it the events of a stream, then `end` it.
+
+    Args:
+        message_id: The id of the UI message; None leaves it to the page.
+    """
+
+    def __init__(self, message_id: str | None = None) -> None:
+        self._message_id = message_id
+        self._begun = False
+        self._in_step = False
+        self._messages: set[str] = set()  # the messages that have had their step
+        self._open: dict[str, tuple[str, str]] = {}  # by message: the kind and the id of the part that is being written
+        self._parts = 0
+        self._written: dict[str, list[str]] = {}  # calls that are being written: their names and the pieces of their arguments
+        self._held: dict[str, CallReady] = {}  # calls that are known, and not yet whether they are new
+        self._shown: set[str] = set()
+        self._usage: UsageMetadata | None = None
+        self._ended: RunEnded | None = None
+        self._nested = NestedRuns()
+        self._makers = {
+            RunStarted: self._run_started,
+            TextDelta: self._text,
+            ReasoningDelta: self._reasoning,
+            CallStarted: self._call_started,
+            CallArgumentsDelta: self._arguments,
+            CallReady: self._call_ready,
+            CallDiscarded: self._discarded,
+            CallProgress: self._progress,
+            CallResult: self._result,
+            MessageDone: self._message_done,
+            TurnUsage: self._turn_usage,
+            CallsPending: self._pending,
+            RunEnded: self._run_ended,
+        }
+
+    def feed(self, event: RunEvent) -> Iterator[Chunk]:
+        """The chunks that an event makes."""
+        if self._nested.takes(event):
+            yield from self._nested.feed(event)
+        elif maker := self._makers.get(type(event)):
+            yield from self._begin()
+            yield from maker(event)  # type: ignore[operator]
+
+    def end(self, error: str | None = None) -> Iterator[Chunk]:
+        """The chunks behind the last event.
+
+        Args:
+            error: What went wrong, in a sentence; None where nothing did.
+        """
+        yield from self._begin()
+        for message_id in list(self._open):
+            yield from self._close(message_id)
+        yield from self._end_step()
+        if error is not None:
+            yield {"type": "error", "errorText": error}
+            yield {"type": "finish", "finishReason": "error"}
+        elif self._ended is not None and self._ended.stop_reason == "cancelled":
+            yield {"type": "message-metadata", "messageMetadata": _metadata(self._ended)}
+            yield {"type": "abort", "reason": "cancelled"}
+        elif self._ended is not None:
+            reason = _FINISH_REASONS.get(self._ended.stop_reason, "other")
+            yield {"type": "finish", "finishReason": reason, "messageMetadata": _metadata(self._ended)}
+        else:
+            yield {"type": "finish", "finishReason": "other"}
+
+    # ------------------------------------------------------------------------------------------ runs and steps
+
+    def _begin(self) -> Iterator[Chunk]:
+        if not self._begun:
+            self._begun = True
+            yield {"type": "start"} if self._message_id is None else {"type": "start", "messageId": self._message_id}
+
+    def _run_started(self, event: RunStarted) -> Iterator[Chunk]:
+        self._usage = None
+        if self._ended is not None:  # a chain with two models: one message tells of both
+            yield {"type": "message-metadata", "messageMetadata": _metadata(self._ended)}
+            self._ended = None
+
+    def _run_ended(self, event: RunEnded) -> Iterator[Chunk]:
+        self._ended = event
+        yield from ()
+
+    def _turn_usage(self, event: TurnUsage) -> Iterator[Chunk]:
+        self._usage = add_usage(self._usage, event.usage)
+        yield {"type": "message-metadata", "messageMetadata": {"turns": event.turn, "usage": self._usage}}
+
+    def _step(self, message_id: str) -> Iterator[Chunk]:
+        """The step of a message begins with the first that is told of it."""
+        if message_id in self._messages or self._written:
+            return
+        self._messages.add(message_id)
+        yield from self._end_step()
+        self._in_step = True
+        yield {"type": "start-step"}
+
+    def _end_step(self) -> Iterator[Chunk]:
+        if self._in_step:
+            self._in_step = False
+            yield {"type": "finish-step"}
+
+    # ------------------------------------------------------------------------------------------ text
+
+    def _text(self, event: TextDelta) -> Iterator[Chunk]:
+        return self._delta("text", event)
+
+    def _reasoning(self, event: ReasoningDelta) -> Iterator[Chunk]:
+        return self._delta("reasoning", event)
+
+    def _delta(self, kind: str, event: TextDelta | ReasoningDelta) -> Iterator[Chunk]:
+        opened, part = self._open.get(event.message_id, ("", ""))
+        if opened != kind:
+            yield from self._close(event.message_id)
+            yield from self._step(event.message_id)
+            part = f"{event.message_id}-{self._parts}"
+            self._parts += 1
+            self._open[event.message_id] = (kind, part)
+            yield {"type": f"{kind}-start", "id": part}
+        yield {"type": f"{kind}-delta", "id": part, "delta": event.text}
+
+    def _close(self, message_id: str) -> Iterator[Chunk]:
+        if message_id in self._open:
+            kind, part = self._open.pop(message_id)
+            yield {"type": f"{kind}-end", "id": part}
+
+    def _message_done(self, event: MessageDone) -> Iterator[Chunk]:
+        if not isinstance(event.message, AIMessage):
+            return
+        yield from self._close(event.message_id)
+        yield from self._step(event.message_id)
+        for ready in [one for one in self._held.values() if one.message_id == event.message_id]:
+            yield from self._announce(self._held.pop(ready.call_id).call)
+
+    # ------------------------------------------------------------------------------------------ calls being made
+
+    def _call_started(self, event: CallStarted) -> Iterator[Chunk]:
+        yield from self._close(event.message_id)
+        if event.provisional:
+            yield from self._step(event.message_id)
+            self._written[event.call_id] = [event.name]
+            yield {"type": "tool-input-start", "toolCallId": event.call_id, "toolName": event.name}
+
+    def _arguments(self, event: CallArgumentsDelta) -> Iterator[Chunk]:
+        self._written[event.call_id].append(event.text)
+        yield {"type": "tool-input-delta", "toolCallId": event.call_id, "inputTextDelta": event.text}
+
+    def _call_ready(self, event: CallReady) -> Iterator[Chunk]:
+        if event.call_id in self._written:
+            del self._written[event.call_id]
+            yield from self._announce(event.call)
+        else:
+            self._held[event.call_id] = event
+
+    def _discarded(self, event: CallDiscarded) -> Iterator[Chunk]:
+        name, *pieces = self._written.pop(event.call_id)
+        said = {"toolCallId": event.call_id, "toolName": name, "input": "".join(pieces), "errorText": event.reason}
+        yield {"type": "tool-input-error", **said, "toolMetadata": {"discarded": True}}
+
+    def _announce(self, call: ToolCallRecord) -> Iterator[Chunk]:
+        self._shown.add(call.id)
+        said: Chunk = {"toolCallId": call.id, "toolName": call.spelling}
+        if call.args is None:
+            yield {"type": "tool-input-error", **said, "input": call.arguments, "errorText": call.why or ""}
+        else:
+            yield {"type": "tool-input-available", **said, "input": call.args}
+
+    def _remind(self, call_id: str) -> Iterator[Chunk]:
+        """Show a call of an earlier message, of which there is news."""
+        ready = self._held.pop(call_id, None)
+        if ready is None:
+            return
+        self._shown.add(call_id)
+        call = ready.call
+        written = call.arguments if call.args is None else json.dumps(call.args)
+        yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": call.spelling}
+        yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": written}
+
+    # ------------------------------------------------------------------------------------------ what became of calls
+
+    def _progress(self, event: CallProgress) -> Iterator[Chunk]:
+        yield from self._remind(event.call_id)
+        yield {"type": "tool-output-available", "toolCallId": event.call_id, "output": event.value, "preliminary": True}
+
+    def _result(self, event: CallResult) -> Iterator[Chunk]:
+        yield from self._remind(event.call_id)
+        call, decision = event.call, event.call.decision
+        if call.edited:
+            data = {"toolCallId": call.id, "input": call.args}
+            yield {"type": "data-edited-arguments", "id": call.id, "data": data}
+        if decision is not None and decision.action == "reject":
+            approval = decision.uuid or call.id
+            answer = {"approved": False} if decision.value is None else {"approved": False, "reason": decision.value}
+            yield {"type": "tool-approval-request", "approvalId": approval, "toolCallId": call.id}
+            yield {"type": "tool-approval-response", "approvalId": approval, **answer}
+            yield {"type": "tool-output-denied", "toolCallId": call.id}
+        elif event.message.status == "error":
+            yield {"type": "tool-output-error", "toolCallId": call.id, "errorText": error_text(event.message.content)}
+        else:
+            yield {"type": "tool-output-available", "toolCallId": call.id, "output": event.message.content}
+
+    def _pending(self, event: CallsPending) -> Iterator[Chunk]:
+        for pending in event.calls:
+            yield from self._waits(pending)
+
+    def _waits(self, pending: PendingCall) -> Iterator[Chunk]:
+        asked = pending.kind in ("approval", "queued")
+        if asked:
+            yield from self._remind(pending.id)
+        elif self._held.pop(pending.id, None) is None and pending.id not in self._shown:  # an item of a vendor's own
+            said = {"toolCallId": pending.id, "toolName": pending.name, "input": pending.args}
+            yield {"type": "tool-input-available", **said}
+        if pending.kind == "approval":
+            said = {"approvalId": pending.uuid, "toolCallId": pending.id}
+            yield {"type": "tool-approval-request", **said, "signature": f"{pending.uuid}.{pending.digest}"}
+        elif asked:  # it runs, without a decision of its own, once those before it are decided
+            said = {"approvalId": pending.uuid, "toolCallId": pending.id}
+            yield {"type": "tool-approval-request", **said, "isAutomatic": True}
+            yield {"type": "tool-approval-response", "approvalId": pending.uuid, "approved": True}
+
+
+def _metadata(ended: RunEnded) -> Chunk:
+    said = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
+    return said if ended.usage is None else {**said, "usage": ended.usage}
