@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, overload
+from typing import Final, overload
 
 from ..event_types import RunEvent
-from .ai_sdk_chunks import Chunk, UIMessageChunks
-from .plain import plain, to_json
+from .ai_sdk_chunks import UIMessageChunks
+from .ai_sdk_values import Chunk
+from .plain import to_json
 from .streaming import Failure, encoded
 
 AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
@@ -18,8 +19,6 @@ AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The headers that a response with what `ai_sdk` gives must have."""
-
-_REFUSED: Final = ("__proto__", "constructor")
 
 
 @overload
@@ -43,7 +42,7 @@ def ai_sdk(
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
     """Events as the AI SDK's UI message stream, version 1, for a response with `AI_SDK_HEADERS`.
 
-    One stream is one assistant message. A run that goes on after decisions (`resume=`) goes on with the message in which the page made them.
+    One stream is one assistant message. A run that goes on after decisions (`resume=`) goes on with the message that asked for them.
 
     Args:
         events: What `events` or `aevents` returned. Closing the bytes, as a server does when its client is gone, ends the run.
@@ -79,18 +78,4 @@ class _Encoder:
 
 
 def _frames(chunks: Iterable[Chunk]) -> bytes:
-    return b"".join(f"data: {_written(chunk)}\n\n".encode() for chunk in chunks)
-
-
-def _written(chunk: Chunk) -> str:
-    """A chunk as JSON that the package reads: it refuses a whole stream for an object with these keys, so they are shown as text."""
-    text = to_json(chunk)
-    if any(name in text for name in _REFUSED):
-        text = to_json({key: to_json(value) if _is_refused(plain(value)) else value for key, value in chunk.items()})
-    return text
-
-
-def _is_refused(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(name in value for name in _REFUSED) or any(map(_is_refused, value.values()))
-    return isinstance(value, list) and any(map(_is_refused, value))
+    return b"".join(f"data: {to_json(chunk)}\n\n".encode() for chunk in chunks)

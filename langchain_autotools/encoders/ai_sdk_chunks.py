@@ -10,9 +10,7 @@ Three of its ways decide how the chunks are ordered here:
 - Denied calls carry their approval, so the request and the answer go before `tool-output-denied`, also where another page was asked.
 """
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
@@ -35,9 +33,10 @@ from ..event_types import (
 )
 from ..executor.pending import PendingCall
 from ..messages.calls import ToolCallRecord
-from .ai_sdk_nested import NestedRuns, error_text
-
-Chunk = dict[str, Any]
+from .ai_sdk_nested import NestedRuns
+from .ai_sdk_values import Chunk, error_text, shown
+from .plain import to_json
+from .posted import signature_of
 
 _FINISH_REASONS = {
     "complete": "stop",
@@ -213,7 +212,7 @@ class UIMessageChunks:
         if call.args is None:
             yield {"type": "tool-input-error", **said, "input": call.arguments, "errorText": call.why or ""}
         else:
-            yield {"type": "tool-input-available", **said, "input": call.args}
+            yield {"type": "tool-input-available", **said, "input": shown(call.args)}
 
     def _remind(self, call_id: str) -> Iterator[Chunk]:
         """Show a call of an earlier message, of which there is news."""
@@ -222,7 +221,7 @@ class UIMessageChunks:
             return
         self._shown.add(call_id)
         call = ready.call
-        written = call.arguments if call.args is None else json.dumps(call.args)
+        written = call.arguments if call.args is None else to_json(shown(call.args))
         yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": call.spelling}
         yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": written}
 
@@ -230,13 +229,13 @@ class UIMessageChunks:
 
     def _progress(self, event: CallProgress) -> Iterator[Chunk]:
         yield from self._remind(event.call_id)
-        yield {"type": "tool-output-available", "toolCallId": event.call_id, "output": event.value, "preliminary": True}
+        yield {"type": "tool-output-available", "toolCallId": event.call_id, "output": shown(event.value), "preliminary": True}
 
     def _result(self, event: CallResult) -> Iterator[Chunk]:
         yield from self._remind(event.call_id)
         call, decision = event.call, event.call.decision
         if call.edited:
-            data = {"toolCallId": call.id, "input": call.args}
+            data = {"toolCallId": call.id, "input": shown(call.args)}
             yield {"type": "data-edited-arguments", "id": call.id, "data": data}
         if decision is not None and decision.action == "reject":
             approval = decision.uuid or call.id
@@ -247,7 +246,7 @@ class UIMessageChunks:
         elif event.message.status == "error":
             yield {"type": "tool-output-error", "toolCallId": call.id, "errorText": error_text(event.message.content)}
         else:
-            yield {"type": "tool-output-available", "toolCallId": call.id, "output": event.message.content}
+            yield {"type": "tool-output-available", "toolCallId": call.id, "output": shown(event.message.content)}
 
     def _pending(self, event: CallsPending) -> Iterator[Chunk]:
         for pending in event.calls:
@@ -258,11 +257,11 @@ class UIMessageChunks:
         if asked:
             yield from self._remind(pending.id)
         elif self._held.pop(pending.id, None) is None and pending.id not in self._shown:  # an item of a vendor's own
-            said = {"toolCallId": pending.id, "toolName": pending.name, "input": pending.args}
+            said = {"toolCallId": pending.id, "toolName": pending.name, "input": shown(pending.args)}
             yield {"type": "tool-input-available", **said}
         if pending.kind == "approval":
             said = {"approvalId": pending.uuid, "toolCallId": pending.id}
-            yield {"type": "tool-approval-request", **said, "signature": f"{pending.uuid}.{pending.digest}"}
+            yield {"type": "tool-approval-request", **said, "signature": signature_of(pending)}
         elif asked:  # it runs, without a decision of its own, once those before it are decided
             said = {"approvalId": pending.uuid, "toolCallId": pending.id}
             yield {"type": "tool-approval-request", **said, "isAutomatic": True}

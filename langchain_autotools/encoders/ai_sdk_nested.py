@@ -1,8 +1,6 @@
 """Runs inside tools as data parts of the UI message: they open no part of the outer message."""
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from langchain_core.messages import AIMessage
 
@@ -16,9 +14,7 @@ from ..event_types import (
     RunStarted,
     TextDelta,
 )
-from ..strict_json import read_object
-
-Chunk = dict[str, Any]
+from .ai_sdk_values import Chunk, error_text, shown
 
 
 class NestedRuns:
@@ -43,39 +39,33 @@ class NestedRuns:
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:
         """The chunks that such an event makes."""
-        shown = self._shown[event.run_id]
+        part = self._shown[event.run_id]
         if isinstance(event, TextDelta):
             data = {"runId": event.run_id, "toolCallId": event.parent_call_id, "messageId": event.message_id, "text": event.text}
             yield {"type": "data-run-text", "data": data, "transient": True}
-        elif _note(shown, event):
-            yield {"type": "data-run", "id": event.run_id, "data": shown}
+        elif _note(part, event):
+            yield {"type": "data-run", "id": event.run_id, "data": part}
 
 
-def _note(shown: Chunk, event: RunEvent) -> bool:
-    """Note an event in what is shown of its run; whether that is something to show."""
+def _note(part: Chunk, event: RunEvent) -> bool:
+    """Note an event in the part of its run; whether that is something to show."""
     match event:
         case RunStarted():
-            shown["name"] = event.name
+            part["name"] = event.name
         case MessageDone(message=AIMessage()):
-            shown["text"] += event.message.text
+            part["text"] += event.message.text
         case CallReady(call=call):
-            shown["calls"].append({"toolCallId": call.id, "toolName": call.spelling, "input": call.args or call.arguments})
+            part["calls"].append(
+                {"toolCallId": call.id, "toolName": call.spelling, "input": call.arguments if call.args is None else shown(call.args)}
+            )
         case CallResult():
-            made = {one["toolCallId"]: one for one in shown["calls"]}.get(event.call_id, {})
+            made = {one["toolCallId"]: one for one in part["calls"]}.get(event.call_id, {})
             failed = event.message.status == "error"
-            made |= {"errorText": error_text(event.message.content)} if failed else {"output": event.message.content}
+            made |= {"errorText": error_text(event.message.content)} if failed else {"output": shown(event.message.content)}
         case RunEnded():
-            shown |= {"state": "ended", "stop_reason": event.stop_reason}
+            part |= {"state": "ended", "stop_reason": event.stop_reason}
         case RunFailed():
-            shown |= {"state": "failed", "errorText": type(event.error).__name__}
+            part |= {"state": "failed", "errorText": type(event.error).__name__}
         case _:
             return False
     return True
-
-
-def error_text(content: Any) -> str:
-    """The text of a result that is an error."""
-    if not isinstance(content, str):
-        return json.dumps(content, ensure_ascii=False, default=str)
-    said = read_object(content)
-    return said["error"] if said is not None and list(said) == ["error"] and isinstance(said["error"], str) else content

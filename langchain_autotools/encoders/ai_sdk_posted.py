@@ -92,7 +92,7 @@ def _file(part: Mapping[str, Any], url: str) -> dict[str, Any]:
 
 
 def _data(url: str) -> str:
-    head, comma, data = url.partition(",")
+    head, _, data = url.partition(",")
     try:
         if head.endswith(";base64"):
             base64.b64decode(data, validate=True)

@@ -1,0 +1,32 @@
+"""Values as they stand in the AI SDK's chunks."""
+
+from typing import Any
+
+from ..strict_json import read_object
+from .plain import plain, to_json
+
+Chunk = dict[str, Any]
+"""A chunk of the UI message stream."""
+
+
+def shown(value: Any) -> Any:
+    """A value as plain JSON that the package reads. It gives up a whole stream for an object with certain keys; such a value is a text."""
+    made = plain(value)
+    return to_json(made) if _is_refused(made) else made
+
+
+def _is_refused(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_refused, value))
+    if not isinstance(value, dict):
+        return False
+    maker = value.get("constructor")
+    return "__proto__" in value or (isinstance(maker, dict) and "prototype" in maker) or any(map(_is_refused, value.values()))
+
+
+def error_text(content: Any) -> str:
+    """The text of a result that is an error."""
+    if not isinstance(content, str):
+        return to_json(content)
+    said = read_object(content)
+    return said["error"] if said is not None and list(said) == ["error"] and isinstance(said["error"], str) else content
