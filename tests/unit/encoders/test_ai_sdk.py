@@ -179,7 +179,10 @@ OLD = (started(provisional=False), ready())
     ("news", "chunks"),
     [
         (result("21 °C"), [{"type": "tool-output-available", "toolCallId": "call_1", "output": "21 °C"}]),
-        (pending("approval"), [{"type": "tool-approval-request", "approvalId": "uuid", "toolCallId": "call_1", "signature": "uuid.digest"}]),
+        (
+            pending("approval"),
+            [{"type": "tool-approval-request", "approvalId": "uuid", "toolCallId": "call_1", "signature": "uuid.digest"}],
+        ),
     ],
 )
 def test_a_resumed_call_does_not_run_again_on_the_page(news: RunEvent, chunks: list[Any]) -> None:
