@@ -15,7 +15,7 @@ NAMED = Counter(
 )
 
 
-@pytest.mark.parametrize("module", ["", "testing", "history"])
+@pytest.mark.parametrize("module", ["", "testing", "history", "encoders"])
 def test_the_reference_has_every_public_name_once(module: str) -> None:
     """Each name of a public `__all__` stands on one page, those of the root under the root's name."""
     root = import_module("langchain_autotools")

@@ -1,8 +1,23 @@
 """The events of a run as bytes, in the protocols of pages and programs: any ASGI response takes them."""
 
+from .ag_ui_bytes import ag_ui
+from .ag_ui_posted import from_ag_ui
 from .ai_sdk import AI_SDK_HEADERS, ai_sdk
 from .ai_sdk_posted import from_ai_sdk
 from .posted import Posted
-from .server_sent_events import sse
+from .server_sent_events import SSE_HEADERS, sse
+from .streaming import Encoder, Failure, encoded
 
-__all__ = ["AI_SDK_HEADERS", "Posted", "ai_sdk", "from_ai_sdk", "sse"]
+__all__ = [
+    "AI_SDK_HEADERS",
+    "SSE_HEADERS",
+    "Encoder",
+    "Failure",
+    "Posted",
+    "ag_ui",
+    "ai_sdk",
+    "encoded",
+    "from_ag_ui",
+    "from_ai_sdk",
+    "sse",
+]

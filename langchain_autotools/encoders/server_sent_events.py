@@ -1,6 +1,7 @@
 """Server-sent events: every event of a run under a name of its own, with one JSON object. docs/howto/web.md describes each of them."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, overload
 
 from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict
@@ -28,6 +29,11 @@ from .streaming import Failure, encoded
 
 Data = dict[str, Any]
 """What one frame says."""
+
+SSE_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
+    {"content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no"}
+)
+"""The headers of a response with server-sent events: no cache keeps it, and nginx does not collect its frames."""
 
 _LAST_ID: Final = 2**53 - 1  # of the numbers that JavaScript has
 
@@ -68,7 +74,7 @@ def sse(
     first_id: int = 1,
     after: int | str | None = None,
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
-    """Events as server-sent events, for a response with the media type `text/event-stream`.
+    """Events as server-sent events, for a response with `SSE_HEADERS`.
 
     Each event is a frame with a name (`event:`), a number (`id:`) and one JSON object (`data:`). The last one is `done` or `error`.
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, overload
 
 from ..errors import ConfigurationError
@@ -31,19 +31,21 @@ class Failure:
         text: A plain sentence, without anything of the exception's own text.
         retryable: Whether the same request may succeed later.
         details: The exception's own text, where that was asked for.
+        error: The exception, for an encoder whose protocol tells kinds of errors apart.
     """
 
     name: str
     text: str
     retryable: bool
     details: str | None = None
+    error: BaseException | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, error: BaseException, details: bool) -> "Failure":
         """What a reader is told of an exception; `details`: its own text too."""
         retryable = getattr(error, "is_retryable", False) is True
         text = "The run failed. The same request may succeed later." if retryable else "The run failed."
-        return cls(type(error).__name__, text, retryable, _text_of(error) if details else None)
+        return cls(type(error).__name__, text, retryable, _text_of(error) if details else None, error)
 
 
 def _text_of(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.exceptions import ModelRateLimitError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_from_dict
 
 from langchain_autotools import (
@@ -33,6 +34,7 @@ from langchain_autotools import (
 )
 from langchain_autotools.encoders import sse
 from tests.support.event_stream import EventStreamParser, Frame, frames_of
+from tests.support.pages import REPOSITORY, fences
 
 CALL = ToolCallRecord("c1", "look", '{"city": "Rome"}', {"city": "Rome"})
 RESULT = ToolMessage("21 °C", tool_call_id="c1", id="m2", name="look", artifact={"raw": 21})
@@ -177,6 +179,47 @@ def test_artifacts_are_sent_where_that_is_asked_for() -> None:
     result, message, _ = sent(events, artifacts=True)
     assert result.json["artifact"] == message.json["message"]["data"]["artifact"] == {"raw": 21}
     assert RESULT.artifact == {"raw": 21}
+
+
+def told_by(frame: Frame) -> Any:
+    """What a frame tells; a message read, whose fields in JSON are those of the release of langchain-core."""
+    message = messages_from_dict([frame.json["message"]]) if frame.event == "message" else None
+    return frame.event, frame.id, message or list(frame.json.items())
+
+
+def test_the_page_shows_every_frame_as_it_is() -> None:
+    """The frames of docs/howto/web.md are those that these events make, and every kind of frame is among them."""
+    answer = AIMessage("Let me look.", id="m1", tool_calls=[{"name": "get_temperature", "args": {"city": "Rome"}, "id": "c1"}])
+    call = ToolCallRecord("c1", "get_temperature", '{"city": "Rome"}', {"city": "Rome"})
+    broken = ToolCallRecord("c2", "get_temperature", '{"city": ', None, "the arguments are not one complete JSON object")
+    result = ToolMessage("21 °C", tool_call_id="c1", id="m2")
+    usage: Any = {"input_tokens": 40, "output_tokens": 12, "total_tokens": 52}
+    waits = PendingCall("c4", "send_mail", {"to": "Anna"}, "approval", "4f5a0a4e", "9c1185a5")
+    of_m1: Any = {"run_id": "r1", "message_id": "m1"}
+    told: list[RunEvent] = [
+        RunStarted(run_id="r1", name="ChatOpenAI"),
+        ReasoningDelta(**of_m1, text="The user means"),
+        TextDelta(**of_m1, text="Let me look."),
+        CallStarted(**of_m1, call_id="c1", name="get_temperature", index=0, provisional=True),
+        CallArgumentsDelta(**of_m1, call_id="c1", text='{"city": "Ro'),
+        CallReady(**of_m1, call=call, index=0),
+        CallReady(**of_m1, call=broken, index=1),
+        CallDiscarded(**of_m1, call_id="c3", reason="the reply broke off"),
+        MessageDone(run_id="r1", message=answer),
+        TurnUsage(**of_m1, turn=1, usage=usage),
+        CallProgress(run_id="r1", call_id="c1", value={"stations": 3}),
+        CallResult(run_id="r1", call=call, index=0, message=result, duration=0.25, executed=True),
+        CallsPending(run_id="r1", calls=[waits]),
+        RunEnded(run_id="r1", stop_reason="calls_pending", turns=1, usage=usage),
+    ]
+    failed = RunFailed(run_id="r2", error=type("OpenAIRateLimitError", (ModelRateLimitError,), {})())
+    inside = TextDelta(run_id="r3", parent_run_id="r1", parent_call_id="c1", message_id="m5", text="I am the tool's own model.")
+    nested = list(sse([told[0], inside], first_id=17))[1]
+    sent = b"".join([*sse(told), *sse([failed], first_id=16), nested]).decode()
+    shown = "".join(text for language, text in fences(REPOSITORY / "docs" / "howto" / "web.md") if language == "sse")
+    assert [told_by(frame) for frame in frames_of([shown.encode()])] == [told_by(frame) for frame in frames_of([sent.encode()])]
+    kinds = {frame.event for frame in frames_of([shown.encode()])}
+    assert kinds == {*(name for _, name, _ in RUN), "message", "run_error", "done", "error"}
 
 
 def failing(*events: RunEvent) -> Any:

@@ -1,0 +1,59 @@
+"""Conversations with a model over server-sent events: POST a question, read what happens; decisions about calls that wait go the same way.
+
+    uvicorn examples.web.sse_endpoint:app
+
+The histories are the server's own. A client that goes away ends its run.
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+from langchain_core.messages import BaseMessage, HumanMessage
+from pydantic import BaseModel
+
+from langchain_autotools import ChatOpenAI, MessageDone, RunEvent, aevents
+from langchain_autotools.encoders import SSE_HEADERS, sse
+
+
+class Posted(BaseModel):
+    """What a client posts: a question, or decisions, made of what the frame `pending` has shown."""
+
+    question: str | None = None
+    decisions: list[dict[str, Any]] | None = None
+
+
+def get_temperature(city: str) -> str:
+    """Current temperature of a city."""
+    return "21 °C"
+
+
+def send_mail(to: str, text: str) -> str:
+    """Send a mail."""
+    return f"Sent to {to}."
+
+
+app = FastAPI()
+model = ChatOpenAI(model="gpt-5", tools=[get_temperature, send_mail], requires_approval=["send_mail"])
+histories: defaultdict[str, list[BaseMessage]] = defaultdict(list)
+
+
+async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[RunEvent]:
+    """The events of the run that answers; its messages are kept as they complete."""
+    if posted.question is not None:
+        history.append(HumanMessage(posted.question))
+    async with aclosing(aevents(model.astream(history, resume=posted.decisions))) as events:
+        async for event in events:
+            if isinstance(event, MessageDone) and event.parent_run_id is None:
+                history.append(event.message)
+            yield event
+
+
+@app.post("/conversations/{conversation}")
+async def converse(conversation: str, posted: Posted) -> StreamingResponse:
+    """Answer a question, or go on with what was decided."""
+    stream = sse(answer(histories[conversation], posted))
+    return StreamingResponse(stream, headers=SSE_HEADERS)

@@ -1,0 +1,367 @@
+"""The events of runs as events of AG-UI: one run of the protocol for all that one stream tells.
+
+A client appends what it is sent to what it has, and can take nothing back. So a tool call is sent when its turn has ended, as the stored
+message has it; while it is written, custom events tell of it. A run inside a tool is a subagent of the protocol's.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ag_ui.core import (
+    PROTOCOL_VERSION,
+    ActivitySnapshotEvent,
+    BaseEvent,
+    CustomEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
+    SubagentStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    TokenUsage,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from ag_ui.core.token_usage import aggregate_token_usage, token_usage_from_langchain_metadata
+from ag_ui.encoder import EventEncoder
+from langchain_core.messages import AIMessage
+
+from ..event_types import (
+    CallArgumentsDelta,
+    CallDiscarded,
+    CallProgress,
+    CallResult,
+    CallsPending,
+    CallStarted,
+    MessageDone,
+    ReasoningDelta,
+    RunEnded,
+    RunEvent,
+    RunFailed,
+    RunStarted,
+    TextDelta,
+    TurnUsage,
+)
+from ..executor import PendingCall
+from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.metadata import text_of
+from ..strict_json import mend_surrogates
+from .ag_ui_content import content_parts
+from .ag_ui_outcome import outcome_of, result_of
+from .plain import plain
+from .streaming import Failure
+
+
+@dataclass
+class _Run:
+    """What is open of a run.
+
+    Attributes:
+        id: Its id.
+        tag: The id of its subagent; None for a run that no tool made.
+        turn: The message of the turn that its step is.
+        step: The name of that step.
+        text: The message whose text is open.
+        shown: Whether anything of the turn's message was sent.
+        reasoning: The reasoning that is open.
+        thoughts: How many pieces of reasoning the turn's message has.
+        model: Who made its last message: vendor and model.
+    """
+
+    id: str
+    tag: str | None
+    turn: str | None = None
+    step: str | None = None
+    text: str | None = None
+    shown: bool = False
+    reasoning: str | None = None
+    thoughts: int = 0
+    model: tuple[str | None, str | None] = (None, None)
+
+
+class AgUiEncoder:
+    """Writes events as AG-UI's server-sent events.
+
+    Args:
+        thread_id: The conversation's id, which the page made.
+        run_id: The id that the page gave the run; None for that of the first run.
+        details: Whether the texts of exceptions are sent.
+        nested: Whether runs inside tools are told of.
+    """
+
+    heartbeat = b": heartbeat\n\n"
+
+    def __init__(self, thread_id: str, run_id: str | None = None, *, details: bool, nested: bool) -> None:
+        self._thread_id, self._run_id, self._details, self._nested = thread_id, run_id, details, nested
+        self._encoder = EventEncoder()
+        self._begun = False
+        self._seen: set[str | None] = set()
+        self._runs: dict[str, _Run] = {}
+        self._open: dict[str, _Run] = {}
+        self._owners: dict[str, str] = {}
+        self._turns: dict[str | None, int] = {}
+        self._pending: list[tuple[str, PendingCall]] = []
+        self._usage: list[TokenUsage] = []
+        self._ended: list[RunEnded] = []
+
+    def encode(self, event: RunEvent) -> bytes:
+        """What an event is in the protocol; empty where it is nothing."""
+        hidden = not self._nested and event.parent_run_id in self._seen
+        self._seen.add(event.run_id)
+        if hidden:
+            if isinstance(event, TurnUsage):
+                self._count(event)
+            return b""
+        write = _WRITERS.get(type(event))
+        return self._bytes(self._begin(event.run_id)) + (self._bytes(write(self, event)) if write else b"")
+
+    def end(self) -> bytes:
+        """The end of the protocol's run: what it waits for, or why it ended."""
+        return self._bytes(self._finish())
+
+    def fail(self, failure: Failure) -> bytes:
+        """The end of a run that failed."""
+        return self._bytes(self._error(failure))
+
+    def _bytes(self, events: Iterator[BaseEvent]) -> bytes:
+        return "".join(map(self._encoder.encode, events)).encode()
+
+    # ------------------------------------------------------------------------------------------ runs
+
+    def _begin(self, run_id: str) -> Iterator[BaseEvent]:
+        if self._begun:
+            return
+        self._begun = True
+        self._run_id = self._run_id or run_id
+        yield RunStartedEvent(thread_id=self._thread_id, run_id=self._run_id, protocol_version=PROTOCOL_VERSION)
+
+    def _started(self, event: RunStarted) -> Iterator[BaseEvent]:
+        around = self._runs.get(event.parent_run_id or "")
+        run = self._runs[event.run_id] = self._open[event.run_id] = _Run(event.run_id, event.run_id if around else None)
+        if around is not None:
+            yield SubagentStartedEvent(
+                subagent_run_id=event.run_id,
+                name=mend_surrogates(event.name),
+                parent_subagent_run_id=around.tag,
+                parent_tool_call_id=self._id(around, event.parent_call_id) if event.parent_call_id else None,
+            )
+        self._turns.setdefault(run.tag, 0)
+
+    def _run_ended(self, event: RunEnded) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        yield from self._close(run)
+        if run.tag is None:
+            self._ended.append(event)
+        else:
+            yield SubagentFinishedEvent(subagent_run_id=run.tag, result={"stopReason": event.stop_reason, "turns": event.turns})
+
+    def _run_failed(self, event: RunFailed) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        yield from self._close(run)
+        if run.tag is not None:
+            failure = Failure.of(event.error, self._details)
+            yield SubagentErrorEvent(subagent_run_id=run.tag, message=_sentence(failure), code=failure.name)
+
+    def _close(self, run: _Run) -> Iterator[BaseEvent]:
+        """End all that is open of a run."""
+        yield from self._end_reasoning(run)
+        yield from self._end_text(run)
+        yield from self._end_step(run)
+        self._open.pop(run.id, None)
+
+    def _close_all(self) -> Iterator[BaseEvent]:
+        for run in reversed(list(self._open.values())):
+            yield from self._close(run)
+            if run.tag is not None:
+                yield SubagentErrorEvent(subagent_run_id=run.tag, message="It was left before it ended.")
+
+    def _finish(self) -> Iterator[BaseEvent]:
+        yield from self._begin(str(uuid.uuid4()))
+        yield from self._close_all()
+        outcome = outcome_of(self._pending, self._ended)
+        yield RunFinishedEvent(
+            thread_id=self._thread_id,
+            run_id=self._run_id or "",
+            result=result_of(self._ended) if outcome.type == "success" else None,
+            outcome=outcome,
+            usage=aggregate_token_usage(self._usage) or None,
+        )
+
+    def _error(self, failure: Failure) -> Iterator[BaseEvent]:
+        yield from self._begin(str(uuid.uuid4()))
+        yield from self._close_all()
+        yield RunErrorEvent(message=_sentence(failure), code=failure.name, usage=aggregate_token_usage(self._usage) or None)
+
+    # ------------------------------------------------------------------------------------------ turns
+
+    def _id(self, run: _Run, given: str) -> str:
+        """An id as the client has it: that of a run inside a tool, or of a second run with the same, says its run."""
+        given = mend_surrogates(given)
+        owner = run.id if run.tag is not None else self._owners.setdefault(given, run.id)
+        return given if owner == run.id and run.tag is None else f"{run.id}:{given}"
+
+    def _turn(self, run: _Run, message_id: str) -> Iterator[BaseEvent]:
+        """A message of the model is written: begin its turn, if it is not the one that is open."""
+        if run.turn == message_id:
+            return
+        yield from self._end_reasoning(run)
+        yield from self._end_text(run)
+        yield from self._end_step(run)
+        run.turn, run.shown, run.thoughts = message_id, False, 0
+        self._turns[run.tag] += 1
+        run.step = f"turn {self._turns[run.tag]}"
+        yield StepStartedEvent(step_name=run.step, subagent_run_id=run.tag)
+
+    def _end_step(self, run: _Run) -> Iterator[BaseEvent]:
+        if run.step is not None:
+            yield StepFinishedEvent(step_name=run.step, subagent_run_id=run.tag)
+            run.turn = run.step = None
+
+    def _text(self, event: TextDelta) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        yield from self._turn(run, event.message_id)
+        yield from self._end_reasoning(run)
+        yield from self._more_text(run, self._id(run, event.message_id), event.text)
+
+    def _more_text(self, run: _Run, message_id: str, text: str) -> Iterator[BaseEvent]:
+        if run.text is None:
+            run.text, run.shown = message_id, True
+            yield TextMessageStartEvent(message_id=message_id, role="assistant", subagent_run_id=run.tag)
+        if text:
+            yield TextMessageContentEvent(message_id=message_id, delta=mend_surrogates(text), subagent_run_id=run.tag)
+
+    def _end_text(self, run: _Run) -> Iterator[BaseEvent]:
+        if run.text is not None:
+            yield TextMessageEndEvent(message_id=run.text, subagent_run_id=run.tag)
+            run.text = None
+
+    def _reasoning(self, event: ReasoningDelta) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        yield from self._turn(run, event.message_id)
+        if run.reasoning is None:
+            run.thoughts += 1
+            run.reasoning = f"{self._id(run, event.message_id)}:reasoning:{run.thoughts}"
+            yield ReasoningStartEvent(message_id=run.reasoning, subagent_run_id=run.tag)
+            yield ReasoningMessageStartEvent(message_id=run.reasoning, role="reasoning", subagent_run_id=run.tag)
+        yield ReasoningMessageContentEvent(message_id=run.reasoning, delta=mend_surrogates(event.text), subagent_run_id=run.tag)
+
+    def _end_reasoning(self, run: _Run) -> Iterator[BaseEvent]:
+        if run.reasoning is not None:
+            yield ReasoningMessageEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
+            yield ReasoningEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
+            run.reasoning = None
+
+    def _message(self, event: MessageDone) -> Iterator[BaseEvent]:
+        message = event.message
+        if not isinstance(message, AIMessage):
+            return
+        run = self._runs[event.run_id]
+        yield from self._turn(run, event.message_id)
+        yield from self._end_reasoning(run)
+        message_id, calls = self._id(run, event.message_id), calls_of(message)
+        if not run.shown and not calls:
+            yield from self._more_text(run, message_id, text_of(message))
+        yield from self._end_text(run)
+        for call in calls:
+            yield from self._call(run, call, message_id)
+        told = message.response_metadata
+        run.model = (_label(told.get("model_provider")), _label(told.get("model_name")))
+
+    def _used(self, event: TurnUsage) -> Iterator[BaseEvent]:
+        self._count(event, *self._runs[event.run_id].model)
+        yield from ()
+
+    def _count(self, event: TurnUsage, provider: str | None = None, model: str | None = None) -> None:
+        usage = token_usage_from_langchain_metadata(event.usage, provider=provider, model=model)
+        self._usage += [usage] if usage else []
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def _call(self, run: _Run, call: ToolCallRecord, message_id: str) -> Iterator[BaseEvent]:
+        call_id = self._id(run, call.id)
+        name = mend_surrogates(call.name)
+        yield ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name, parent_message_id=message_id, subagent_run_id=run.tag)
+        yield ToolCallArgsEvent(tool_call_id=call_id, delta=mend_surrogates(call.arguments), subagent_run_id=run.tag)
+        yield ToolCallEndEvent(tool_call_id=call_id, subagent_run_id=run.tag)
+
+    def _writing(self, event: CallStarted) -> Iterator[BaseEvent]:
+        if event.provisional:
+            run = self._runs[event.run_id]
+            yield from self._turn(run, event.message_id)
+            yield self._told(event, "tool_call_started", event.call_id, toolCallName=event.name, index=event.index)
+
+    def _written(self, event: CallArgumentsDelta) -> Iterator[BaseEvent]:
+        yield self._told(event, "tool_call_delta", event.call_id, delta=event.text)
+
+    def _discarded(self, event: CallDiscarded) -> Iterator[BaseEvent]:
+        yield self._told(event, "tool_call_discarded", event.call_id, reason=event.reason)
+
+    def _told(self, event: RunEvent, name: str, call_id: str, **value: Any) -> BaseEvent:
+        run = self._runs[event.run_id]
+        return CustomEvent(name=name, value=plain({"toolCallId": self._id(run, call_id), **value}), subagent_run_id=run.tag)
+
+    def _progress(self, event: CallProgress) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        call_id = self._id(run, event.call_id)
+        content = {"toolCallId": call_id, "value": plain(event.value)}
+        yield ActivitySnapshotEvent(
+            message_id=f"{call_id}:progress", activity_type="tool_progress", content=content, subagent_run_id=run.tag
+        )
+
+    def _answered(self, event: CallResult) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        told = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
+        content: Any = content_parts(event.message)
+        yield ToolCallResultEvent(
+            message_id=self._id(run, str(event.message.id)),
+            tool_call_id=self._id(run, event.call_id),
+            content=content,
+            role="tool",
+            metadata={"autotools": told},
+            subagent_run_id=run.tag,
+        )
+
+    def _waiting(self, event: CallsPending) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        if run.tag is None:
+            self._pending += [(self._id(run, call.id), call) for call in event.calls]
+        yield from ()
+
+
+def _sentence(failure: Failure) -> str:
+    return mend_surrogates(failure.text if failure.details is None else failure.details)
+
+
+def _label(value: Any) -> str | None:
+    return mend_surrogates(value) if isinstance(value, str) and value else None
+
+
+_WRITERS: Final[Mapping[type[RunEvent], Callable[[AgUiEncoder, Any], Iterator[BaseEvent]]]] = {
+    RunStarted: AgUiEncoder._started,
+    TextDelta: AgUiEncoder._text,
+    ReasoningDelta: AgUiEncoder._reasoning,
+    CallStarted: AgUiEncoder._writing,
+    CallArgumentsDelta: AgUiEncoder._written,
+    CallDiscarded: AgUiEncoder._discarded,
+    CallProgress: AgUiEncoder._progress,
+    CallResult: AgUiEncoder._answered,
+    MessageDone: AgUiEncoder._message,
+    TurnUsage: AgUiEncoder._used,
+    CallsPending: AgUiEncoder._waiting,
+    RunEnded: AgUiEncoder._run_ended,
+    RunFailed: AgUiEncoder._run_failed,
+}

@@ -1,0 +1,58 @@
+"""What the end of a run says in AG-UI: what it waits for, or why it ended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ag_ui.core import (
+    Interrupt,
+    RunFinishedCancelledOutcome,
+    RunFinishedInterruptOutcome,
+    RunFinishedOutcome,
+    RunFinishedSuccessOutcome,
+)
+
+from ..event_types import RunEnded
+from ..executor import PendingCall
+from ..strict_json import mend_surrogates
+from .posted import signature_of
+
+_ANSWER: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean", "description": "Whether the call may run."},
+        "editedArgs": {"type": "object", "description": "All arguments to run with instead."},
+        "reason": {"type": "string", "description": "Why the call may not run, for the model."},
+    },
+    "required": ["approved"],
+}
+
+
+def outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEnded]) -> RunFinishedOutcome:
+    """How the runs of a stream have ended together.
+
+    Args:
+        pending: The calls that wait, with the ids that the client has for them.
+        ended: The ends of the runs.
+    """
+    approvals = [_interrupt(call_id, call) for call_id, call in pending if call.kind == "approval"]
+    if approvals:
+        return RunFinishedInterruptOutcome(interrupts=approvals)
+    if ended and ended[-1].stop_reason == "cancelled":
+        return RunFinishedCancelledOutcome()
+    left = [call_id for call_id, call in pending if call.kind != "queued"]
+    return RunFinishedSuccessOutcome(pending_tool_call_ids=left or None)
+
+
+def _interrupt(call_id: str, call: PendingCall) -> Interrupt:
+    return Interrupt(
+        id=signature_of(call),
+        reason="tool_call",
+        message=f"The tool {mend_surrogates(call.name)} may run only if that is approved.",
+        tool_call_id=call_id,
+        response_schema=dict(_ANSWER),
+    )
+
+
+def result_of(ended: Sequence[RunEnded]) -> dict[str, Any] | None:
+    """Why the last run ended, and how many requests all made; None where there was none."""
+    return {"stopReason": ended[-1].stop_reason, "turns": sum(event.turns for event in ended)} if ended else None

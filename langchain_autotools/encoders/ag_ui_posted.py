@@ -1,0 +1,101 @@
+"""What clients of AG-UI post: the user's new message, answers to interrupts, and results of the page's own tools."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from pydantic import SecretStr
+
+from ..errors import ConfigurationError
+from ..history.expansion import expand
+from .ag_ui_content import read_parts
+from .posted import Posted, PostedDecisions, read_body, signature_of
+
+_LEFT_OUT: Final = {"tools": "tools", "context": "context", "state": "state", "forwardedProps": "forwarded properties"}
+_IDS: Final = ("threadId", "runId")
+_WRITERS: Final = ("assistant", "tool")
+_READ: Final = ("user", "reasoning", "activity", *_WRITERS)
+
+
+def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
+    """What a client of AG-UI says with the `RunAgentInput` that it posts.
+
+    Taken are the user's new message, answers to the interrupts of calls that wait in `history`, and results of calls that were left to
+    the page. Everything else is the page's word and is left out, with a warning: the history is the server's own.
+
+    Args:
+        body: The body: bytes, a text, or what was parsed of it.
+        history: The server's own messages of this thread.
+        approval_key: The model's. Without it no answers to interrupts are taken.
+
+    Returns:
+        The user's new message (with the id that the page gave it), if there is one, and decisions.
+
+    Raises:
+        ConfigurationError: The body is no `RunAgentInput`, or another argument cannot be what it should.
+    """
+    said = read_body(body)
+    messages, resume = said.get("messages"), said.get("resume")
+    if not (isinstance(messages, list) and isinstance(resume, list | None) and all(isinstance(said.get(key), str) for key in _IDS)):
+        raise ConfigurationError("the posted body is no RunAgentInput: that has threadId, runId and messages")
+    decisions = PostedDecisions(history, approval_key)
+    kept, posted = expand(history), [message for message in messages if isinstance(message, Mapping)]
+    for key in _LEFT_OUT:
+        if said.get(key):
+            decisions.drop(_LEFT_OUT[key])
+    _answers(resume or [], decisions)
+    _results(posted, kept, decisions)
+    return Posted(_new_message(posted, kept, decisions), decisions.decisions)
+
+
+def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
+    """Take the answers to interrupts: each names the signature of its call."""
+    waiting = {signature_of(call): call.id for call in decisions.pending.values() if call.kind == "approval"}
+    for entry in resume:
+        interrupt = entry.get("interruptId") if isinstance(entry, Mapping) else None
+        call_id = waiting.get(interrupt) if isinstance(interrupt, str) else None
+        if call_id is None:
+            decisions.drop("answers to interrupts that are not open")
+            continue
+        payload = entry.get("payload")
+        said = payload if isinstance(payload, Mapping) else {}
+        if entry.get("status") == "cancelled" or (entry.get("status") == "resolved" and said.get("approved") is False):
+            decisions.reject(call_id, interrupt, said.get("reason"))
+        elif entry.get("status") == "resolved" and said.get("approved") is True and isinstance(said.get("editedArgs"), dict | None):
+            decisions.approve(call_id, interrupt, args=said.get("editedArgs"))
+        else:
+            decisions.drop("answers to interrupts that say neither yes nor no")
+
+
+def _results(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage], decisions: PostedDecisions) -> None:
+    """Take the results of calls that were left to the page. Those of the history come along, and are passed over."""
+    known = {message.tool_call_id for message in history if isinstance(message, ToolMessage)}
+    for message in posted:
+        call_id = _text(message, "toolCallId")
+        if message.get("role") != "tool" or call_id in known or "subagentRunId" in message:
+            continue
+        why = _text(message, "error")
+        if why is None:
+            decisions.respond(call_id, read_parts(message.get("content"), decisions.drop))
+        else:
+            decisions.fail(call_id, why)
+
+
+def _new_message(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage], decisions: PostedDecisions) -> list[BaseMessage]:
+    """The user's message behind all that was answered, unless the history has it already."""
+    known = {message.id for message in history}
+    roles = [message.get("role") for message in posted]
+    if any(role not in _READ for role in roles):
+        decisions.drop("messages in the name of the system or of a developer")
+    behind = max((place for place, role in enumerate(roles) if role in _WRITERS), default=-1)
+    users = [message for message in posted[behind + 1 :] if message.get("role") == "user"]
+    new = [message for message in users if _text(message, "id") is None or _text(message, "id") not in known]
+    if len(new) > 1:
+        decisions.drop("messages of the user before the last one")
+    content = read_parts(new[-1].get("content"), decisions.drop) if new else None
+    return [] if content is None else [HumanMessage(content, id=_text(new[-1], "id"))]
+
+
+def _text(message: Mapping[str, Any], key: str) -> str | None:
+    value = message.get(key)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,291 @@
+"""The endpoints under examples/web, served by uvicorn on loopback: what clients read, what comes back, and what ends when they leave."""
+
+import json
+import runpy
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import openai
+import pytest
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import tool
+
+from langchain_autotools import ChatOpenAI, new_messages
+from tests.support.asgi_server import AsgiServer
+from tests.support.event_stream import EventStreamParser, Frame, frames_of
+from tests.support.http_server import Gate
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Call, Failure, Turn
+
+WEB = Path(__file__).resolve().parents[2] / "examples" / "web"
+LOOKS = Turn("Let me look.", [Call("get_temperature", {"city": "Rome"})])
+MAILS = Turn(calls=[Call("send_mail", {"to": "Anna", "text": "Hi."})])
+Serve = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def only_vendor() -> Iterator[OpenAIServer]:
+    """The server that the examples' models ask."""
+    with OpenAIServer() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "key")
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def serve(only_vendor: OpenAIServer) -> Iterator[Serve]:
+    """Serves an example, once; gives its address."""
+    with ExitStack() as servers:
+
+        @cache
+        def served(name: str) -> str:
+            app = runpy.run_path(str(WEB / f"{name}.py"))["app"]
+            return servers.enter_context(AsgiServer(app() if name == "openai_endpoint" else app)).address
+
+        yield served
+
+
+@pytest.fixture
+def vendor(only_vendor: OpenAIServer) -> Iterator[OpenAIServer]:
+    """The same server for one test, which writes its script."""
+    only_vendor.exchanges.clear()
+    yield only_vendor
+    assert (only_vendor.rejections, only_vendor.left) == ([], 0)
+
+
+@pytest.fixture
+def conversation(serve: Serve) -> str:
+    """Where a new conversation over server-sent events is held."""
+    return f"{serve('sse_endpoint')}/conversations/{uuid4().hex}"
+
+
+def posted(address: str, **body: Any) -> list[Frame]:
+    """The frames that answer a post."""
+    with httpx.stream("POST", address, json=body, timeout=20) as response:
+        assert (response.status_code, response.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+        return frames_of(response.iter_raw())
+
+
+def told(frames: list[Frame], name: str) -> list[Any]:
+    """What the frames of a name say."""
+    return [frame.json for frame in frames if frame.event == name]
+
+
+# ---------------------------------------------------------------------------------------------- server-sent events
+
+
+def test_a_conversation_over_server_sent_events(vendor: OpenAIServer, conversation: str) -> None:
+    """A question is answered with its tools; the next one knows the history, which the client never sends."""
+    vendor.extend([LOOKS, Turn("21 °C in Rome."), Turn("You asked about Rome.")])
+    frames = posted(conversation, question="How warm is it in Rome?")
+    assert "".join(one["text"] for one in told(frames, "text")) == "Let me look.21 °C in Rome."
+    (call,), (result,), (done,) = told(frames, "tool_call"), told(frames, "tool_result"), told(frames, "done")
+    assert (call["args"], result["call_id"], result["content"]) == ({"city": "Rome"}, call["call_id"], "21 °C")
+    assert (done["stop_reason"], done["turns"], done["max_turns_reached"]) == ("complete", 2, False)
+    assert [one["message"]["type"] for one in told(frames, "message")] == ["ai", "tool", "ai"]
+    posted(conversation, question="What did I ask?")
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "assistant", "user"]
+
+
+def test_a_call_that_waits_is_decided_by_another_post(vendor: OpenAIServer, conversation: str) -> None:
+    """Its decision is made of what the frame has shown."""
+    vendor.extend([MAILS, Turn("Done.")])
+    frames = posted(conversation, question="Write to Anna.")
+    ((call,),) = [one["calls"] for one in told(frames, "pending")]
+    assert (call["name"], told(frames, "done")[0]["stop_reason"]) == ("send_mail", "calls_pending")
+    decision = {"id": call["id"], "action": "approve", "value": None, "uuid": call["uuid"], "digest": call["digest"]}
+    frames = posted(conversation, decisions=[decision])
+    assert [one["content"] for one in told(frames, "tool_result")] == ["Sent to Anna."]
+    assert told(frames, "done")[0]["stop_reason"] == "complete"
+
+
+def test_a_failure_is_told_without_its_text(vendor: OpenAIServer, conversation: str) -> None:
+    """The response is whole, and its last frame says what happened."""
+    vendor.extend([Failure(401, "Incorrect API key: secret", "invalid_request_error", "invalid_api_key")])
+    frames = posted(conversation, question="Hi.")
+    assert frames[-1].event == "error"
+    assert frames[-1].json["error"] == "OpenAIAuthenticationError"
+    assert "secret" not in str(frames)
+
+
+@pytest.mark.parametrize("example, path, body", [
+    ("sse_endpoint", "/conversations/1", {"question": "Hi."}),
+    ("openai_endpoint", "/v1/chat/completions", {"model": "assistant", "messages": [{"role": "user", "content": "Hi."}], "stream": True}),
+])  # fmt: skip
+def test_a_client_that_leaves_ends_its_run(example: str, path: str, body: dict[str, Any], vendor: OpenAIServer, serve: Serve) -> None:
+    """The request to the vendor is closed in the middle of its reply."""
+    gate = Gate()
+    vendor.extend([Turn("A long story.", holds={3: gate})])
+    with httpx.stream("POST", serve(example) + path, json=body, timeout=20) as response:
+        next(response.iter_raw())
+        assert gate.reached.wait(20)
+    assert vendor.exchanges[0].disconnected.wait(20)
+
+
+def test_a_client_that_comes_back_misses_nothing(vendor: OpenAIServer, serve: Serve) -> None:
+    """The run goes on without it; with Last-Event-ID it gets the rest, without all of it, in the same frames with the same numbers."""
+    gate = Gate()
+    vendor.extend([LOOKS, Turn("21 °C in Rome.", holds={3: gate})])
+    address = serve("kept_runs")
+    run = f"{address}/runs/{httpx.post(f'{address}/runs', json={'question': 'How warm is it?'}).json()['id']}"
+    first: list[Frame] = []
+    with httpx.stream("GET", run, timeout=20) as response:
+        parser = EventStreamParser()
+        for piece in response.iter_raw():
+            first += parser.feed(piece)
+            if told(first, "tool_result"):
+                break
+    assert gate.reached.wait(20)
+    gate.open()
+    with httpx.stream("GET", run, headers={"Last-Event-ID": first[-1].id}, timeout=20) as response:
+        rest = frames_of(response.iter_raw())
+    with httpx.stream("GET", run, timeout=20) as response:
+        assert frames_of(response.iter_raw()) == [*first, *rest]
+    assert "".join(one["text"] for one in told([*first, *rest], "text")) == "Let me look.21 °C in Rome."
+    assert not vendor.exchanges[1].disconnected.is_set()
+    assert httpx.get(f"{address}/runs/none").status_code == 404
+
+
+def test_a_kept_run_is_ended_by_name(vendor: OpenAIServer, serve: Serve) -> None:
+    """Whoever reads it sees how it ended."""
+    gate = Gate()
+    vendor.extend([Turn("A long story.", holds={3: gate})])
+    address = serve("kept_runs")
+    run = f"{address}/runs/{httpx.post(f'{address}/runs', json={'question': 'Tell me a story.'}).json()['id']}"
+    assert gate.reached.wait(20)
+    assert httpx.delete(run).status_code == 204
+    with httpx.stream("GET", run, timeout=20) as response:
+        assert told(frames_of(response.iter_raw()), "done")[0]["stop_reason"] == "cancelled"
+
+
+# ---------------------------------------------------------------------------------------------- OpenAI's protocol
+
+
+@pytest.fixture
+def client(serve: Serve) -> Iterator[openai.OpenAI]:
+    """OpenAI's own SDK, which asks the example."""
+    with openai.OpenAI(base_url=f"{serve('openai_endpoint')}/v1", api_key="any", max_retries=0) as sdk:
+        yield sdk
+
+
+USER: Any = [{"role": "user", "content": "How warm is it in Rome?"}]
+LOCATE: Any = {
+    "type": "function",
+    "function": {"name": "locate", "description": "Theirs.", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+def test_tools_run_inside_and_the_sdk_reads_one_completion(vendor: OpenAIServer, client: openai.OpenAI) -> None:
+    """The texts of all turns are one, the tokens those of all turns."""
+    vendor.extend([LOOKS, Turn("21 °C in Rome.", reasoning="Hm.")])
+    completion = client.chat.completions.create(model="assistant", messages=USER, max_completion_tokens=50)
+    choice = completion.choices[0]
+    assert (choice.message.content, choice.finish_reason, choice.message.tool_calls) == ("Let me look.\n21 °C in Rome.", "stop", None)
+    assert choice.message.reasoning_content == "Hm."  # type: ignore[attr-defined]
+    assert completion.usage is not None
+    assert (completion.usage.prompt_tokens, completion.usage.completion_tokens, completion.usage.total_tokens) == (22, 14, 36)
+    assert vendor.requests[0].get("max_completion_tokens", vendor.requests[0].get("max_tokens")) == 50
+
+
+def test_the_sdk_reads_the_stream(vendor: OpenAIServer, client: openai.OpenAI) -> None:
+    """Its accumulator comes to the same completion; the last chunk has the usage where that is asked for, and only there."""
+    vendor.extend([LOOKS, Turn("21 °C in Rome.")] * 2)
+    with client.chat.completions.stream(model="assistant", messages=USER, stream_options={"include_usage": True}) as stream:
+        completion = stream.get_final_completion()
+    assert completion.choices[0].message.content == "Let me look.\n21 °C in Rome."
+    assert completion.usage is not None and completion.usage.total_tokens == 36
+    chunks = list(client.chat.completions.create(model="assistant", messages=USER, stream=True))
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert all(chunk.choices and chunk.usage is None for chunk in chunks)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_calls_of_the_clients_own_tools_go_to_the_client(streamed: bool, vendor: OpenAIServer, client: openai.OpenAI) -> None:
+    """Beside calls that have run inside; the results come with the next request."""
+    vendor.extend([Turn(calls=[*LOOKS.calls, Call("locate", {"near": 1})]), Turn("You are in Rome.")])
+    options: Any = {"model": "assistant", "tools": [LOCATE]}
+    if streamed:
+        with client.chat.completions.stream(messages=USER, **options) as stream:
+            choice = stream.get_final_completion().choices[0]
+    else:
+        choice = client.chat.completions.create(messages=USER, **options).choices[0]
+    (call,) = choice.message.tool_calls or ()
+    assert (choice.finish_reason, call.function.name, json.loads(call.function.arguments)) == ("tool_calls", "locate", {"near": 1})
+    asked = {"role": "assistant", "content": None, "tool_calls": [{"id": call.id, "type": "function", "function": dict(call.function)}]}
+    asked["tool_calls"][0]["function"] = {"name": "locate", "arguments": call.function.arguments}  # type: ignore[index]
+    answered = {"role": "tool", "tool_call_id": call.id, "content": "Rome"}
+    completion = client.chat.completions.create(messages=[*USER, asked, answered], **options)
+    assert completion.choices[0].message.content == "You are in Rome."
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool"]
+
+
+async def test_our_own_model_is_a_client_with_tools_of_its_own(vendor: OpenAIServer, serve: Serve) -> None:
+    """Two loops, one inside the other: the endpoint's tools run there, the client's here."""
+    vendor.extend([LOOKS, Turn("I ask you.", [Call("locate", {})]), Turn("You are in Rome, at 21 °C.")])
+
+    @tool
+    def locate() -> str:
+        """Say where the user is."""
+        return "Rome"
+
+    model = ChatOpenAI(model="assistant", base_url=f"{serve('openai_endpoint')}/v1", api_key="any", tools=[locate])  # type: ignore[arg-type]
+    chunks = [chunk async for chunk in model.astream([HumanMessage("How warm is it here?")])]
+    assert "".join(chunk.text for chunk in chunks) == "Let me look.\nI ask you.\nYou are in Rome, at 21 °C."
+    messages = [message for chunk in chunks for message in new_messages(chunk)]
+    assert [message.content for message in messages if isinstance(message, ToolMessage)] == ["Rome"]
+
+
+@pytest.mark.parametrize("turn, reason", [(Turn("Cut", finish="length"), "length"), (Turn("", finish="content_filter"), "content_filter")])
+def test_the_finish_reason_says_why_the_run_ended(turn: Turn, reason: str, vendor: OpenAIServer, client: openai.OpenAI) -> None:
+    """In the vendor's words."""
+    vendor.extend([turn])
+    assert client.chat.completions.create(model="assistant", messages=USER).choices[0].finish_reason == reason
+
+
+def test_errors_have_the_vendors_form_and_status(vendor: OpenAIServer, client: openai.OpenAI) -> None:
+    """As the SDK raises them; a text of the vendor behind is not shown, nor that its key is wrong."""
+    create: Any = client.chat.completions.create
+    with pytest.raises(openai.NotFoundError) as missing:
+        create(model="other", messages=USER)
+    assert missing.value.code == "model_not_found"
+    for wrong in ({"n": 2}, {"messages": [{"role": "nobody", "content": "x"}]}, {"response_format": {"type": "json_object"}}):
+        with pytest.raises(openai.BadRequestError):
+            create(**{"model": "assistant", "messages": USER, **wrong})
+    headers = {"retry-after-ms": "1"}
+    for status, error in ((401, openai.InternalServerError), (429, openai.RateLimitError), (400, openai.BadRequestError)):
+        for streamed in (True, False):
+            vendor.extend([Failure(status, "secret", headers=headers)] * (3 if status == 429 else 1))
+            with pytest.raises(error) as raised:
+                create(model="assistant", messages=USER, stream=streamed)
+            assert "secret" not in str(raised.value)
+
+
+def test_an_error_in_the_middle_of_a_stream_is_raised_there(vendor: OpenAIServer, client: openai.OpenAI) -> None:
+    """After the text that was sent."""
+    vendor.extend([LOOKS, Failure(401, "secret")])
+    seen = ""
+    with pytest.raises(openai.APIError, match="The run failed"):
+        for chunk in client.chat.completions.create(model="assistant", messages=USER, stream=True):
+            seen += chunk.choices[0].delta.content or ""
+    assert seen == "Let me look."
+
+
+@pytest.mark.parametrize(
+    "body", ["{", "[]", "3", '{"messages": 1}', '{"messages": [], "model": []}', '{"messages": [1], "model": "assistant"}']
+)
+def test_a_body_that_makes_no_sense_is_refused(body: str, serve: Serve) -> None:
+    """With an error in the vendor's form."""
+    response = httpx.post(f"{serve('openai_endpoint')}/v1/chat/completions", content=body)
+    assert response.status_code in (400, 404)
+    assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+
+
+def test_the_models_are_listed(client: openai.OpenAI) -> None:
+    """A chat page offers what it finds there."""
+    assert [model.id for model in client.models.list()] == ["assistant"]
