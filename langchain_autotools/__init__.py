@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .retry import RetryPolicy
     from .run.by_hand import add_assistant_tool_calls, add_tool_calls_and_results
     from .run.endings import max_turns_reached, stop_reason
+    from .showing import show
 
 __all__ = [  # noqa: RUF022 - grouped for readers
     # Chat models
@@ -140,6 +141,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "aevents",
     "events",
     "partial_arguments",
+    "show",
     # Policies and limits
     "RetryPolicy",
     "StopReason",
@@ -226,6 +228,7 @@ _HOMES = {
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
     "run.endings": ("max_turns_reached", "stop_reason"),
+    "showing": ("show",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -30,7 +30,8 @@ ROOMS = (
     ("testing", "providers"),
     ("agent",),
     ("following",),
-    ("encoders", "show"),
+    ("encoders",),
+    ("showing",),
     ("cli",),
     ("__main__",),
 )

@@ -15,6 +15,7 @@ class _MetadataWithMessages(dict[str, Any]):
     """A message's metadata, which also knows messages: whatever makes another message or data of this one makes a plain dict of it."""
 
     live: list[BaseMessage]
+    shown = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -56,3 +57,14 @@ def attached_messages(holder: object) -> list[BaseMessage] | None:
     metadata = values.get("response_metadata")
     messages = metadata.live if isinstance(metadata, _MetadataWithMessages) else values.get(_LIVE)
     return None if messages is None else list(messages)
+
+
+def mark_shown(message: BaseMessage) -> None:
+    """Remember of a message with messages attached to it that they have been shown as they came."""
+    if isinstance(message.response_metadata, _MetadataWithMessages):
+        message.response_metadata.shown = True
+
+
+def was_shown(message: BaseMessage) -> bool:
+    """Whether that is remembered of a message."""
+    return isinstance(message.response_metadata, _MetadataWithMessages) and message.response_metadata.shown

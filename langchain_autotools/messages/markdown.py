@@ -2,21 +2,14 @@
 
 import html
 import re
-from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .calls import ToolCallRecord, calls_of
 from .carrier import new_messages
-from .metadata import own_metadata, text_of
-from .printable import call_text, printable, run_text
-
-_LONGEST_RESULT: Final = 2_000
-_LONGEST_CALL: Final = 300
-_MEDIA: Final = {
-    **{kind: kind for kind in ("image", "audio", "video", "file", "document", "media")},
-    **{"image_url": "image", "input_image": "image", "input_audio": "audio", "input_file": "file"},
-}
+from .live import was_shown
+from .metadata import own_metadata
+from .printable import call_text, printable, run_text, short_call, short_result, text_and_media
 
 _INLINE = re.compile(r"([\\`*_\[\]|~$])")
 _LINE_START = re.compile(r"^(\d{0,9})([-#+=.):])")
@@ -39,27 +32,22 @@ def markdown_of(message: BaseMessage) -> str:
     for one in brought:
         if isinstance(one, ToolMessage):
             failed = " *failed*" if one.status == "error" else ""
-            parts += [_code(calls.get(one.tool_call_id) or one.name or "tool") + failed, _fenced(_text_and_media(one))]
+            parts += [_code(calls.get(one.tool_call_id) or one.name or "tool") + failed, _fenced(text_and_media(one))]
         else:
             open_calls = [call.id for call in _all_calls([one]) if call.id not in answered]
-            parts += [_paragraph(_text_and_media(one)), *(f"{_code(calls[call_id])} *no result*" for call_id in open_calls)]
+            parts += [_paragraph(text_and_media(one)), *(f"{_code(calls[call_id])} *no result*" for call_id in open_calls)]
     return "\n\n".join(part for part in [*parts, _summary_line(message)] if part)
 
 
 def run_markdown(message: BaseMessage) -> str | None:
-    """The message as Markdown if it describes a whole run; None of any other message."""
+    """The message as Markdown if it describes a whole run, one line of it if that has been shown; None of any other message."""
+    if was_shown(message):
+        return f"*The message of this run, with {len(new_messages(message))} new messages*"
     return markdown_of(message) if "stop_reason" in own_metadata(message) and new_messages(message) else None
 
 
 def _all_calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:
     return [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
-
-
-def _text_and_media(message: BaseMessage) -> str:
-    """The text of a message, and the kinds of media that it holds beside it."""
-    blocks = message.content if isinstance(message.content, list) else []
-    kinds = [str(block.get("type")) for block in blocks if isinstance(block, dict)]
-    return "\n".join([text_of(message), *(f"[{_MEDIA[kind]}]" for kind in kinds if kind in _MEDIA)])
 
 
 def _summary_line(message: BaseMessage) -> str:
@@ -83,16 +71,14 @@ def _escaped_line(line: str) -> str:
 
 def _code(text: str) -> str:
     """One line as a code span."""
-    text = text if len(text) <= _LONGEST_CALL else f"{text[:_LONGEST_CALL]}…"
+    text = short_call(text)
     marks = "`" * (_longest_marks(text) + 1)
     return f"{marks}{text}{marks}" if len(marks) == 1 else f"{marks} {text} {marks}"
 
 
 def _fenced(text: str) -> str:
     """Text as a code block, cut where it is long."""
-    text = printable(text)
-    cut = len(text) - _LONGEST_RESULT
-    text = text if cut <= 0 else f"{text[:_LONGEST_RESULT]}\n… {cut:,} characters more"
+    text = short_result(text)
     marks = "`" * max(3, _longest_marks(text) + 1)
     return f"{marks}text\n{text}\n{marks}"
 

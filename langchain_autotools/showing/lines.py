@@ -1,0 +1,183 @@
+"""Runs as plain text while they happen: answers in one place, remarks about them in another."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, TextIO
+
+from ..encoders.plain import to_json
+from ..event_types import (
+    CallDiscarded,
+    CallProgress,
+    CallReady,
+    CallResult,
+    CallsPending,
+    MessageDone,
+    RunEnded,
+    RunEvent,
+    RunFailed,
+    TextDelta,
+)
+from ..messages.calls import ToolCallRecord
+from ..messages.printable import call_text, escaped, printable, summary_text, text_and_media
+from ..strict_json import mend_surrogates
+
+_LONGEST_LINE: Final = 200
+_LONGEST_NAME: Final = 60
+
+
+@dataclass
+class _Run:
+    """A run: how deep it is in others, the message that it writes, the calls of its latest turn, and inside another its unfinished line."""
+
+    depth: int
+    message_id: str = ""
+    calls_of: str = ""
+    calls: dict[str, ToolCallRecord] = field(default_factory=dict)
+    line: str = ""
+
+
+class Lines:
+    """Text as it comes; every other thing on a line of its own. What runs inside a tool says stands indented, line by line.
+
+    Args:
+        answers: Where the text of answers goes, and nothing else.
+        remarks: Where the rest goes: calls, progress, results, usage. May be the same place, as at a terminal.
+        separator: What stands between the texts of two messages of a run that has no white space there.
+    """
+
+    def __init__(self, answers: TextIO, remarks: TextIO, separator: str = "\n") -> None:
+        self._answers = answers
+        self._remarks = remarks
+        self._separator = separator
+        self._together = _same_place(answers, remarks)
+        self._line_is_open = False
+        self._closed_by_line = self._together
+        self._runs: dict[str, _Run] = {}
+        self._takers: dict[type[RunEvent], Callable[[Any, _Run], None]] = {
+            TextDelta: self._text,
+            MessageDone: self._message,
+            CallReady: self._ready,
+            CallProgress: self._progress,
+            CallResult: self._result,
+            CallDiscarded: self._discarded,
+            CallsPending: self._pending,
+            RunEnded: self._ended,
+            RunFailed: self._failed,
+        }
+
+    def take(self, event: RunEvent) -> None:
+        """Show what an event says."""
+        run = self._runs.get(event.run_id)
+        if run is None:
+            around = self._runs.get(event.parent_run_id or "")
+            run = self._runs[event.run_id] = _Run(0 if around is None else around.depth + 1)
+        taker = self._takers.get(type(event))
+        if taker is not None:
+            taker(event, run)
+
+    def note(self, text: str) -> None:
+        """A remark on a line of its own."""
+        self._end_answer()
+        self._line(text, "quiet")
+
+    # ------------------------------------------------------------------------------------------ events
+
+    def _text(self, event: TextDelta, run: _Run) -> None:
+        follows = event.message_id != run.message_id
+        run.message_id = event.message_id
+        if run.depth:
+            *whole, run.line = (run.line + event.text).split("\n")
+            for line in whole:
+                self._line(line, "quiet", run.depth)
+            return
+        self._answer((self._separator if follows and self._line_is_open else "") + event.text)
+
+    def _answer(self, text: str) -> None:
+        # After the line of a result there is no need for the line end that separates two messages.
+        text = printable(mend_surrogates(text.lstrip("\n") if self._closed_by_line else text))
+        if text:
+            self._write(self._answers, text)
+            self._line_is_open = not text.endswith("\n")
+            self._closed_by_line = False
+
+    def _message(self, event: MessageDone, run: _Run) -> None:
+        self._end_line(run)
+
+    def _end_line(self, run: _Run) -> None:
+        line, run.line = run.line, ""
+        if line:
+            self._line(line, "quiet", run.depth)
+
+    def _ready(self, event: CallReady, run: _Run) -> None:
+        self._end_line(run)
+        if event.message_id != run.calls_of:
+            run.calls_of, run.calls = event.message_id, {}
+        run.calls[event.call_id] = event.call
+        self._line(f"→ {call_text(event.call)}", "call", run.depth)
+
+    def _progress(self, event: CallProgress, run: _Run) -> None:
+        value = event.value if isinstance(event.value, str) else to_json(event.value)
+        self._line(f"… {self._name(event, run)}: {one_line_of(value)}", "quiet", run.depth)
+
+    def _result(self, event: CallResult, run: _Run) -> None:
+        style = "failure" if event.message.status == "error" else "result"
+        self._line(f"← {self._name(event, run)}: {one_line_of(text_and_media(event.message))}", style, run.depth)
+
+    def _name(self, event: CallProgress | CallResult, run: _Run) -> str:
+        """What a call is called: by its tool, with the arguments where its turn calls the tool more than once."""
+        call = run.calls.get(event.call_id)
+        if call is None:
+            return "a call"
+        alone = sum(other.name == call.name for other in run.calls.values()) == 1
+        return escaped(call.name) if alone else one_line_of(call_text(call), _LONGEST_NAME)
+
+    def _discarded(self, event: CallDiscarded, run: _Run) -> None:
+        self._line(f"(a call came to nothing: {one_line_of(event.reason)})", "quiet", run.depth)
+
+    def _pending(self, event: CallsPending, run: _Run) -> None:
+        for call in event.calls:
+            self._line(f"? {call_text(ToolCallRecord(call.id, call.name, '', call.args))} waits", "call", run.depth)
+
+    def _ended(self, event: RunEnded, run: _Run) -> None:
+        self._line(f"[{summary_text(event.turns, event.usage, event.stop_reason)}]", "quiet", run.depth)
+
+    def _failed(self, event: RunFailed, run: _Run) -> None:
+        self._end_line(run)
+        said = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
+        self._line(f"[{said}]", "failure", run.depth)
+
+    # ------------------------------------------------------------------------------------------ writing
+
+    def _line(self, text: str, style: str, depth: int = 0) -> None:
+        """A line among the remarks; where they share the answers' place it stands apart from them."""
+        if self._together:
+            self._end_answer()
+            self._closed_by_line = True
+        self._write(self._remarks, f"{'  ' * depth}{printable(mend_surrogates(text))}\n", style)
+
+    def _end_answer(self) -> None:
+        if self._line_is_open:
+            self._write(self._answers, "\n")
+        self._line_is_open = False
+
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        """Put text in its place; `style` says what kind of text it is."""
+        stream.write(text)
+        stream.flush()
+
+
+def one_line_of(text: str, longest: int = _LONGEST_LINE) -> str:
+    """Text on one line, cut where it is long."""
+    line = escaped(" ".join(text.split()))
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _same_place(one: TextIO, other: TextIO) -> bool:
+    """Whether what is written to both is read by the same reader: one terminal, one file, one pipe."""
+    if one is other:
+        return True
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except (OSError, ValueError, AttributeError):
+        return False

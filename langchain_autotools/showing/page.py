@@ -1,0 +1,230 @@
+"""What has been seen of runs, as HTML for a notebook.
+
+All of it works without scripts and without the styles, which some places where notebooks are read take away.
+"""
+
+import json
+from collections.abc import Iterator
+from html import escape
+from typing import Any, Final
+
+from ..encoders.plain import plain
+from ..event_types import RunEnded, partial_arguments
+from ..executor.pending import PendingCall
+from ..messages.calls import ToolCallRecord
+from ..messages.printable import call_text, escaped, printable, short_call, short_result, summary_text, text_and_media
+from ..strict_json import mend_surrogates
+from .rich_text import markdown_html
+from .seen import SeenCall, SeenEnd, SeenPart, SeenRun, SeenText
+
+_ONE_LINE: Final = 100  # a call that is longer opens while it is written
+_BRIEF: Final = 160
+_WORDS: Final = {"writing": "is being written", "waiting": "waits for you", "discarded": "came to nothing"}
+_NEXT: Final = {
+    "approval": "It has not run. Decide: approve(), edit(...), reject(...) or respond(...).",
+    "caller": "Its tool was only declared: run it yourself, and give the result to respond(...).",
+    "client_tool": "It is for a tool on the user's machine: run it, and give the result to respond(...).",
+    "queued": "It waits behind the calls before it, and runs once those are decided.",
+}
+_WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]\nrun = model.resume(history, decisions)"
+
+
+def part_html(part: SeenPart) -> str:
+    """A part of a run as HTML.
+
+    Nothing in it comes from the model or a tool but words: no tag, no address that is loaded. Formulas are not set either.
+    """
+    if isinstance(part, SeenText):
+        inner = _reasoning(part.text) if part.is_reasoning else markdown_html(part.text)
+    else:
+        inner = _call(part) if isinstance(part, SeenCall) else _end(part)
+    return f'<div class="at-part tex2jax_ignore mathjax_ignore">{inner}</div>'
+
+
+def _reasoning(text: str) -> str:
+    last = text.rstrip().rpartition("\n")[2]
+    brief = f"…{last[-_BRIEF:]}" if len(last) > _BRIEF else last
+    summary = f'<span class="at-name">Reasoning</span> <span class="at-brief">{_words(brief)}</span>'
+    return _folded("reasoning", summary, markdown_html(text), is_open=False)
+
+
+def part_text(part: SeenPart) -> str:
+    """A part of a run as plain text, for where no HTML is shown."""
+    if isinstance(part, SeenText):
+        return printable(mend_surrogates("" if part.is_reasoning else part.text))
+    if isinstance(part, SeenEnd):
+        return f"[{_end_text(part)}]"
+    said = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
+    return printable(mend_surrogates(f"→ {short_call(_call_line(part))}\n← {said}"))
+
+
+# ---------------------------------------------------------------------------------------------- calls
+
+
+def _call(call: SeenCall) -> str:
+    state, text = call.state, _call_line(call)
+    time = f"{call.result.duration:.1f} s" if call.result is not None and call.result.executed else ""
+    word = "" if state == "done" else _WORDS.get(state, state)
+    marks = (("brief", _brief(call)), ("word", word), ("time", time))
+    shown = "".join(f' <span class="at-{kind}">{_words(said)}</span>' for kind, said in marks if said)
+    summary = f'<code class="at-name">{_words(short_call(text))}</code>{shown}'
+    is_open = state in ("failed", "waiting") or (state == "running" and bool(call.runs)) or (state == "writing" and len(text) > _ONE_LINE)
+    return _folded(state, summary, "".join(_details(call)), is_open=is_open)
+
+
+def _call_line(call: SeenCall) -> str:
+    if call.record is not None:
+        return call_text(call.record)
+    so_far = ToolCallRecord("", call.name, call.written, partial_arguments(call.written))
+    return f"{call_text(so_far)[:-1]}…"
+
+
+def _brief(call: SeenCall) -> str:
+    """The latest word of a call, for one line."""
+    if call.result is not None:
+        said = text_and_media(call.result.message)
+    elif call.discarded is not None:
+        said = call.discarded
+    else:
+        said = value_text(call.progress[-1]) if call.progress else ""
+    line = " ".join(said[: 2 * _BRIEF].split())
+    return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
+
+
+def _details(call: SeenCall) -> Iterator[str]:
+    yield _arguments(call)
+    if call.pending is not None:
+        yield f"<p>{escape(_next(call.pending))}</p>"
+    if call.discarded is not None:
+        yield f"<p>{_words(call.discarded)}</p>"
+    if call.progress:
+        yield _block("Progress", "\n".join(value_text(value) for value in call.progress))
+    yield from (_run(run) for run in call.runs)
+    if call.result is not None:
+        failed = call.result.message.status == "error"
+        yield _block("Error" if failed else "Result", short_result(text_and_media(call.result.message)))
+
+
+def _arguments(call: SeenCall) -> str:
+    """The arguments by name: whole where somebody is to decide about them."""
+    if call.pending is not None:
+        args: Any = call.pending.args
+    elif call.record is not None:
+        args = call.record.args
+    else:
+        args = partial_arguments(call.written)
+    if args is None:
+        return _block("Arguments", short_result(call.record.arguments if call.record is not None else call.written))
+    texts = {name: _argument(value) if call.pending is not None else short_result(_argument(value)) for name, value in args.items()}
+    rows = "".join(f"<tr><th>{_words(name)}</th><td><pre>{_lines(text)}</pre></td></tr>" for name, text in texts.items())
+    return f"<table><tbody>{rows}</tbody></table>" if rows else ""
+
+
+def _next(pending: PendingCall) -> str:
+    return _NEXT[pending.kind] if pending.digest else "It is answered by a message, as the page of its model says."
+
+
+def _run(run: SeenRun) -> str:
+    name = f'<p class="at-label">{_words(run.name)}</p>' if run.name else ""
+    return f'<div class="at-run">{name}{"".join(part_html(part) for part in run.parts)}</div>'
+
+
+def _end(end: SeenEnd) -> str:
+    bad = "" if isinstance(end.event, RunEnded) else " at-bad"
+    said = f'<p class="at-end{bad}">{_words(_end_text(end))}</p>'
+    if not (end.waiting and end.top):
+        return said
+    count = len(end.waiting)
+    waits = "1 call waits" if count == 1 else f"{count} calls wait"
+    return f"<p>{waits} for you. To go on, for instance:</p><pre>{escape(_WHAT_NEXT)}</pre>{said}"
+
+
+def _end_text(end: SeenEnd) -> str:
+    event = end.event
+    if isinstance(event, RunEnded):
+        return summary_text(event.turns, event.usage, event.stop_reason)
+    return f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
+
+
+# ---------------------------------------------------------------------------------------------- pieces
+
+
+def _folded(state: str, summary: str, inner: str, *, is_open: bool) -> str:
+    return (
+        f'<details class="at-fold at-{state}"{" open" * is_open}><summary>{summary}</summary><div class="at-body">{inner}</div></details>'
+    )
+
+
+def _block(label: str, text: str) -> str:
+    return f'<p class="at-label">{label}</p><pre>{_lines(text)}</pre>'
+
+
+def value_text(value: Any, indent: int | None = None) -> str:
+    """A value that a tool gave, as text: of anything but a text its JSON."""
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=indent)
+
+
+def _argument(value: Any) -> str:
+    """An argument's value: text of several lines as it will be, everything else as JSON."""
+    is_text = isinstance(value, str) and "\n" not in value
+    return json.dumps(value, ensure_ascii=False) if is_text else value_text(value, indent=2)
+
+
+def _words(text: str) -> str:
+    """Text on one line, with what steers or reorders it written out."""
+    return escape(escaped(mend_surrogates(text)))
+
+
+def _lines(text: str) -> str:
+    """The same of several lines."""
+    return "\n".join(map(_words, text.split("\n")))
+
+
+STYLE: Final = """<style>
+.at-part { --at-line: rgba(128,128,128,.3); --at-faint: rgba(128,128,128,.1); margin: 0; padding: 0; line-height: 1.5; }
+.at-part p { margin: .35em 0; }
+.at-part :is(ul, ol, blockquote) { margin: .35em 0; }
+.at-part :is(ul, ol) { padding-left: 1.8em; list-style: disc; }
+.at-part ol { list-style: decimal; }
+.at-part li { margin: .1em 0; }
+.at-part blockquote { padding-left: .75em; border-left: 3px solid var(--at-line); opacity: .85; }
+.at-part :is(p, li, td, th) > code { padding: .1em .3em; background: var(--at-faint); border-radius: 4px; font-size: .92em; }
+.at-part a { color: #3b82d1; }
+.at-part pre { margin: .25em 0; padding: .5em .75em; max-height: 22em; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere;
+  background: var(--at-faint); border: 0; border-radius: 6px; font: .9em/1.45 var(--jp-code-font-family, ui-monospace, monospace); }
+.at-part pre code { padding: 0; background: none; font: inherit; color: inherit; }
+.at-part.at-part table { margin: .35em 0; border: 0; border-collapse: collapse; font-size: inherit; table-layout: auto; }
+.at-part.at-part tr { background: none; }
+.at-part.at-part :is(th, td) { padding: .25em .75em; text-align: left; vertical-align: top; border: 1px solid var(--at-line);
+  background: none; }
+.at-heading { font-size: 1.1em; }
+.at-heading-1, .at-heading-2 { font-size: 1.25em; }
+.at-fold { margin: .3em 0; border: 1px solid var(--at-line); border-left: 3px solid var(--at-colour, var(--at-line)); border-radius: 6px; }
+.at-fold > summary { display: flex; gap: .75em; align-items: baseline; padding: .35em .75em; cursor: pointer; list-style: none; }
+.at-fold > summary::-webkit-details-marker { display: none; }
+.at-fold > summary::before { content: "▸"; opacity: .55; width: .6em; flex: none; }
+.at-fold[open] > summary::before { content: "▾"; }
+.at-fold > summary > * { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.at-fold > summary > .at-name { background: none; padding: 0; color: inherit; flex: 0 1 auto; max-width: 70%; }
+.at-brief { flex: 1 1 0; min-width: 0; opacity: .7; }
+.at-word { flex: none; margin-left: auto; color: var(--at-colour); }
+.at-time { flex: none; margin-left: auto; opacity: .55; font-size: .9em; }
+.at-body { padding: 0 .75em .4em 2.1em; }
+.at-part.at-part .at-body > table th { font-weight: 500; opacity: .75; border: 0; padding: .25em .75em .25em 0; }
+.at-part.at-part .at-body > table td { border: 0; padding: 0; width: 100%; }
+.at-label { font-size: .85em; opacity: .65; }
+.at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
+.at-end { font-size: .85em; opacity: .65; }
+.at-bad, .at-failed { --at-colour: #d1453b; }
+.at-bad { color: var(--at-colour); opacity: 1; }
+.at-done { --at-colour: #3d9a57; }
+.at-running { --at-colour: #3b82d1; }
+.at-waiting { --at-colour: #c98a1b; }
+.at-reasoning { border-style: none; }
+.at-reasoning > summary { padding-left: 0; opacity: .7; }
+.at-reasoning > .at-body { padding-left: 1.35em; opacity: .8; }
+:is(.at-writing, .at-running) > summary > .at-word { animation: at-pulse 1.6s ease-in-out infinite; }
+.at-writing pre { display: flex; flex-direction: column-reverse; }
+@keyframes at-pulse { 50% { opacity: .35; } }
+@media (prefers-reduced-motion: reduce) { .at-word { animation: none !important; } }
+</style>"""

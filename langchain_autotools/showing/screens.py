@@ -1,0 +1,170 @@
+"""Where runs are shown: a cell of Jupyter or of marimo, else lines on standard output. Each library is used only inside itself."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import copy_context
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from ..event_types import RunEvent, RunFailed
+from .lines import Lines
+from .page import STYLE, part_html, part_text
+from .seen import Seen, SeenPart
+
+_INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
+_SHARE: Final = 5  # how many times as long as a drawing took is left to the run before the next one
+
+
+class Screen(Protocol):
+    """Shows the events of a run, and is entered as a context: it sees whether the run ended with an exception."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+    def take(self, event: RunEvent) -> None:
+        """Show an event."""
+
+
+def screen() -> Screen:
+    """What shows a run where this program runs."""
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        return CellScreen(MarimoCell(), marimo.Thread)
+    if shows_html():
+        return CellScreen(JupyterCell(), threading.Thread)
+    return LineScreen()
+
+
+def shows_html() -> bool:
+    """Whether the program runs in an IPython that shows HTML, as that of a notebook does and that of a terminal does not."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "text/html" in shell.display_formatter.active_types
+
+
+class LineScreen(Lines):
+    """Lines on standard output."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stdout, sys.stdout)
+        self._failed_run = False
+
+    def take(self, event: RunEvent) -> None:
+        """Print an event."""
+        super().take(event)
+        self._failed_run = isinstance(event, RunFailed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None and not self._failed_run:
+            with suppress(BrokenPipeError):  # nobody reads any more
+                self.take(RunFailed(run_id="", error=error))
+
+
+# ---------------------------------------------------------------------------------------------- cells of notebooks
+
+
+class Cell(Protocol):
+    """The output of a cell of a notebook."""
+
+    def draw(self, parts: Iterable[SeenPart]) -> None:
+        """Show these parts: new ones below those that are there, the others in place of what they were."""
+
+
+class JupyterCell:
+    """A cell of Jupyter. Each part is an output of its own, so that what a reader has opened stays open while other parts change."""
+
+    def __init__(self) -> None:
+        self._outputs: dict[SeenPart, Any] = {}
+
+    def draw(self, parts: Iterable[SeenPart]) -> None:
+        """Make or update the outputs of these parts."""
+        from IPython.display import display
+
+        for part in parts:
+            output = self._outputs.get(part)
+            style = STYLE if next(iter(self._outputs), part) is part else ""
+            bundle = {"text/html": style + part_html(part), "text/plain": part_text(part)}
+            if output is None:
+                self._outputs[part] = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            else:
+                output.update(bundle, raw=True)
+
+
+class MarimoCell:
+    """A cell of marimo. It has one output, which is replaced."""
+
+    def __init__(self) -> None:
+        self._shown: dict[SeenPart, str] = {}
+
+    def draw(self, parts: Iterable[SeenPart]) -> None:
+        """Replace the output, with these parts as they are now."""
+        import marimo
+
+        self._shown |= {part: part_html(part) for part in parts}
+        marimo.output.replace(marimo.Html(STYLE + "".join(self._shown.values())))
+
+
+class CellScreen:
+    """Draws what is seen of runs into a cell: at once, and then as often as a reader can follow, from a thread of its own.
+
+    Args:
+        cell: Where to draw.
+        new_thread: Makes a thread that may draw there.
+    """
+
+    def __init__(self, cell: Cell, new_thread: Callable[..., threading.Thread]) -> None:
+        self._cell = cell
+        self._seen = Seen()
+        self._lock = threading.Lock()
+        self._changed, self._over = threading.Event(), threading.Event()
+        self._due = 0.0
+        self._thread: threading.Thread | None = new_thread(target=copy_context().run, args=(self._paint,), daemon=True)
+
+    def __enter__(self) -> Self:
+        try:
+            if self._thread is not None:
+                self._thread.start()
+        except RuntimeError:  # the system gives no further thread, or (in a browser) none at all: each event draws, where it is due
+            self._thread = None
+        return self
+
+    def take(self, event: RunEvent) -> None:
+        """See an event, and have it drawn."""
+        with self._lock:
+            self._seen.take(event)
+        self._changed.set()
+        if self._thread is None and time.monotonic() >= self._due:
+            self._draw()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._over.set()
+        self._changed.set()
+        if self._thread is not None:
+            self._thread.join()
+        if error is not None:
+            self._seen.break_off(error)
+        self._draw()
+
+    def _paint(self) -> None:
+        while not self._over.is_set():
+            self._changed.wait()
+            self._changed.clear()
+            self._draw()
+            self._over.wait(max(0.0, self._due - time.monotonic()))
+
+    def _draw(self) -> None:
+        began = time.monotonic()
+        with self._lock:
+            changed, self._seen.changed = self._seen.changed, {}
+            if not changed:
+                return
+            self._cell.draw(changed)
+        took = time.monotonic() - began
+        self._due = began + took + max(_INTERVAL_SECONDS, _SHARE * took)

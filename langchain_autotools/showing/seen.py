@@ -1,0 +1,239 @@
+"""What has been seen of runs: their events, put together into what a page shows of them."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from ..event_types import (
+    CallArgumentsDelta,
+    CallDiscarded,
+    CallProgress,
+    CallReady,
+    CallResult,
+    CallsPending,
+    CallStarted,
+    ReasoningDelta,
+    RunEnded,
+    RunEvent,
+    RunFailed,
+    RunStarted,
+    TextDelta,
+)
+from ..executor.pending import PendingCall
+from ..messages.calls import ToolCallRecord
+
+_LATEST: Final = 8  # how many reports of a call are kept
+
+
+@dataclass(eq=False)
+class SeenText:
+    """Text of a message, or of its reasoning.
+
+    Attributes:
+        message_id: The message's id.
+        is_reasoning: Whether it is reasoning.
+        text: What has been written.
+    """
+
+    message_id: str
+    is_reasoning: bool
+    text: str = ""
+
+
+@dataclass(eq=False)
+class SeenCall:
+    """A tool call.
+
+    Attributes:
+        name: The tool's name as the model wrote it.
+        written: The text of its arguments as far as it has been seen.
+        record: The call, once it is whole.
+        progress: What its tool reported last.
+        result: Its result.
+        pending: What there is to decide about it.
+        discarded: Why it came to nothing.
+        runs: The runs that its tool made.
+        left: Whether its run ended without a word about it.
+    """
+
+    name: str
+    written: str = ""
+    record: ToolCallRecord | None = None
+    progress: deque[Any] = field(default_factory=lambda: deque(maxlen=_LATEST))
+    result: CallResult | None = None
+    pending: PendingCall | None = None
+    discarded: str | None = None
+    runs: "list[SeenRun]" = field(default_factory=list)
+    left: bool = False
+
+    @property
+    def state(self) -> str:
+        """One word for where it stands."""
+        if self.result is not None:
+            return "failed" if self.result.message.status == "error" else "done"
+        if self.discarded is not None:
+            return "discarded"
+        if self.pending is not None:
+            return "waiting"
+        if self.left:
+            return "interrupted"
+        return "writing" if self.record is None else "running"
+
+
+@dataclass(eq=False)
+class SeenEnd:
+    """How a run ended.
+
+    Attributes:
+        event: The event that says so.
+        waiting: The calls that it left to somebody.
+        top: Whether no other run is around it.
+    """
+
+    event: RunEnded | RunFailed
+    waiting: list[PendingCall]
+    top: bool
+
+
+SeenPart: TypeAlias = SeenText | SeenCall | SeenEnd
+"""A piece of a run, as it is shown."""
+
+
+@dataclass(eq=False)
+class SeenRun:
+    """A run.
+
+    Attributes:
+        name: The model's name.
+        parts: What has been seen of it, in order.
+        waiting: The calls that it leaves to somebody.
+        ended: Whether it has ended.
+    """
+
+    name: str
+    inside: "tuple[SeenRun, SeenCall] | None" = None
+    parts: list[SeenPart] = field(default_factory=list)
+    waiting: list[PendingCall] = field(default_factory=list)
+    ended: bool = False
+
+
+class Seen:
+    """All runs of a stream, put together from their events.
+
+    Attributes:
+        parts: The parts of all runs that no tool made, in the order in which they began. A run that a tool made stands in its call.
+        changed: Those of them that have changed since somebody last emptied this.
+    """
+
+    def __init__(self) -> None:
+        self.parts: dict[SeenPart, None] = {}
+        self.changed: dict[SeenPart, None] = {}
+        self._runs: dict[str, SeenRun] = {}
+        self._calls: dict[tuple[str | None, str | None], tuple[SeenRun, SeenCall]] = {}
+        self._takers: dict[type[RunEvent], Callable[[Any, SeenRun], SeenPart | None]] = {
+            TextDelta: self._text,
+            ReasoningDelta: self._text,
+            CallStarted: self._call,
+            CallArgumentsDelta: self._arguments,
+            CallReady: self._ready,
+            CallProgress: self._progress,
+            CallResult: self._result,
+            CallDiscarded: self._discarded,
+            CallsPending: self._pending,
+            RunEnded: self._ended,
+            RunFailed: self._ended,
+        }
+
+    def take(self, event: RunEvent) -> None:
+        """See an event."""
+        run = self._run(event)
+        taker = self._takers.get(type(event))
+        part = taker(event, run) if taker is not None else None
+        if part is not None:
+            self._touch(run, part)
+
+    def break_off(self, error: BaseException) -> None:
+        """See that the stream ended with an exception, which no event may have told of."""
+        for run_id, run in self._runs.items():
+            if not run.ended:
+                self._touch(run, self._ended(RunFailed(run_id=run_id, error=error), run))
+        if not any(isinstance(part, SeenEnd) and isinstance(part.event, RunFailed) for part in self.parts):
+            self._touch(run := SeenRun(""), self._ended(RunFailed(run_id="", error=error), run))
+
+    def _touch(self, run: SeenRun, part: SeenPart) -> None:
+        while run.inside is not None:
+            run, part = run.inside
+        self.parts[part] = self.changed[part] = None
+
+    def _run(self, event: RunEvent) -> SeenRun:
+        run = self._runs.get(event.run_id)
+        if run is None:
+            inside = self._calls.get((event.parent_run_id, event.parent_call_id))
+            run = self._runs[event.run_id] = SeenRun(event.name if isinstance(event, RunStarted) else "", inside)
+            if inside is not None:
+                inside[1].runs.append(run)
+        return run
+
+    def _text(self, event: TextDelta | ReasoningDelta, run: SeenRun) -> SeenPart:
+        is_reasoning = isinstance(event, ReasoningDelta)
+        last = run.parts[-1] if run.parts else None
+        if not (isinstance(last, SeenText) and (last.message_id, last.is_reasoning) == (event.message_id, is_reasoning)):
+            last = SeenText(event.message_id, is_reasoning)
+            run.parts.append(last)
+        last.text += event.text
+        return last
+
+    def _call(self, event: Any, run: SeenRun, name: str = "") -> SeenCall:
+        """The call that an event is about."""
+        key = event.run_id, event.call_id
+        if key not in self._calls:
+            call = SeenCall(getattr(event, "name", name))
+            self._calls[key] = run, call
+            run.parts.append(call)
+        return self._calls[key][1]
+
+    def _arguments(self, event: CallArgumentsDelta, run: SeenRun) -> SeenPart:
+        call = self._call(event, run)
+        call.written += event.text
+        return call
+
+    def _ready(self, event: CallReady, run: SeenRun) -> SeenPart:
+        call = self._call(event, run)
+        call.record, call.name = event.call, event.call.spelling
+        return call
+
+    def _progress(self, event: CallProgress, run: SeenRun) -> SeenPart:
+        call = self._call(event, run)
+        call.progress.append(event.value)
+        return call
+
+    def _result(self, event: CallResult, run: SeenRun) -> SeenPart:
+        call = self._call(event, run)
+        call.record, call.result, call.pending = event.call, event, None
+        return call
+
+    def _discarded(self, event: CallDiscarded, run: SeenRun) -> SeenPart:
+        call = self._call(event, run)
+        call.discarded = event.reason
+        return call
+
+    def _pending(self, event: CallsPending, run: SeenRun) -> None:
+        run.waiting = list(event.calls)
+        for pending in event.calls:
+            found = self._calls.get((event.run_id, pending.id))
+            call = SeenCall(pending.name) if found is None else found[1]
+            if found is None:
+                run.parts.append(call)
+            call.pending = pending
+            self._touch(run, call)
+
+    def _ended(self, event: RunEnded | RunFailed, run: SeenRun) -> SeenPart:
+        run.ended = True
+        for call in run.parts:
+            if isinstance(call, SeenCall) and call.state in ("writing", "running"):
+                call.left = True
+                self._touch(run, call)
+        end = SeenEnd(event, run.waiting, run.inside is None)
+        run.parts.append(end)
+        return end

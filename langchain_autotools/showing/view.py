@@ -1,0 +1,75 @@
+"""`show`: a run in a notebook, while it happens."""
+
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import aclosing, closing
+from typing import Any, overload
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from ..errors import ConfigurationError
+from ..following import AsyncEventStream, EventStream, aevents, events
+from ..messages.live import mark_shown
+from .screens import screen
+
+
+@overload
+def show(stream: Iterator[BaseMessage]) -> AIMessage: ...
+
+
+@overload
+def show(stream: AsyncIterator[BaseMessage]) -> Coroutine[Any, Any, AIMessage]: ...
+
+
+@overload
+def show(stream: Iterator[Any]) -> AIMessage | None: ...
+
+
+@overload
+def show(stream: AsyncIterator[Any]) -> Coroutine[Any, Any, AIMessage | None]: ...
+
+
+def show(stream: Any) -> Any:
+    """Show a run while it happens: `run = show(model.stream(messages))`.
+
+    In a cell of Jupyter or marimo the model's text is shown as Markdown, its reasoning folded, each call with its arguments (already while
+    they are written), progress and result, what runs inside a tool under its call, calls that wait with what can be done about them,
+    and at the end the tokens and why the run ended, where that is unusual. Anywhere else the same is printed as plain text, without
+    reasoning.
+
+    Args:
+        stream: What `stream` or `astream` of a model, an agent, a chain or a graph returned, before anything of it was read.
+
+    Returns:
+        The run message, as `invoke` returns it; of an asynchronous stream something to await that gives it:
+        `await show(model.astream(...))`. None where the stream was none of message chunks.
+
+    Raises:
+        ConfigurationError: `stream` is none.
+        BaseException: What ended the run, after it has been shown that it failed or, at an interrupt, that it was interrupted. The run
+            is closed then.
+    """
+    return _ashow(aevents(stream)) if isinstance(stream, AsyncIterator) else _show(events(stream))
+
+
+def _show(stream: EventStream) -> AIMessage | None:
+    with screen() as shown, closing(stream):
+        for event in stream:
+            shown.take(event)
+    return _message(stream)
+
+
+async def _ashow(stream: AsyncEventStream) -> AIMessage | None:
+    with screen() as shown:
+        async with aclosing(stream):
+            async for event in stream:
+                shown.take(event)
+    return _message(stream)
+
+
+def _message(stream: EventStream | AsyncEventStream) -> AIMessage | None:
+    try:
+        message = stream.message
+    except ConfigurationError:  # the stream was none of message chunks
+        return None
+    mark_shown(message)
+    return message

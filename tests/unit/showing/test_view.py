@@ -1,0 +1,142 @@
+"""`show` outside of notebooks: a run is printed while it happens, and its message returned."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+
+from langchain_autotools import ConfigurationError, ToolContext, new_messages, show
+from langchain_autotools.messages.markdown import run_markdown
+from langchain_autotools.testing import ScriptedChatModel
+
+CALL = {"name": "forecast", "args": {"city": "Paris"}, "id": "1", "type": "tool_call"}
+PRINTED = """\
+Let me look.
+→ forecast(city="Paris")
+… forecast: asking the station
+← forecast: rain in Paris
+Take a coat.
+[2 turns]
+"""
+
+
+def forecast(city: str, context: ToolContext) -> str:
+    """The forecast of a city."""
+    context.report("asking the station")
+    return f"rain in {city}"
+
+
+def model_of(*replies: Any, **settings: Any) -> ScriptedChatModel:
+    """A model that gives these replies."""
+    return ScriptedChatModel(replies=replies, tools=[forecast], **settings)
+
+
+def weather() -> ScriptedChatModel:
+    """A model that looks and answers."""
+    return model_of(AIMessage("Let me look.", tool_calls=[CALL]), "Take a coat.")
+
+
+def test_a_run_is_printed_and_its_message_returned(capsys: pytest.CaptureFixture[str]) -> None:
+    """What `invoke` returns, with its messages."""
+    run = show(weather().stream("How is the weather?"))
+    assert capsys.readouterr().out == PRINTED
+    expected = weather().invoke("How is the weather?")
+    assert run.text == expected.text and [one.type for one in new_messages(run)] == ["ai", "tool", "ai"]
+
+
+async def test_an_asynchronous_run_is_awaited(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the loop that runs, as in a notebook."""
+    run = await show(weather().astream("How is the weather?"))
+    assert capsys.readouterr().out == PRINTED
+    assert run.text == "Let me look.\nTake a coat."
+
+
+def test_a_chain_is_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it gives no messages there is none to return."""
+    assert show((weather() | StrOutputParser()).stream("How is the weather?")) is None
+    assert capsys.readouterr().out == PRINTED
+
+
+def test_text_is_printed_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each piece before the next one is asked for."""
+    seen: list[str] = []
+
+    def pieces() -> Iterator[str]:
+        for piece in ("Once ", "upon ", "a time."):
+            yield piece
+            seen.append(capsys.readouterr().out)
+
+    show(ScriptedChatModel(replies=[pieces()]).stream("A story!"))
+    assert seen == ["Once ", "upon ", "a time."]
+
+
+def test_calls_that_wait_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what they would do."""
+    run = show(model_of(AIMessage("", tool_calls=[CALL]), requires_approval=True).stream("How is the weather?"))
+    assert capsys.readouterr().out.splitlines()[-2:] == ['? forecast(city="Paris") waits', "[1 turn · stopped: calls_pending]"]
+    assert run.tool_calls
+
+
+class Closes:
+    """Replies that note when their reading ends."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.closed = False
+
+    def pieces(self, *_: Any, **__: Any) -> Iterator[Any]:
+        """Some text, then the error."""
+        try:
+            yield "Once upon "
+            raise self.error
+        finally:
+            self.closed = True
+
+
+@pytest.mark.parametrize(("error", "said"), [(ValueError("a secret"), "failed: ValueError"), (KeyboardInterrupt(), "interrupted")])
+def test_a_run_that_breaks_off_is_printed_closed_and_raised(error: BaseException, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error of a run, and an interrupt; the stream behind it is closed."""
+    replies = Closes(error)
+    with pytest.raises(type(error)):
+        show(ScriptedChatModel(replies=replies.pieces).stream("A story!"))
+    assert capsys.readouterr().out == f"Once upon \n[{said}]\n"
+    assert replies.closed
+
+
+async def test_a_task_that_is_cancelled_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """And closes the run."""
+    begun, left = asyncio.Event(), asyncio.Event()
+
+    async def waits(city: str) -> str:
+        """Wait."""
+        begun.set()
+        try:
+            await asyncio.sleep(300)
+        finally:
+            left.set()
+        return city
+
+    call = {**CALL, "name": "waits"}
+    task = asyncio.ensure_future(show(ScriptedChatModel(replies=[AIMessage("", tool_calls=[call])], tools=[waits]).astream("Hi")))
+    await asyncio.wait_for(begun.wait(), 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert left.is_set()
+    assert capsys.readouterr().out.splitlines() == ['→ waits(city="Paris")', "[interrupted]"]
+
+
+def test_what_is_no_stream_is_refused() -> None:
+    """Before anything is shown."""
+    with pytest.raises(ConfigurationError, match="not AIMessage"):
+        show(AIMessage("Hello"))  # type: ignore[call-overload]
+
+
+def test_a_message_that_was_shown_is_one_line_in_a_notebook() -> None:
+    """As the last value of the cell that showed its run; a copy from elsewhere is shown whole."""
+    run = show(weather().stream("How is the weather?"))
+    assert run_markdown(run) == "*The message of this run, with 3 new messages*"
+    assert str(run_markdown(run.model_copy(deep=True))).startswith("Let me look.\n\n`forecast(")
