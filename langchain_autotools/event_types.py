@@ -166,7 +166,7 @@ class CallResult(RunEvent):
     """A call has its result. Results come in the order in which the calls end.
 
     Attributes:
-        call: The call.
+        call: The call as the model made it; `decision` is what somebody decided about it, where somebody did.
         index: The position of the call among the calls of its message.
         message: The result as it will stand in the history.
         duration: How many seconds the tool took; 0 where nothing ran.

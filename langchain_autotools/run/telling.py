@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -159,6 +160,7 @@ class RunEvents:
             call, index, _ = self._waiting.pop(call_id, (None, 0, ""))
             if call is not None:
                 self._listener.leave(self._run_id, call_id)
+                call = call if result.call.decision is None else replace(call, decision=result.call.decision)
                 told: dict[str, Any] = {"message": message, "duration": result.duration, "executed": result.executed}
                 self._tell(CallResult(**self._about, call=call, index=index, **told))
         return message
