@@ -7,7 +7,7 @@ Three of its ways decide how the chunks are ordered here:
 - `tool-input-available` makes a page run a tool of its own (`onToolCall`). A call of an earlier message that a resumed run goes on with was
   announced before, so it is shown without that chunk, and only once there is news of it: the page goes on with the message it has, or, if
   it has none, gets a part for the call.
-- Denied calls carry their approval, so the request and the answer go before `tool-output-denied`, also where another page was asked.
+- A call that was asked about carries the answer, whoever gave it: the request and the answer go before its output or `tool-output-denied`.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from ..event_types import (
     TextDelta,
     TurnUsage,
 )
-from ..executor.pending import PendingCall
+from ..executor.pending import Decision, PendingCall
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
 from .ai_sdk_values import Chunk, error_text, shown
@@ -65,6 +65,7 @@ class UIMessageChunks:
         self._written: dict[str, list[str]] = {}  # calls that are being written: their names and the pieces of their arguments
         self._held: dict[str, CallReady] = {}  # calls that are known, and not yet whether they are new
         self._shown: set[str] = set()
+        self._reminded: set[str] = set()  # of these, those of an earlier message
         self._usage: UsageMetadata | None = None
         self._ended: RunEnded | None = None
         self._nested = NestedRuns()
@@ -202,9 +203,13 @@ class UIMessageChunks:
             self._held[event.call_id] = event
 
     def _discarded(self, event: CallDiscarded) -> Iterator[Chunk]:
-        name, *pieces = self._written.pop(event.call_id)
-        said = {"toolCallId": event.call_id, "toolName": name, "input": "".join(pieces), "errorText": event.reason}
-        yield {"type": "tool-input-error", **said, "toolMetadata": {"discarded": True}}
+        if event.call_id in self._written:
+            name, *pieces = self._written.pop(event.call_id)
+            said = {"toolCallId": event.call_id, "toolName": name, "input": "".join(pieces), "errorText": event.reason}
+            yield {"type": "tool-input-error", **said, "toolMetadata": {"discarded": True}}
+        else:  # a whole call without an answer: the run ended before it had one
+            yield from self._remind(event.call_id)
+            yield {"type": "tool-output-error", "toolCallId": event.call_id, "errorText": event.reason}
 
     def _announce(self, call: ToolCallRecord) -> Iterator[Chunk]:
         self._shown.add(call.id)
@@ -220,6 +225,7 @@ class UIMessageChunks:
         if ready is None:
             return
         self._shown.add(call_id)
+        self._reminded.add(call_id)
         call = ready.call
         written = call.arguments if call.args is None else to_json(shown(call.args))
         yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": call.spelling}
@@ -234,19 +240,25 @@ class UIMessageChunks:
     def _result(self, event: CallResult) -> Iterator[Chunk]:
         yield from self._remind(event.call_id)
         call, decision = event.call, event.call.decision
-        if call.edited:
-            data = {"toolCallId": call.id, "input": shown(call.args)}
+        if decision is not None and decision.action == "edit" and decision.value != call.args:
+            data = {"toolCallId": call.id, "input": shown(decision.value)}
             yield {"type": "data-edited-arguments", "id": call.id, "data": data}
-        if decision is not None and decision.action == "reject":
-            approval = decision.uuid or call.id
-            answer = {"approved": False} if decision.value is None else {"approved": False, "reason": decision.value}
-            yield {"type": "tool-approval-request", "approvalId": approval, "toolCallId": call.id}
-            yield {"type": "tool-approval-response", "approvalId": approval, **answer}
+        rejected = decision is not None and decision.action == "reject"
+        if rejected or (decision is not None and decision.uuid and call.id in self._reminded):
+            yield from self._answered(decision)
+        if rejected:
             yield {"type": "tool-output-denied", "toolCallId": call.id}
         elif event.message.status == "error":
             yield {"type": "tool-output-error", "toolCallId": call.id, "errorText": error_text(event.message.content)}
         else:
             yield {"type": "tool-output-available", "toolCallId": call.id, "output": shown(event.message.content)}
+
+    def _answered(self, decision: Decision) -> Iterator[Chunk]:
+        """What was decided about a call, whoever was asked."""
+        approval, rejected = decision.uuid or decision.id, decision.action == "reject"
+        answer = {"approved": not rejected, **({"reason": decision.value} if rejected and decision.value else {})}
+        yield {"type": "tool-approval-request", "approvalId": approval, "toolCallId": decision.id}
+        yield {"type": "tool-approval-response", "approvalId": approval, **answer}
 
     def _pending(self, event: CallsPending) -> Iterator[Chunk]:
         for pending in event.calls:

@@ -144,6 +144,14 @@ def test_a_call_that_comes_to_nothing_ends_as_one() -> None:
     assert inside(started(), piece, discarded)[3] == {"type": "tool-input-error", **SAID, **said}
 
 
+def test_a_call_that_the_end_of_its_run_leaves_without_an_answer_is_an_error() -> None:
+    """Whether it was announced in this stream or in an earlier one."""
+    discarded = CallDiscarded(**RUN, message_id="msg_1", call_id="call_1", reason="the run ended")
+    chunk = {"type": "tool-output-error", "toolCallId": "call_1", "errorText": "the run ended"}
+    assert inside(started(), ready(), done("msg_1"), discarded)[3] == chunk
+    assert [chunk["type"] for chunk in inside(*OLD, discarded)] == ["tool-input-start", "tool-input-delta", "tool-output-error"]
+
+
 def test_an_error_whose_content_is_no_plain_sentence_is_shown_as_it_is() -> None:
     """Blocks, and objects that say more than an error."""
     blocks = [{"type": "text", "text": "no"}]
@@ -199,7 +207,7 @@ def test_a_resumed_call_that_the_page_still_has_to_run_is_not_told_again() -> No
 def test_a_rejected_call_is_denied_with_the_reason() -> None:
     """Request, answer and denial, so that a page that was not asked can show it too."""
     for reason, said in (("too far", {"reason": "too far"}), (None, {})):
-        denied = replace(CALL, args=None, decision=Decision("call_1", "reject", reason, "uuid", "digest"))
+        denied = replace(CALL, decision=Decision("call_1", "reject", reason, "uuid", "digest"))
         assert inside(*OLD, result("no", denied, status="error"))[2:] == [
             {"type": "tool-approval-request", "approvalId": "uuid", "toolCallId": "call_1"},
             {"type": "tool-approval-response", "approvalId": "uuid", "approved": False, **said},
@@ -209,9 +217,12 @@ def test_a_rejected_call_is_denied_with_the_reason() -> None:
 
 def test_edited_arguments_are_a_data_part_of_the_call() -> None:
     """The protocol's approval cannot carry them, and the input stays what the model wrote."""
-    edited = replace(CALL, args={"city": "Rome"}, edited=True, decision=Decision("call_1", "edit", {"city": "Rome"}, "uuid", "digest"))
+    edited = replace(CALL, decision=Decision("call_1", "edit", {"city": "Rome"}, "uuid", "digest"))
     data = {"toolCallId": "call_1", "input": {"city": "Rome"}}
-    assert inside(*OLD, result("25 °C", edited))[2] == {"type": "data-edited-arguments", "id": "call_1", "data": data}
+    chunks = inside(*OLD, result("25 °C", edited))
+    assert chunks[2] == {"type": "data-edited-arguments", "id": "call_1", "data": data}
+    assert chunks[4] == {"type": "tool-approval-response", "approvalId": "uuid", "approved": True}
+    assert chunks[5]["type"] == "tool-output-available"
 
 
 def test_a_run_inside_a_tool_is_a_data_part() -> None:

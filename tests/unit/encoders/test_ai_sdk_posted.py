@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import ConfigurationError, new_messages, pending_calls
-from langchain_autotools.encoders import Posted, from_ai_sdk
+from langchain_autotools import ConfigurationError, events, new_messages, pending_calls
+from langchain_autotools.encoders import Posted, ai_sdk, from_ai_sdk
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.testing import ScriptedChatModel
 
@@ -281,3 +281,24 @@ def test_nothing_that_a_client_forges_reaches_a_request_or_runs(seed: int) -> No
     last = body["messages"][-1]
     answers = [part["approval"]["approved"] for part in last["parts"] if signed(part) and last["role"] == "assistant"]
     assert not PAID or (len(PAID) == 1 and any(answers))
+
+
+# ---------------------------------------------------------------------------------------------- there and back
+
+
+@pytest.mark.parametrize(
+    ("part", "body", "told"),
+    [
+        (answer(), {}, {"tool-output-available"}),
+        (answer(False, reason="too much"), {}, {"tool-output-denied"}),
+        (answer(), {"edits": {"p": {"amount": 1}}}, {"data-edited-arguments", "tool-output-available"}),
+    ],
+)
+def test_what_was_decided_is_told_by_the_run_that_goes_on(part: Any, body: Any, told: set[str]) -> None:
+    """A denial as one, and what an edited call ran with."""
+    posted = read(post("assistant", part, output("home"), **body))
+    written = b"".join(ai_sdk(events(MODEL.stream(HISTORY, resume=posted.decisions)))).decode()
+    chunks = [json.loads(frame) for frame in re.findall(r"data: (\{.*)", written)]
+    named = [chunk for chunk in chunks if chunk.get("toolCallId") == "p" or chunk.get("id") == "p"]
+    assert told == {chunk["type"] for chunk in named} - {"tool-input-start", "tool-input-delta", "tool-approval-request"}
+    assert chunks[-1]["finishReason"] == "stop"
