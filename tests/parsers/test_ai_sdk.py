@@ -1,10 +1,14 @@
 """The AI SDK's own client reads what `ai_sdk` writes, and posts what `from_ai_sdk` reads."""
 
+import logging
+import os
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import (
     CallDiscarded,
@@ -22,10 +26,17 @@ from langchain_autotools import (
     ToolCallRecord,
 )
 from langchain_autotools.encoders import ai_sdk
+from langchain_autotools.encoders.ai_sdk_values import error_text, shown
+from langchain_autotools.encoders.streaming import Failure
+from langchain_autotools.messages.calls import calls_of
+from tests.support.random_runs import Told, conversation
 
 from .official import Parsers, pieces_of
 
 pytestmark = pytest.mark.parsers
+
+RUNS = int(os.environ.get("PARSER_RUNS", "10000"))
+SLICE = min(RUNS, 500)
 
 RUN = {"run_id": "run"}
 CALL = ToolCallRecord("call_1", "send mail-1", '{"to":"Zoë 😀"}', {"to": "Zoë 😀"})
@@ -78,3 +89,89 @@ def test_a_page_asks_its_user_and_goes_on_with_the_same_message(parsers: Parsers
     parsers.ask("ai_sdk", page="other", text="Go on.")
     other = parsers.ask("ai_sdk", page="other", reply=pieces_of(b"".join(ai_sdk(GOES_ON)), draw))
     assert (other["errors"], other["valid"], other["message"]["parts"][0]["state"]) == ([], None, "output-denied")
+
+
+# ---------------------------------------------------------------------------------------------- random runs
+
+
+def replayed(told: Told) -> Iterator[RunEvent]:
+    """The events of a run once more, and what they raised."""
+    yield from told.events
+    if told.error is not None:
+        raise told.error
+
+
+def actions_of(decisions: Sequence[Decision]) -> dict[str, Any]:
+    """What a page does that decides so. It cannot answer a call that waits for approval by itself; that is done elsewhere then."""
+    answers = [one for one in decisions if one.uuid and one.action != "respond"]
+    reasons = [{"reason": one.value} if one.action == "reject" and one.value else {} for one in answers]
+    approvals = [{"id": one.uuid, "approved": one.action != "reject", **why} for one, why in zip(answers, reasons, strict=True)]
+    outputs = [{"toolCallId": one.id, "tool": "any", "output": one.value} for one in decisions if one.action == "respond" and not one.uuid]
+    return {"approvals": approvals, "outputs": outputs}
+
+
+def calls_in(messages: Sequence[BaseMessage]) -> dict[str, tuple[str, Any]]:
+    """The names and the arguments of all calls, by id."""
+    calls = [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
+    return {call.id: (f"tool-{call.name}", shown(call.arguments if call.args is None else call.args)) for call in calls}
+
+
+def compare(message: Any, conversation: Sequence[Told]) -> None:
+    """The text, the calls and the results of a UI message are those of the messages of its runs."""
+    told = [event for one in conversation for event in one.own]
+    text = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+    assert text == "".join(event.text for event in told if isinstance(event, TextDelta))
+    parts = {part["toolCallId"]: part for part in message["parts"] if "toolCallId" in part and "toolMetadata" not in part}
+    assert len(parts) == len([part for part in message["parts"] if "toolCallId" in part and "toolMetadata" not in part])
+    messages = [message for one in conversation for message in one.messages]
+    expected = calls_in(messages)
+    old = calls_in(conversation[0].run.history)
+    if all(any(isinstance(event, RunEnded) and event.stop_reason != "cancelled" for event in one.own) for one in conversation):
+        assert text == "".join(one.text for one in messages if isinstance(one, AIMessage))
+        assert parts.keys() - old.keys() == expected.keys()
+    for call_id, part in parts.items():
+        if call_id in expected | old:
+            assert (part["type"], part.get("input")) == (expected | old)[call_id]
+    for event in told:
+        if isinstance(event, CallResult):
+            check_result(parts[event.call_id], event)
+
+
+def check_result(part: Any, event: CallResult) -> None:
+    """A part shows a result as the history has it."""
+    if event.call.decision is not None and event.call.decision.action == "reject":
+        assert part["state"] == "output-denied" and part["approval"]["approved"] is False
+    elif event.message.status == "error":
+        assert (part["state"], part["errorText"]) == ("output-error", error_text(event.message.content))
+    else:
+        assert (part["state"], part["output"], part.get("preliminary")) == ("output-available", shown(event.message.content), None)
+
+
+@pytest.mark.parametrize("first", range(0, RUNS, SLICE))
+def test_the_client_reads_random_runs(first: int, parsers: Parsers) -> None:
+    """Failures, limits, approvals, cancellation, runs inside tools, cut anywhere: no complaint, and what it arrives at is the messages."""
+    logging.getLogger("langchain_autotools").setLevel(logging.CRITICAL)
+    for seed in range(first, first + SLICE):
+        try:
+            read_conversation(seed, parsers)
+        except AssertionError as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+def read_conversation(seed: int, parsers: Parsers) -> None:
+    """Have a page read a run and those that go on with it."""
+    draw, runs = random.Random(seed), list[Told]()
+    for told in conversation(seed):
+        runs.append(told)
+        decisions = told.run.decisions
+        parsers.ask("ai_sdk", page=seed, **({"text": "Go."} if decisions is None else {"decide": actions_of(decisions)}))
+        answer = parsers.ask("ai_sdk", page=seed, reply=pieces_of(b"".join(ai_sdk(replayed(told))), draw))
+        failed = told.error and f"{type(told.error).__name__}: {Failure.of(told.error, False).text}"
+        assert [error["message"] for error in answer["errors"]] == ([failed] if failed else [])
+        assert answer["valid"] is None
+        if answer["count"] == 1:  # it failed before there was anything to show
+            assert failed and not told.messages
+        else:
+            compare(answer["message"], runs)
+    parsers.ask("ai_sdk", page=seed)
