@@ -26,6 +26,8 @@ _PROTOCOLS = (
     "pydantic_ai",
     "autotools",
     "autotools_async",
+    "autotools_events",
+    "autotools_events_async",
     "autotools_traced",
     "autotools_chain",
 )

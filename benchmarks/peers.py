@@ -150,6 +150,27 @@ def autotools_chain(port: int) -> Callable[..., int]:
     return lambda model, messages: run(model, messages, wrap=lambda chat: RunnablePassthrough() | chat)
 
 
+def autotools_events(port: int) -> Callable[..., int]:
+    """This package, read as events."""
+    from langchain_autotools import events
+
+    chat = _chat(port)
+    return lambda model, messages: _consume(events(chat(model).stream(messages)))
+
+
+def autotools_events_async(port: int) -> Callable[..., int]:
+    """This package, read as events asynchronously."""
+    from langchain_autotools import aevents
+
+    chat = _chat(port)
+    loop = asyncio.new_event_loop()
+
+    async def consume(model: Any, messages: list[Any]) -> int:
+        return len([None async for _ in aevents(model.astream(messages))])
+
+    return lambda model, messages: loop.run_until_complete(consume(chat(model), messages))
+
+
 def autotools_async(port: int) -> Callable[..., int]:
     """This package, asynchronously."""
     chat = _chat(port)
@@ -239,6 +260,8 @@ PEERS: dict[str, Callable[[int], Callable[..., int]]] = {
     "pydantic_ai": pydantic_ai,
     "autotools": autotools,
     "autotools_async": autotools_async,
+    "autotools_events": autotools_events,
+    "autotools_events_async": autotools_events_async,
     "autotools_traced": autotools_traced,
     "autotools_chain": autotools_chain,
 }

@@ -10,20 +10,17 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
-from contextvars import Context, copy_context
+from contextvars import Context, Token, copy_context
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage
 
 from .agent import AgentStream, AsyncAgentStream
-from .chunks import sum_chunks
 from .errors import ConfigurationError
 from .event_types import RunEvent
 from .executor.threads import NoThreadError, run_beside
 from .listening import Alarm, Listener, Place, listening
-from .messages.carrier import new_messages
-from .messages.live import attach_messages
 from .mixin import ToolsAndMessagesMixin
 
 _logger = logging.getLogger("langchain_autotools")
@@ -38,27 +35,25 @@ class _Followed:
 
     def __init__(self, stream: Any) -> None:
         around = listening.get()
+        run_id, call_id = (None, None) if around is None else (around.run_id, around.call_id)
         self._stream = stream
-        self._chunks: list[Any] = []
         self._ended = False
         self._listener = Listener() if around is None else Listener(around.listener)
-        run_id, call_id = (None, None) if around is None else (around.run_id, around.call_id)
         self._hands_over = _hands_over(stream)
         self._place = Place(self._listener, run_id, call_id, self._hands_over)
 
     @property
     def message(self) -> AIMessage:
-        """What the stream came to: the sum of its chunks, of a model's `stream` its run message.
+        """The run message, as `invoke` would have returned it: of the last run in the stream that no tool made.
 
         Raises:
-            ConfigurationError: The events have not been read to their end, or the stream was none of message chunks.
+            ConfigurationError: The events have not been read to their end, or there was no such run.
         """
         if not self._ended:
             raise ConfigurationError("the message is known when the events have been read to their end")
-        if not self._chunks or not all(isinstance(chunk, AIMessageChunk) for chunk in self._chunks):
-            raise ConfigurationError("the stream was none of message chunks: there is no message")
-        message = sum_chunks(self._chunks)
-        attach_messages(message, [one for chunk in self._chunks for one in new_messages(chunk)])
+        if self._listener.came_to is None:
+            raise ConfigurationError("no run has ended in the stream: there is no message")
+        message: AIMessage = self._listener.came_to()
         return message
 
     def _context(self) -> Context:
@@ -72,7 +67,6 @@ class _Followed:
         if error is not None:
             raise error
         if chunk is not _END:
-            self._chunks.append(chunk)
             return True
         self._ended = True
         if not self._listener.heard:
@@ -98,13 +92,20 @@ class EventStream(_Followed, Iterator[RunEvent]):
         self._events.close()
 
     def _read(self) -> Generator[RunEvent, None, None]:
-        waiting, step, goes_on = self._listener.waiting, self._step, True
+        waiting, goes_on = self._listener.waiting, True
+        stream, place, enter, leave = self._stream, self._place, listening.set, listening.reset
         try:
             while goes_on:
-                chunk, error = step()
+                chunk, error, before = None, None, enter(place)
+                try:
+                    chunk = next(stream, _END)
+                except Exception as raised:
+                    error = raised
+                finally:
+                    leave(before)
                 while waiting:
                     yield waiting.popleft()
-                goes_on = self._take(chunk, error)
+                goes_on = (error is None and chunk is not _END) or self._take(chunk, error)
         finally:
             self._listener.close()
             _close(self._stream)
@@ -199,12 +200,21 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
 
     async def _read(self) -> AsyncGenerator[RunEvent, None]:
         waiting, goes_on = self._listener.waiting, True
+        take, place, enter = self._stream.__anext__, self._place, listening.set
         try:
             while goes_on:
-                chunk, error = await self._step()
+                chunk, error, before = _END, None, enter(place)
+                try:
+                    chunk = await take()
+                except StopAsyncIteration:
+                    pass
+                except Exception as raised:
+                    error = raised
+                finally:
+                    _leave(before)
                 while waiting:
                     yield waiting.popleft()
-                goes_on = self._take(chunk, error)
+                goes_on = (error is None and chunk is not _END) or self._take(chunk, error)
         finally:
             await self._end()
 
@@ -227,14 +237,10 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
             await self._stream.aclose()
 
     async def _step(self) -> tuple[Any, Exception | None]:
-        before = listening.set(self._place)
         try:
             return await anext(self._stream, _END), None
         except Exception as error:
             return None, error
-        finally:
-            with suppress(ValueError):  # a generator that is thrown away is closed in another context
-                listening.reset(before)
 
     async def _step_beside(self) -> AsyncGenerator[RunEvent, None]:
         """Take a step in a task; gives the events of the step as they come."""
@@ -253,6 +259,13 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task], timeout=_GRACE_SECONDS)
+
+
+def _leave(before: Token[Place | None]) -> None:
+    try:  # noqa: SIM105 - suppress costs too much for something that is done at each chunk
+        listening.reset(before)
+    except ValueError:  # a generator that is thrown away is closed in another context
+        pass
 
 
 def _hands_over(stream: Any) -> bool:

@@ -33,16 +33,23 @@ class Listener:
     Attributes:
         waiting: The events that have not been read.
         heard: Whether any has come.
+        came_to: Makes the message of the last run that has ended here, and that no tool of another run of this listener's made.
     """
 
     def __init__(self, around: "Listener | None" = None) -> None:
         self.waiting: deque[Any] = deque()
         self.heard = False
+        self.came_to: Callable[[], Any] | None = None
         self._around = around
         self._wakers: tuple[Callable[[], None], ...] = ()
         self._lock = threading.Lock()
         self._closed = False
         self._runs: dict[str, Run] = {}
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no listener around this one."""
+        return self._around is None
 
     def begin(self, run_id: str, run: Run) -> None:
         """Note that a run tells of itself."""
@@ -99,12 +106,19 @@ class Place:
         run_id: The run around it, one of whose tools this is; None for none.
         call_id: The call of that run.
         hands_over: Whether what is made here is read step by step: the reader hears of an event when a step ends.
+        is_outermost: Whether the listener listens here, and not only to a run around it.
     """
 
     listener: Listener
     run_id: str | None = None
     call_id: str | None = None
     hands_over: bool = False
+    is_outermost: bool = True
+
+    @property
+    def is_read_alone(self) -> bool:
+        """Whether whoever takes a step here, and nobody else, reads the events of the step after it."""
+        return self.hands_over and self.call_id is None and self.listener.is_alone
 
 
 listening: ContextVar[Place | None] = ContextVar("autotools_listening", default=None)

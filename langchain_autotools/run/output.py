@@ -6,6 +6,7 @@ very same chunks, so both always say the same (design: "The run message and its 
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -32,9 +33,14 @@ class RunOutput:
         carry_messages: Whether the chunks carry the new messages as data.
         blocks: Whether content is a list of v1 content blocks.
         listed: Whether the turns' content is always a list of the vendor's blocks.
+
+    Attributes:
+        anew: Makes the outward side of the same run, of which nothing has left yet.
+        handed_out: The new messages so far.
     """
 
     def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False) -> None:
+        self.anew = partial(RunOutput, position=position, separator=separator, carry_messages=carry_messages, blocks=blocks, listed=listed)
         self._position = position
         self._separator = separator
         self._carry = carry_messages
@@ -46,7 +52,7 @@ class RunOutput:
         self._indices: dict[object, int] = {}
         self._next_index = 0
         self._listed = listed
-        self._handed_out: list[BaseMessage] = []
+        self.handed_out: list[BaseMessage] = []
         self._delivered = 0
 
     # ------------------------------------------------------------------------------------------ turns
@@ -128,7 +134,7 @@ class RunOutput:
 
     def message(self, message: AIMessage) -> tuple[AIMessage, AIMessageChunk]:
         """A turn's finished AI message: in its place, and the chunk that brings it."""
-        self._generation = generation_id(message, self._position + len(self._handed_out))
+        self._generation = generation_id(message, self._position + len(self.handed_out))
         (self._message,) = number_messages(self._generation, [message])
         self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
         return self._message, self.carrier_chunk(self._message)
@@ -139,7 +145,7 @@ class RunOutput:
 
     def carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
         """The chunk that brings a message which is in its place."""
-        self._handed_out.append(message)
+        self.handed_out.append(message)
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self._carry else {}
         chunk = self.nothing()
         chunk.response_metadata |= metadata
@@ -148,11 +154,11 @@ class RunOutput:
 
     def delivered(self) -> None:
         """Note that the caller has everything that was brought so far."""
-        self._delivered = len(self._handed_out)
+        self._delivered = len(self.handed_out)
 
     def undelivered(self) -> list[BaseMessage]:
         """The messages that no chunk has delivered; of an `invoke` all that came so far."""
-        return self._handed_out[self._delivered :]
+        return self.handed_out[self._delivered :]
 
     # ------------------------------------------------------------------------------------------ the end
 

@@ -23,7 +23,7 @@ from ..errors import AlreadyResumedError
 from ..executor import ON_CLIENT, Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from ..history import repair
 from ..listening import listening
-from ..messages.calls import ToolCallRecord, with_records
+from ..messages.calls import ToolCallRecord, calls_of, with_records
 from ..messages.live import attach_messages
 from ..messages.metadata import text_of
 from ..messages.places import numbered_result, result_id
@@ -286,8 +286,19 @@ class Run:
         if self._events is not None:
             if outcome.asked is not None:
                 self._events.pending(outcome.asked, outcome.pending)
-            self._events.ended(outcome.stop_reason, outcome.turns, outcome.usage)
+            self._events.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
         return self._output.end(outcome)
+
+    def _run_message(self, outcome: RunOutcome) -> AIMessage:
+        """The run message, made anew of the messages of the run."""
+        output, chunks = self._output.anew(), []
+        for message in self._output.handed_out:
+            if isinstance(message, AIMessage) and not (self.settings.last_text_only and (calls_of(message) or is_paused(message))):
+                chunks += output.from_message(message)
+            chunks.append(output.message(message)[1] if isinstance(message, AIMessage) else output.carrier_chunk(message))
+        whole = sum_chunks([*chunks, *output.end(outcome)])
+        attach_messages(whole, self._output.handed_out)
+        return whole
 
     def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
         """The run message, of all chunks of a run that nobody saw piece by piece."""

@@ -117,7 +117,7 @@ class _Telling:
         self.events.turn_done(message)
         if pending_calls(message):
             self.events.pending(message, [call for call in calls_of(message) if call.args is not None])
-        self.events.ended(stop_reason(message) or "complete", 1, message.usage_metadata)
+        self.events.ended(stop_reason(message) or "complete", 1, message.usage_metadata, lambda: message)
 
 
 @contextmanager

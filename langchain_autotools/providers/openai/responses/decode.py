@@ -12,8 +12,10 @@ from langchain_core.messages.ai import UsageMetadata
 
 from ....chunks import new_chunk
 from ....errors import StreamError
+from ....listening import listening
 from ....messages.metadata import KEY
 from ....messages.provisional import PROVISIONAL
+from ....turn.forming import CallPiece, piece_chunk
 from ..errors import error_from_body, is_known_error
 from ..usage import usage_metadata
 from .client_calls import pending_calls
@@ -34,6 +36,7 @@ _WHOLE = ("stop", "tool_calls")
 _REASONING = "reasoning_content"
 _PROVIDER = "openai"
 _IMAGE = "image_generation_call"
+_PIECE = "piece"
 _OF_IMAGES = ("output_format", "quality", "size", "background")
 
 
@@ -83,6 +86,7 @@ class ResponsesDecoder:
         self._done = False
         self._rest: _Blocks = []
         self._unknown: dict[str, Any] | None = None
+        self._watched = listening.get() is not None
 
     def feed(self, event: ResponseEvent) -> AIMessageChunk | None:
         """Take one event; returns the text, reasoning or refusal that it brings, or None.
@@ -165,14 +169,22 @@ class ResponsesDecoder:
         return []
 
     def _call_delta(self, event: ResponseEvent) -> _Blocks:
-        kind = CUSTOM_CALL if event["type"] == _INPUT_DELTA else FUNCTION_CALL
-        self._slots.of(event, kind).pieces.append(str(event.get("delta") or ""))
-        return []
+        kind, text = CUSTOM_CALL if event["type"] == _INPUT_DELTA else FUNCTION_CALL, str(event.get("delta") or "")
+        slot = self._slots.of(event, kind)
+        slot.pieces.append(text)
+        return self._shown(slot, text)
 
     def _item_added(self, event: ResponseEvent) -> _Blocks:
-        if isinstance(event.get("item"), Mapping):
-            self._slots.open(event, {**event["item"]})
-        return []
+        return self._shown(self._slots.open(event, {**event["item"]}), "") if isinstance(event.get("item"), Mapping) else []
+
+    def _shown(self, slot: Slot, text: str) -> _Blocks:
+        """A piece of a call that is being written, for who watches: the call itself comes with its item."""
+        call_id, name = slot.item.get("call_id"), slot.item.get("name")
+        if not self._watched or slot.kind != FUNCTION_CALL or not call_id or not name:
+            return []
+        piece = CallPiece(call_id, None if slot.shown else name, text)
+        slot.shown = True
+        return [{"type": _PIECE, "piece": piece}]
 
     def _item_done(self, event: ResponseEvent) -> _Blocks:
         return self._rest_of_item(self._slots.close(event, {**event["item"]})) if isinstance(event.get("item"), Mapping) else []
@@ -216,6 +228,8 @@ class ResponsesDecoder:
     def _chunk(self, blocks: _Blocks) -> AIMessageChunk | None:
         if not blocks:
             return None
+        if blocks[0]["type"] == _PIECE:
+            return piece_chunk(blocks[0]["piece"], self._id)
         content, extra = self._in_form(blocks)
         chunk = self._new_chunk(content, extra)
         if self._listed and any(block["type"] == _IMAGE for block in blocks):

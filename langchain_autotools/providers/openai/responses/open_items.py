@@ -27,6 +27,7 @@ class Slot:
         thinks_in: Which of its two texts is handed on as its reasoning, "summary" or "content"; the first that comes.
         refusal_length: How many characters of its refusal were handed on.
         pieces: Fragments of a call's arguments.
+        shown: Whether it was shown as a call that is being written.
     """
 
     number: int
@@ -38,6 +39,7 @@ class Slot:
     thinks_in: Literal["content", "summary"] | None = None
     refusal_length: int = 0
     pieces: list[str] = field(default_factory=list)
+    shown: bool = False
 
     @property
     def kind(self) -> str | None:
