@@ -80,33 +80,11 @@ class RetryPolicy:
 
     def call(self, attempt: Callable[[], _Result]) -> _Result:
         """Call `attempt` until it succeeds, fails for good, or the attempts are used up; then its last error is raised."""
-        started, failures = time.monotonic(), 0
-        while True:
-            try:
-                return attempt()
-            except Exception as error:
-                failures += 1
-                wait = self._wait_after(error, failures, time.monotonic() - started)
-                if wait is None:
-                    raise
-            deadline = current_deadline()
-            if deadline is None:
-                time.sleep(wait)
-            else:
-                deadline.sleep(wait)
+        return Attempts(self).call(attempt)
 
     async def acall(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """Like `call`, asynchronously. A cancelled attempt is not repeated."""
-        started, failures = time.monotonic(), 0
-        while True:
-            try:
-                return await attempt()
-            except Exception as error:
-                failures += 1
-                wait = self._wait_after(error, failures, time.monotonic() - started)
-                if wait is None:
-                    raise
-            await asyncio.sleep(wait)
+        return await Attempts(self).acall(attempt)
 
     def wait(self, failures: int, asked: float | None = None) -> float:
         """Seconds to wait after this many failures; `asked` is the wait that the server asked for, if it did."""
@@ -136,26 +114,74 @@ class RetryPolicy:
         asked = _asked_wait(error)
         return asked is None or asked <= self.retry_after_max
 
-    def _wait_after(self, error: Exception, failures: int, elapsed: float) -> float | None:
+
+class Attempts:
+    """The attempts at one request.
+
+    Args:
+        policy: How often it is made, and after which waits.
+    """
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._started = time.monotonic()
+        self._failures = 0
+
+    def call(self, attempt: Callable[[], _Result]) -> _Result:
+        """As of `RetryPolicy`, counting what has failed before."""
+        while True:
+            try:
+                return attempt()
+            except Exception as error:
+                wait = self.wait_after(error)
+                if wait is None:
+                    raise
+            pause(wait)
+
+    async def acall(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Like `call`, asynchronously."""
+        while True:
+            try:
+                return await attempt()
+            except Exception as error:
+                wait = self.wait_after(error)
+                if wait is None:
+                    raise
+            await asyncio.sleep(wait)
+
+    def wait_after(self, error: Exception) -> float | None:
         """Seconds to wait before the next attempt; None where there is none.
 
         Args:
             error: What the last attempt raised.
-            failures: How many attempts have failed.
-            elapsed: Seconds since the first attempt began.
 
         Raises:
             DeadlinePassed: The wait is longer than the run may take, or the run is cancelled.
         """
-        wait = self.next_wait(error, failures, elapsed) if self.allows(error) else None
+        self._failures += 1
+        policy, elapsed = self._policy, time.monotonic() - self._started
+        wait = policy.next_wait(error, self._failures, elapsed) if policy.allows(error) else None
         if wait is None:
             return None
         deadline = current_deadline()
         passed = None if deadline is None else deadline.passed(within=wait)
         if passed is not None:
             raise DeadlinePassed(passed) from error
-        _logger.debug("attempt %d failed (%s): next in %.2f s", failures, type(error).__name__, wait)  # its text may hold content
+        _logger.debug("attempt %d failed (%s): next in %.2f s", self._failures, type(error).__name__, wait)  # its text may hold content
         return wait
+
+
+def pause(seconds: float) -> None:
+    """Sleep before the next attempt.
+
+    Raises:
+        DeadlinePassed: The run may not take so long.
+    """
+    deadline = current_deadline()
+    if deadline is None:
+        time.sleep(seconds)
+    else:
+        deadline.sleep(seconds)
 
 
 def _asked_wait(error: BaseException) -> float | None:

@@ -31,9 +31,10 @@ from ..listening import Place, listening
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.deltas import deltas_of
 from ..messages.stop_reasons import StopReason
-from ..turn.forming import pieces_of
+from ..turn.forming import pieces_of, restarts
 
 _NOT_WHOLE = "the reply ended before the call was whole"
+_AGAIN = "the reply broke off, and is asked for again"
 _ANOTHER = "the reply as a whole means no such call"
 _NO_ANSWER = "the run ended before the call was answered"
 _LEFT = "the run was left before the call was answered"
@@ -107,6 +108,8 @@ class RunEvents:
             self._tell(made(**self._about, message_id=message_id, text=text))
         for piece in pieces_of(extra):
             self._piece(message_id, piece)
+        if restarts(extra):
+            self._discard(_AGAIN)
 
     def _piece(self, message_id: str, piece: Any) -> None:
         about = {**self._about, "message_id": message_id, "call_id": piece.call_id}

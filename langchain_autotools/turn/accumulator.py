@@ -58,13 +58,18 @@ class TurnAccumulator:
         sent_id: Callable[[int], str] | None = None,
         runs: bool = True,
     ) -> None:
-        self._assembler = ToolCallAssembler(declared)
+        self._declared = declared
         self._is_used = is_used
         self._new_id = new_id
         self._sent_id = sent_id
         self._runs = runs
         self.message_id: str | None = None
         self._named = False
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew: the reply so far, of which nothing has left, counts no more."""
+        self._assembler = ToolCallAssembler(self._declared)
         self._usage: UsageMetadata | None = None
         self._metadata: dict[str, Any] = {}
         self._own: dict[str, Any] = {}

@@ -40,6 +40,7 @@ class FormingCalls:
         self._is_used = is_used
         self._begun: set[str] = set()
         self._at: dict[int, str] = {}
+        self._apart: set[str] = set()  # calls whose pieces come by themselves, before the fragment that has them all
 
     def shown(self, raw: AIMessage, left: AIMessageChunk | None, message_id: str | None) -> AIMessageChunk | None:
         """What leaves of a raw chunk, with the pieces of calls that it brings.
@@ -49,12 +50,13 @@ class FormingCalls:
             left: What of it leaves anyway; None for nothing.
             message_id: The id of the turn's message, as far as it is known.
         """
-        if not isinstance(raw, AIMessageChunk) or not (raw.tool_call_chunks or raw.additional_kwargs):
+        apart = [piece for piece in pieces_of(raw.additional_kwargs) if not self._is_used(piece.call_id)]
+        if not isinstance(raw, AIMessageChunk) or not (apart or raw.tool_call_chunks or raw.additional_kwargs):
             return left
+        self._apart |= {piece.call_id for piece in apart}
         fragments = raw.additional_kwargs.get("tool_calls") or raw.tool_call_chunks
         given = (fragments,) if isinstance(fragments, Mapping) else fragments
-        pieces = [self._piece(read_fragment(one)) for one in given]
-        pieces += [piece for piece in pieces_of(raw.additional_kwargs) if not self._is_used(piece.call_id)]
+        pieces = [*apart, *(self._piece(read_fragment(one)) for one in given)]
         told = [piece for piece in pieces if piece is not None]
         if not told:
             return left
@@ -68,7 +70,7 @@ class FormingCalls:
         call_id, index = fragment.id, fragment.index
         if call_id is None or call_id in self._begun:
             known = call_id or self._at.get(index if index is not None else -1)
-            return CallPiece(known, None, fragment.text) if known and fragment.text else None
+            return CallPiece(known, None, fragment.text) if known and known not in self._apart and fragment.text else None
         if fragment.name is None or self._is_used(call_id):
             if index is not None:
                 self._at.pop(index, None)
@@ -76,14 +78,15 @@ class FormingCalls:
         self._begun.add(call_id)
         if index is not None:
             self._at[index] = call_id
-        return CallPiece(call_id, fragment.name, fragment.text)
+        return CallPiece(call_id, fragment.name, "" if call_id in self._apart else fragment.text)
 
 
 class _KeywordsWithPieces(dict[str, Any]):
     """A chunk's additional keywords, which also know pieces of calls: whatever makes another chunk or data of this one makes a plain
     dict of it."""
 
-    pieces: Sequence[CallPiece]
+    pieces: Sequence[CallPiece] = ()
+    restarts = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -99,3 +102,15 @@ def piece_chunk(piece: CallPiece, message_id: str | None) -> AIMessageChunk:
 def pieces_of(keywords: Mapping[str, Any]) -> Sequence[CallPiece]:
     """The pieces that a chunk with these additional keywords knows."""
     return keywords.pieces if isinstance(keywords, _KeywordsWithPieces) else ()
+
+
+def restart_chunk(message_id: str | None = None) -> AIMessageChunk:
+    """A chunk that says that its reply has broken off and begins anew: what has been shown of its calls counts no more."""
+    keywords = _KeywordsWithPieces()
+    keywords.restarts = True
+    return new_chunk("", keywords, message_id)
+
+
+def restarts(keywords: Mapping[str, Any]) -> bool:
+    """Whether a chunk with these additional keywords says so."""
+    return isinstance(keywords, _KeywordsWithPieces) and keywords.restarts

@@ -22,7 +22,7 @@ from ..history.sent import as_sent
 from ..listening import listening
 from ..messages.calls import call_ids, calls_of
 from .accumulator import TurnAccumulator, canonical_message
-from .forming import FormingCalls
+from .forming import FormingCalls, restart_chunk, restarts
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
 
@@ -74,6 +74,10 @@ class Turn:
         """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
         self._begun = True
         raw = chunk if chunk.__class__ is AIMessageChunk else _as_message(chunk)
+        if self._forming is not None and restarts(raw.additional_kwargs):
+            self._accumulator.restart()
+            self._forming = FormingCalls(self._is_used)
+            return restart_chunk(self._accumulator.message_id)
         left = self._accumulator.feed(raw)
         if left is not None and self._writer is not None:
             left = self._writer.chunk(left)

@@ -5,7 +5,7 @@ A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, closing
 from functools import partial
 from typing import Any, ClassVar
@@ -15,8 +15,9 @@ from pydantic import Field, PrivateAttr
 
 from ...chunks import as_chunk
 from ...errors import AutoToolsError, UnsupportedFeatureError, map_errors
+from ...listening import listening
 from ...mixin import ToolsAndMessagesMixin
-from ...retry import RetryPolicy
+from ...retry import Attempts, RetryPolicy
 from .._transport.bounded import holding, opened_in_time, whole_in_time
 from .._transport.clients import PerLoopCache
 from .._transport.drain import adrain, drain
@@ -27,6 +28,7 @@ from .._transport.secrets import SecretDict
 from .._transport.timeouts import read_timeout, request_timeout
 from .checks import extra_headers
 from .errors import ErrorMapping, ErrorTable
+from .reopening import AsyncOpened, Opened, ashown, shown
 
 
 class HttpChatModel(ToolsAndMessagesMixin):
@@ -150,16 +152,12 @@ class HttpChatModel(ToolsAndMessagesMixin):
             StreamError: The reply is none of this wire.
         """
         exchange = self._encoded(messages, stop, kwargs, stream=True)
-        try:
-            begun, rest = opened_in_time(partial(self._retry_policy().call, partial(self._begin, exchange)))()
-        except EndedEarly as early:
-            yield from early.chunks
+        attempts = Attempts(self._retry_policy())
+        opened = partial(self._opened, exchange, attempts, partial(self.raw_invoke, messages, stop, **kwargs))
+        if listening.get() is not None:
+            yield from shown(attempts, partial(opened, at_once=True))
             return
-        except Exception as error:
-            if not is_streaming_unsupported(error):
-                raise
-            yield as_chunk(self.raw_invoke(messages, stop, **kwargs))
-            return
+        begun, rest = opened()
         with closing(rest):
             yield from begun
             try:
@@ -172,17 +170,14 @@ class HttpChatModel(ToolsAndMessagesMixin):
     ) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
         exchange = self._encoded(messages, stop, kwargs, stream=True)
-        try:
-            begun, rest = await self._retry_policy().acall(partial(self._abegin, exchange))
-        except EndedEarly as early:
-            for chunk in early.chunks:
-                yield chunk
+        attempts = Attempts(self._retry_policy())
+        opened = partial(self._aopened, exchange, attempts, partial(self.araw_invoke, messages, stop, **kwargs))
+        if listening.get() is not None:
+            async with aclosing(ashown(attempts, partial(opened, at_once=True))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
             return
-        except Exception as error:
-            if not is_streaming_unsupported(error):
-                raise
-            yield as_chunk(await self.araw_invoke(messages, stop, **kwargs))
-            return
+        begun, rest = await opened()
         async with aclosing(rest):
             for chunk in begun:
                 yield chunk
@@ -193,27 +188,51 @@ class HttpChatModel(ToolsAndMessagesMixin):
                 for chunk in early.chunks:
                     yield chunk
 
-    def _begin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]:
-        """One attempt: up to the first chunk of which the caller sees anything. What fails, or just ends, before may be tried again."""
+    def _opened(self, exchange: Exchange, attempts: Attempts, whole: Callable[[], AIMessage], *, at_once: bool = False) -> Opened:
+        """The first chunks of a reply, and the others. One that cannot be streamed is asked for whole."""
+        try:
+            return opened_in_time(partial(attempts.call, partial(self._begin, exchange, at_once=at_once)))()
+        except EndedEarly as early:
+            return early.chunks, _no_chunks()
+        except Exception as error:
+            if not is_streaming_unsupported(error):
+                raise
+            return [as_chunk(whole())], _no_chunks()
+
+    async def _aopened(
+        self, exchange: Exchange, attempts: Attempts, whole: Callable[[], Awaitable[AIMessage]], *, at_once: bool = False
+    ) -> AsyncOpened:
+        try:
+            return await attempts.acall(partial(self._abegin, exchange, at_once=at_once))
+        except EndedEarly as early:
+            return early.chunks, _no_achunks()
+        except Exception as error:
+            if not is_streaming_unsupported(error):
+                raise
+            return [as_chunk(await whole())], _no_achunks()
+
+    def _begin(self, exchange: Exchange, *, at_once: bool) -> Opened:
+        """One attempt: up to the first chunk of which the caller sees anything, with `at_once` up to the first one. What fails, or just
+        ends, before may be tried again."""
         chunks = self._chunks(exchange)
         begun: list[AIMessageChunk] = []
         try:
             for chunk in chunks:
                 begun.append(chunk)
-                if leaves_at_once(chunk):
+                if at_once or leaves_at_once(chunk):
                     break
         except EndedEarly as early:
             early.chunks[:0] = begun
             raise
         return begun, chunks
 
-    async def _abegin(self, exchange: Exchange) -> tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]:
+    async def _abegin(self, exchange: Exchange, *, at_once: bool) -> AsyncOpened:
         chunks = self._achunks(exchange)
         begun: list[AIMessageChunk] = []
         try:
             async for chunk in chunks:
                 begun.append(chunk)
-                if leaves_at_once(chunk):
+                if at_once or leaves_at_once(chunk):
                     break
         except EndedEarly as early:
             early.chunks[:0] = begun
@@ -337,3 +356,12 @@ class HttpChatModel(ToolsAndMessagesMixin):
             raise misshapen("the reply", body, error) from error
         self._annotate(chunk, response)
         return chunk
+
+
+def _no_chunks() -> Generator[AIMessageChunk, None, None]:
+    yield from ()
+
+
+async def _no_achunks() -> AsyncGenerator[AIMessageChunk, None]:
+    for chunk in _no_chunks():
+        yield chunk

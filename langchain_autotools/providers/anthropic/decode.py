@@ -17,7 +17,9 @@ from langchain_core.messages import AIMessageChunk
 
 from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
+from ...listening import listening
 from ...messages.metadata import KEY
+from ...turn.forming import CallPiece, piece_chunk
 from .._encode.json_text import read_object
 from .errors import error_from_body
 from .usage import merged_usage, usage_metadata
@@ -83,6 +85,7 @@ class MessagesDecoder:
         self._opaque = False
         self._contents: list[int] = []
         self._calls: list[int] = []
+        self._watched = listening.get() is not None
 
     def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
         """A whole reply as one raw chunk.
@@ -197,8 +200,7 @@ class MessagesDecoder:
         if kind == "text_delta":
             return self._text_chunk(block, delta.get("text") or "", [])
         if kind == "input_json_delta":
-            self._arguments(block, delta.get("partial_json") or "")
-            return None
+            return self._arguments(block, delta.get("partial_json") or "")
         if kind == "thinking_delta":
             return self._thinking_chunk(block, delta.get("thinking") or "")
         if kind == "signature_delta":
@@ -267,10 +269,13 @@ class MessagesDecoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _arguments(self, block: _Block, text: str) -> None:
-        """A piece of a call's arguments. Nothing of a call leaves before its turn has ended, so pieces wait for the end of their block."""
+    def _arguments(self, block: _Block, text: str) -> AIMessageChunk | None:
+        """A piece of a call's arguments. Nothing of a call leaves before its turn has ended, so pieces wait for the end of their block; who
+        watches is shown them."""
         if text:
             block.arguments.append(text)
+        call_id = block.start.get("id") if self._watched else None
+        return piece_chunk(CallPiece(call_id, None, text), self._id) if text and call_id and isinstance(call_id, str) else None
 
     def _call_chunk(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
         return new_chunk([] if self._in_blocks else "", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
