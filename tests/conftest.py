@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest.register_assert_rewrite("tests.laws.checks", "tests.laws.guarded", "tests.laws.service", "tests.laws.ways")
+pytest.register_assert_rewrite("tests.laws.checks", "tests.laws.guarded", "tests.laws.service", "tests.laws.told", "tests.laws.ways")
 
 from tests.contract.supports import OPTION, Supports  # noqa: E402 - only modules imported from here on are rewritten
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,8 +23,10 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
 
-from langchain_autotools import Agent, Decision, PendingCall, RunEvent, aevents, events, pending_calls
+from langchain_autotools import Agent, Decision, PendingCall, RunEvent, aevents, events, new_messages, pending_calls
+from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.event_types import MessageDone
+from langchain_autotools.messages.live import attach_messages
 from langchain_autotools.testing import Request, ScriptedChatModel
 from tests.support.random_replies import random_reply
 from tests.support.random_tools import CALLERS, POLICIES, Around, random_calls, tools_of
@@ -60,7 +63,7 @@ class RandomModel:
 
     def made(self, around: Around) -> Any:
         """The model."""
-        script = iter(self.replies)
+        script = iter(deepcopy(self.replies))  # LangChain's core writes ids into the chunks that it is given
         tools = tools_of(around, lambda seed: random_model(random.Random(seed), self.depth + 1).made(around)) if self.has_tools else ()
         model = ScriptedChatModel(replies=lambda messages, **_: next(script, "Fine."), tools=tools, **self.settings)
         return model.bind_tools(DECLARED) if self.declares else model
@@ -207,15 +210,20 @@ def _edit(call: PendingCall) -> Any:
 # ---------------------------------------------------------------------------------------------- reading them
 
 
-def told_of(run: RandomRun) -> Told:
-    """Read a run: to its end, until it fails, or until the reader leaves."""
+def told_of(run: RandomRun, *, heard: bool = True) -> Told:
+    """Read a run: to its end, until it fails, or until the reader leaves.
+
+    Args:
+        run: The run.
+        heard: Whether its events are read; else its stream is read itself, and nobody listens.
+    """
     around, told = Around(), Told(run)
     model = run.model.made(around)
     try:
         if run.way in ("astream", "achain", "alambda", "aagent"):
-            asyncio.run(_aread(told, _stream(run, model, around), around))
+            asyncio.run((_aread if heard else _aread_unheard)(told, stream_of(run, model, around), around))
         else:
-            _read(told, _stream(run, model, around), around)
+            (_read if heard else _read_unheard)(told, stream_of(run, model, around), around)
     finally:
         around.release.set()
     told.requests = getattr(model, "bound", model).requests
@@ -245,7 +253,7 @@ def conversation(seed: int, most: int = 3) -> Iterator[Told]:
         run = replace(run, way=way, model=replace(run.model, replies=left), history=history, decisions=decisions, cancel_after=None)
 
 
-def _stream(run: RandomRun, model: Any, around: Around) -> Any:
+def stream_of(run: RandomRun, model: Any, around: Around) -> Any:
     """The stream that is read, of a model, a chain or an agent."""
     keywords: dict[str, Any] = {} if run.decisions is None else {"resume": run.decisions}
     keywords["cancel"] = around.cancel
@@ -300,3 +308,30 @@ def _takes(told: Told, event: RunEvent, around: Around) -> bool:
     if told.run.cancel_after == len(told.events):
         around.cancel.set()
     return told.run.leave_after == len(told.events)
+
+
+def _read_unheard(told: Told, stream: Any, around: Around) -> None:
+    chunks = []
+    try:
+        for chunk in stream:
+            chunks.append(chunk)
+        told.message = None if told.run.way in _TEXTS else summed(chunks)
+    except Exception as error:
+        told.error = error
+
+
+async def _aread_unheard(told: Told, stream: Any, around: Around) -> None:
+    chunks = []
+    try:
+        async for chunk in stream:
+            chunks.append(chunk)
+        told.message = None if told.run.way in _TEXTS else summed(chunks)
+    except Exception as error:
+        told.error = error
+
+
+def summed(chunks: Sequence[Any]) -> AIMessage:
+    """What chunks sum to, with the live messages that they bring."""
+    message = sum_chunks(chunks)
+    attach_messages(message, [one for chunk in chunks for one in new_messages(chunk)])
+    return message
