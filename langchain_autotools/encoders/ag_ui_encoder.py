@@ -326,6 +326,8 @@ class AgUiEncoder:
         run = self._runs[event.run_id]
         told = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
         content: Any = content_parts(event.message)
+        if run.tag is None:
+            self._pending = [(one, call) for one, call in self._pending if call.id != event.call_id]
         yield ToolCallResultEvent(
             message_id=self._id(run, str(event.message.id)),
             tool_call_id=self._id(run, event.call_id),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from ..errors import ConfigurationError
 from ..history.expansion import expand
@@ -24,7 +24,7 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
     the page. Everything else is the page's word and is left out, with a warning: the history is the server's own.
 
     Args:
-        body: The body: bytes, a text, or what was parsed of it.
+        body: The body: bytes, a text, or what was parsed of it, also a `RunAgentInput` of `ag_ui.core`.
         history: The server's own messages of this thread.
         approval_key: The model's. Without it no answers to interrupts are taken.
 
@@ -34,7 +34,7 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
     Raises:
         ConfigurationError: The body is no `RunAgentInput`, or another argument cannot be what it should.
     """
-    said = read_body(body)
+    said = read_body(body.model_dump(by_alias=True) if isinstance(body, BaseModel) else body)
     messages, resume = said.get("messages"), said.get("resume")
     if not (isinstance(messages, list) and isinstance(resume, list | None) and all(isinstance(said.get(key), str) for key in _IDS)):
         raise ConfigurationError("the posted body is no RunAgentInput: that has threadId, runId and messages")

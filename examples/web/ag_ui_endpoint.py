@@ -1,0 +1,57 @@
+"""An agent for pages that speak AG-UI (CopilotKit and others), with calls that wait for a human.
+
+    uvicorn examples.web.ag_ui_endpoint:app
+
+The histories are the server's own. (A service checks whose thread it is.) A page that goes away ends its run.
+"""
+
+import secrets
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from ag_ui.core import RunAgentInput
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+from langchain_core.messages import BaseMessage
+from pydantic import SecretStr
+
+from langchain_autotools import ChatOpenAI, MessageDone, RunEvent, aevents
+from langchain_autotools.encoders import SSE_HEADERS, Posted, ag_ui, from_ag_ui
+
+
+def get_temperature(city: str) -> str:
+    """Current temperature of a city."""
+    return "21 °C"
+
+
+def send_mail(to: str, text: str) -> str:
+    """Send a mail."""
+    return f"Sent to {to}."
+
+
+app = FastAPI()
+key = SecretStr(secrets.token_hex())  # a service has one that it keeps
+model = ChatOpenAI(model="gpt-5", tools=[get_temperature, send_mail], requires_approval=["send_mail"], approval_key=key)
+threads: defaultdict[str, list[BaseMessage]] = defaultdict(list)
+
+
+async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[RunEvent]:
+    """The events of the run that goes on with what was decided, then of the one that answers what was said."""
+    for messages, decisions in (([], posted.decisions), (posted.messages, None)):
+        history += messages
+        if messages or decisions:
+            async with aclosing(aevents(model.astream(history, resume=decisions))) as events:
+                async for event in events:
+                    if isinstance(event, MessageDone) and event.parent_run_id is None:
+                        history.append(event.message)
+                    yield event
+
+
+@app.post("/agent")
+async def agent(body: RunAgentInput) -> StreamingResponse:
+    """One run of the protocol."""
+    history = threads[body.thread_id]
+    posted = from_ag_ui(body, history, approval_key=key)
+    stream = ag_ui(answer(history, posted), thread_id=body.thread_id, run_id=body.run_id)
+    return StreamingResponse(stream, headers=SSE_HEADERS)
