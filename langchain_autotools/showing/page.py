@@ -19,6 +19,7 @@ from .seen import SeenCall, SeenEnd, SeenPart, SeenRun, SeenText
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written
 _BRIEF: Final = 160
+_LEAST_SECONDS: Final = 0.1
 _WORDS: Final = {"writing": "is being written", "waiting": "waits for you", "discarded": "came to nothing"}
 _NEXT: Final = {
     "approval": "It has not run. Decide: approve(), edit(...), reject(...) or respond(...).",
@@ -63,7 +64,8 @@ def part_text(part: SeenPart) -> str:
 
 def _call(call: SeenCall) -> str:
     state, text = call.state, _call_line(call)
-    time = f"{call.result.duration:.1f} s" if call.result is not None and call.result.executed else ""
+    duration = call.result.duration if call.result is not None else 0.0
+    time = f"{duration:.1f} s" if duration >= _LEAST_SECONDS else ""
     word = "" if state == "done" else _WORDS.get(state, state)
     marks = (("brief", _brief(call)), ("word", word), ("time", time))
     shown = "".join(f' <span class="at-{kind}">{_words(said)}</span>' for kind, said in marks if said)
@@ -194,7 +196,7 @@ STYLE: Final = """<style>
   background: var(--at-faint); border: 0; border-radius: 6px; font: .9em/1.45 var(--jp-code-font-family, ui-monospace, monospace); }
 .at-part pre code { padding: 0; background: none; font: inherit; color: inherit; }
 .at-part.at-part table { margin: .35em 0; border: 0; border-collapse: collapse; font-size: inherit; table-layout: auto; }
-.at-part.at-part tr { background: none; }
+.at-part.at-part.at-part tr { background: none; }
 .at-part.at-part :is(th, td) { padding: .25em .75em; text-align: left; vertical-align: top; border: 1px solid var(--at-line);
   background: none; }
 .at-heading { font-size: 1.1em; }
