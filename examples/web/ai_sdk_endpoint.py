@@ -1,0 +1,70 @@
+"""A chat page for a model with tools: text, calls, progress, approvals, stop. What it reads is what the AI SDK's `useChat` reads.
+
+    uvicorn examples.web.ai_sdk_endpoint:app
+
+The histories are the server's own, and a page decides only about calls that it was shown. A page that goes away ends its run.
+"""
+
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Body, FastAPI, HTTPException
+from fastapi.responses import FileResponse, StreamingResponse
+from langchain_core.messages import BaseMessage
+from pydantic import SecretStr
+
+from langchain_autotools import ChatOpenAI, ConfigurationError, Decision, MessageDone, RunEvent, ToolContext, aevents
+from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk, from_ai_sdk
+
+
+def get_temperature(city: str, context: ToolContext) -> str:
+    """Current temperature of a city."""
+    for done, source in enumerate(("station", "satellite"), 1):
+        context.report(f"asking the {source} ({done} of 2)")
+        time.sleep(0.2)
+    return "21 °C"
+
+
+def send_mail(to: str, text: str) -> str:
+    """Send a mail."""
+    return f"Sent to {to}."
+
+
+app = FastAPI()
+key = SecretStr(secrets.token_hex())  # from your secrets, where more than one process serves
+model = ChatOpenAI(model="gpt-5", tools=[get_temperature, send_mail], requires_approval=["send_mail"], approval_key=key)
+histories: defaultdict[str, list[BaseMessage]] = defaultdict(list)  # by the page's own id: a service asks first who the user is
+
+
+async def answer(history: list[BaseMessage], decisions: list[Decision]) -> AsyncIterator[RunEvent]:
+    """The events of the run that answers; its messages are kept as they complete."""
+    async with aclosing(aevents(model.astream(history, resume=decisions or None))) as events:
+        async for event in events:
+            if isinstance(event, MessageDone) and event.parent_run_id is None:
+                history.append(event.message)
+            yield event
+
+
+@app.post("/api/chat")
+async def chat(body: Annotated[dict[str, Any], Body()]) -> StreamingResponse:
+    """Answer the user's message, or go on with what he decided."""
+    history = histories[str(body.get("id"))]
+    try:
+        messages, decisions = from_ai_sdk(body, history, approval_key=key)
+    except ConfigurationError as error:
+        raise HTTPException(400, str(error)) from error
+    if not messages and not decisions:
+        raise HTTPException(409, "There is nothing new in this.")
+    history += messages
+    return StreamingResponse(ai_sdk(answer(history, decisions)), headers=dict(AI_SDK_HEADERS))
+
+
+@app.get("/")
+async def page() -> FileResponse:
+    """The page."""
+    return FileResponse(Path(__file__).with_name("ai_sdk_page.html"))

@@ -1,0 +1,169 @@
+"""The page of examples/web in a real browser: what a user sees, presses and stops. SCREENSHOTS=folder keeps a picture of each state."""
+
+import importlib.util
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from tests.support.asgi_server import AsgiServer
+from tests.support.http_server import Gate
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Call, Failure, Turn
+
+pytestmark = pytest.mark.browser
+
+WEB = Path(__file__).resolve().parents[2] / "examples" / "web"
+MAIL = {"to": "Anna", "text": "It is 21 °C in Rome. Bring a light jacket."}
+SECONDS = 20
+
+
+class Opened:
+    """The page as a user has it.
+
+    Attributes:
+        page: The browser's page.
+        vendor: The server that the model asks.
+        histories: The histories that the endpoint keeps.
+        tool_goes_on: Lets the running tool take its next step.
+    """
+
+    def __init__(self, page: Any, vendor: OpenAIServer, example: Any, scheme: str) -> None:
+        self.scheme = scheme
+        self.page, self.vendor, self.histories = page, vendor, example.histories
+        self.tool_goes_on = threading.Semaphore(0)
+        example.time = SimpleNamespace(sleep=lambda _: self.tool_goes_on.acquire(timeout=SECONDS))
+
+    def ask(self, text: str, *turns: Any) -> None:
+        """Send a message, which the model answers with these turns."""
+        self.vendor.extend(turns)
+        self.page.get_by_label("Message").fill(text)
+        self.press("Send")
+
+    def press(self, name: str) -> None:
+        """Press a button."""
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def sees(self, *texts: str) -> None:
+        """These texts come to be on the page."""
+        for text in texts:
+            self.page.get_by_text(text, exact=True).last.wait_for(timeout=SECONDS * 1000)
+
+    def look(self, name: str) -> None:
+        """Keep a picture of what is to be seen."""
+        if folder := os.environ.get("SCREENSHOTS"):
+            self.page.screenshot(path=str(Path(folder) / f"{name}_{self.scheme}.png"))
+
+    @property
+    def history(self) -> list[Any]:
+        """What the endpoint has kept of the conversation."""
+        (history,) = self.histories.values()
+        return history
+
+
+@pytest.fixture(params=["light", "dark"])
+def opened(request: pytest.FixtureRequest, browser: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
+    """The example, served, and its page in the browser; it asks nobody but its server, and makes no errors."""
+    with OpenAIServer() as vendor:
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        monkeypatch.setenv("OPENAI_BASE_URL", vendor.url)
+        spec = importlib.util.spec_from_file_location("ai_sdk_endpoint", WEB / "ai_sdk_endpoint.py")
+        assert spec is not None and spec.loader is not None
+        example = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(example)
+        with AsgiServer(example.app) as server:
+            page = browser.new_page(viewport={"width": 820, "height": 720}, color_scheme=request.param)
+            asked, errors = [], []
+            page.on("request", lambda one: asked.append(one.url))
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.goto(server.address)
+            yield Opened(page, vendor, example, request.param)
+            page.close()
+            assert errors == [] and {url.startswith(server.address) for url in asked} == {True}
+        assert vendor.rejections == []
+
+
+def test_text_calls_progress_and_results_are_seen_as_they_come(opened: Opened) -> None:
+    """The text while it is written, the call while it is written and while it runs, then its result and the answer."""
+    gates = Gate(), Gate(), Gate()
+    looks = Turn("Let me look that up.", [Call("get_temperature", {"city": "Rome"})], holds={3: gates[0], 8: gates[1]})
+    answers = Turn("It is 21 °C in Rome.\n\nA light jacket will do.", holds={4: gates[2]})
+    opened.ask("How warm is it in Rome?", looks, answers)
+    opened.page.get_by_text("Let me").wait_for(timeout=SECONDS * 1000)
+    assert opened.page.get_by_role("button", name="Stop").is_visible()
+    opened.look("1_streaming")
+    gates[0].open()
+    opened.sees("get_temperature", "writing …")
+    opened.look("2_call_written")
+    gates[1].open()
+    opened.sees("running …", "asking the station (1 of 2)")
+    opened.look("3_call_running")
+    opened.tool_goes_on.release(2)
+    opened.sees("21 °C", "done")
+    gates[2].open()
+    opened.sees("It is 21 °C in Rome.\n\nA light jacket will do.")
+    opened.page.get_by_role("button", name="Send").wait_for(timeout=SECONDS * 1000)
+    opened.look("4_answered")
+    assert [message.type for message in opened.history] == ["human", "ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize(
+    ("presses", "result", "state"),
+    [(["Approve"], "Sent to Anna.", "done"), (["Reject"], None, "rejected"), (["Edit", "Approve"], "Sent to Ben.", "done")],
+    ids=["approve", "reject", "edit"],
+)
+def test_a_call_waits_for_the_user(presses: list[str], result: str | None, state: str, opened: Opened) -> None:
+    """He approves it, rejects it, or edits what it runs with; the run goes on in the same message."""
+    opened.ask("Mail Anna how warm it is.", Turn("I have a mail ready.", [Call("send_mail", MAIL)]))
+    opened.sees("send_mail", "waits for you")
+    opened.look("5_approval")
+    opened.vendor.extend([Turn("That is settled.")])
+    for name in presses:
+        opened.press(name)
+        if name == "Edit":
+            box = opened.page.locator("textarea")
+            box.fill(box.input_value().replace("Anna", "Ben")[:-1])
+            opened.press("Approve")
+            opened.sees("This is no JSON.")
+            box.fill(box.input_value() + "}")
+            opened.look("6_edited")
+    opened.sees(state, "That is settled.")
+    opened.look(f"7_{'_'.join(presses).lower()}")
+    told = opened.history[2].content
+    assert (result in told) if result else ("denied" in told)
+    assert opened.page.locator(".call").count() == 1 and opened.page.locator("button").count() == 1
+
+
+def test_stop_ends_the_run(opened: Opened) -> None:
+    """The server is left, which ends the run there; the conversation can go on."""
+    opened.ask("Tell me a long story.", Turn("Once upon a time there was a king.", holds={4: Gate()}))
+    opened.page.get_by_text("Once").wait_for(timeout=SECONDS * 1000)
+    opened.press("Stop")
+    opened.sees("Stopped.")
+    opened.look("8_stopped")
+    opened.ask("Go on.", Turn("He had a castle."))
+    opened.sees("He had a castle.")
+    assert isinstance(opened.history[-1], AIMessage)
+
+
+def test_a_call_that_is_stopped_says_so(opened: Opened) -> None:
+    """It neither runs on on the page nor is done."""
+    opened.ask("How warm is it in Rome?", Turn(calls=[Call("get_temperature", {"city": "Rome"})]))
+    opened.sees("asking the station (1 of 2)")
+    opened.press("Stop")
+    opened.sees("stopped")
+    opened.look("9_stopped_call")
+    opened.tool_goes_on.release(2)
+
+
+def test_a_failure_is_a_plain_sentence(opened: Opened) -> None:
+    """Its class, and nothing of what the server said."""
+    opened.ask("Hello?", Failure(400, "secret"))
+    opened.page.get_by_text("The run failed.").wait_for(timeout=SECONDS * 1000)
+    opened.look("10_failed")
+    assert "secret" not in opened.page.content()
