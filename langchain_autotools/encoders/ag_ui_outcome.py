@@ -28,17 +28,17 @@ _ANSWER: Final[Mapping[str, Any]] = {
 
 
 def outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEnded]) -> RunFinishedOutcome:
-    """How the runs of a stream have ended together.
+    """How the runs of a stream have ended together. One that was cancelled asks for nothing, whatever it left waiting.
 
     Args:
         pending: The calls that wait, with the ids that the client has for them.
         ended: The ends of the runs.
     """
+    if ended and ended[-1].stop_reason == "cancelled":
+        return RunFinishedCancelledOutcome()
     approvals = [_interrupt(call_id, call) for call_id, call in pending if call.kind == "approval"]
     if approvals:
         return RunFinishedInterruptOutcome(interrupts=approvals)
-    if ended and ended[-1].stop_reason == "cancelled":
-        return RunFinishedCancelledOutcome()
     left = [call_id for call_id, call in pending if call.kind != "queued"]
     return RunFinishedSuccessOutcome(pending_tool_call_ids=left or None)
 

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_autotools import CallResult, CallsPending, MessageDone, RunFailed, pending_calls
 from langchain_autotools.encoders import ag_ui, from_ag_ui
 from langchain_autotools.encoders.posted import signature_of
-from langchain_autotools.event_types import RunStarted
+from langchain_autotools.event_types import RunEnded, RunStarted
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import text_of
 from tests.support.random_runs import Told, conversation
@@ -75,9 +75,13 @@ def check(told: Told, reply: dict[str, Any], known: set[str]) -> None:
     assert (reply["failed"] is None) is (told.error is None)
     pending = [call for event in told.own if isinstance(event, CallsPending) for call in event.calls]
     approvals = [call for call in pending if call.kind == "approval"]
-    if told.error is None:
-        assert [one["id"] for one in reply["interrupts"]] == [signature_of(call) for call in approvals]
-    if not approvals and pending:
+    if told.error is not None:
+        return
+    outcome = reply["finished"]["outcome"]["type"]
+    cancelled = isinstance(told.own[-1], RunEnded) and told.own[-1].stop_reason == "cancelled"
+    assert outcome == ("cancelled" if cancelled else "interrupt" if approvals else "success")
+    assert [one["id"] for one in reply["interrupts"]] == ([] if cancelled else [signature_of(call) for call in approvals])
+    if outcome == "success" and pending:
         assert reply["pending"] == [call.id for call in pending if call.kind != "queued"]
 
 

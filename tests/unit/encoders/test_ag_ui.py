@@ -252,8 +252,9 @@ def test_calls_that_wait_inside_a_tool_are_nobody_s() -> None:
 
 
 def test_a_run_that_was_cancelled_says_so() -> None:
-    """The protocol has an outcome for it, without a result."""
-    _, last = read([started(), *asking(), *result(), RunEnded(stop_reason="cancelled", turns=1, **OUTER)])
+    """The protocol has an outcome for it, which asks for nothing and has no result."""
+    waiting = CallsPending(calls=[PendingCall("c1", "look", {}, "approval", "uuid", "digest")], **OUTER)
+    _, last = read([started(), *asking(), waiting, RunEnded(stop_reason="cancelled", turns=1, **OUTER)])
     assert last["outcome"] == {"type": "cancelled"}
     assert "result" not in last
 
