@@ -8,10 +8,8 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
-from concurrent.futures import Future
-from contextlib import aclosing, suppress
 from contextvars import Context, Token, copy_context
-from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -62,7 +60,7 @@ class _Followed:
         context.run(listening.set, self._place)
         return context
 
-    def _take(self, chunk: Any, error: Exception | None) -> bool:
+    def _take(self, chunk: Any, error: BaseException | None) -> bool:
         """Take what a step came to; False at the end of the stream."""
         if error is not None:
             raise error
@@ -111,73 +109,87 @@ class EventStream(_Followed, Iterator[RunEvent]):
             _close(self._stream)
 
     def _read_beside(self) -> Generator[RunEvent, None, None]:
-        waiting, goes_on = self._listener.waiting, True
         try:
-            while goes_on:
-                chunk, error = yield from self._step_beside()
-                while waiting:
-                    yield waiting.popleft()
-                goes_on = self._take(chunk, error)
+            steps = _Steps(self._stream)
+        except NoThreadError:
+            yield from self._read()
+            return
+        goes_on = True
+        try:
+            with self._listener.waking(steps.changed.set):
+                while goes_on:
+                    steps.take(self._context())
+                    yield from self._events_of_step(steps)
+                    goes_on = self._take(*steps.outcome)
         finally:
             self._listener.close()
-            _close(self._stream)
+            steps.end()
 
-    def _step(self) -> tuple[Any, Exception | None]:
-        """The next chunk, or what was raised for it."""
-        before = listening.set(self._place)
+    def _events_of_step(self, steps: "_Steps") -> Generator[RunEvent, None, None]:
+        """The events of a step as they come, until it has ended."""
+        waiting = self._listener.waiting
+        while steps.runs:
+            steps.changed.wait()
+            steps.changed.clear()
+            while waiting:
+                yield waiting.popleft()
+        while waiting:
+            yield waiting.popleft()
+
+
+class _Steps:
+    """Takes the steps of a stream in a thread: each when it is asked for.
+
+    Attributes:
+        changed: Is set when a step has ended.
+        runs: Whether a step is being taken.
+        outcome: The chunk that the last step gave, and what it raised.
+
+    Raises:
+        NoThreadError: No thread can be started.
+    """
+
+    def __init__(self, stream: Iterator[Any]) -> None:
+        self.changed = threading.Event()
+        self.runs = False
+        self.outcome: tuple[Any, BaseException | None] = (None, None)
+        self._stream = stream
+        self._asked: SimpleQueue[Context | None] = SimpleQueue()
+        self._closed = threading.Event()
+        run_beside(self._work)
+
+    def take(self, context: Context) -> None:
+        """Begin a step, in a context."""
+        self.runs = True
+        self._asked.put(context)
+
+    def end(self) -> None:
+        """Close the stream, once the step that is being taken has ended; nobody waits for that one."""
+        self._asked.put(None)
+        if self.runs:
+            _logger.info("a stream of events is left while a step of its stream runs: its runs end with their next piece")
+        else:
+            self._closed.wait()
+
+    def _work(self) -> None:
+        while (context := self._asked.get()) is not None:
+            self.outcome = context.run(self._step)
+            self.runs = False
+            self.changed.set()
+        try:
+            _close(self._stream)
+        finally:
+            self._closed.set()
+
+    def _step(self) -> tuple[Any, BaseException | None]:
         try:
             return next(self._stream, _END), None
-        except Exception as error:
+        except BaseException as error:
             return None, error
-        finally:
-            listening.reset(before)
-
-    def _step_beside(self) -> Generator[RunEvent, None, tuple[Any, Exception | None]]:
-        """Like `_step`, taken in a thread; the events of the step as they come. A step that nobody waits for any more closes the stream."""
-        outcome: Future[Any] = Future()
-        changed, left = threading.Event(), threading.Event()
-        waiting, stream = self._listener.waiting, self._stream
-        outcome.add_done_callback(lambda _: changed.set())
-        try:
-            run_beside(partial(self._context().run, _step_into, outcome, stream, left))
-        except NoThreadError:
-            return self._step()
-        self._stream = None
-        try:
-            with self._listener.waking(changed.set):
-                while not outcome.done():
-                    changed.wait()
-                    changed.clear()
-                    while waiting:
-                        yield waiting.popleft()
-        except BaseException:
-            left.set()
-            if outcome.done():
-                _close(stream)
-            raise
-        self._stream = stream
-        error = outcome.exception()
-        if error is not None and not isinstance(error, Exception):
-            raise error
-        return (None, error) if error is not None else (outcome.result(), None)
-
-
-def _step_into(outcome: Future[Any], stream: Any, left: threading.Event) -> None:
-    try:
-        result = next(stream, _END)
-    except BaseException as error:
-        outcome.set_exception(error)
-    else:
-        outcome.set_result(result)
-    if left.is_set():
-        _logger.warning("a stream of events was left while a step of its stream ran, which has ended only now")
-        _close(stream)
 
 
 def _close(stream: Any) -> None:
-    """Close a stream; None where the thread that takes a step of it will."""
-    with suppress(ValueError):  # it is just being closed, in another thread
-        getattr(stream, "close", lambda: None)()
+    getattr(stream, "close", lambda: None)()
 
 
 class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
@@ -185,7 +197,7 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
 
     def __init__(self, stream: AsyncIterator[Any]) -> None:
         super().__init__(stream)
-        self._outcome: tuple[Any, Exception | None] = (None, None)  # of the last step that was taken beside
+        self._task: asyncio.Task[tuple[Any, Exception | None]] | None = None  # takes a step beside the reader
         self._events = self._read() if self._hands_over else self._read_beside()
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
@@ -219,22 +231,24 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
             await self._end()
 
     async def _read_beside(self) -> AsyncGenerator[RunEvent, None]:
-        waiting, goes_on = self._listener.waiting, True
+        waiting, alarm, goes_on = self._listener.waiting, Alarm(), True
         try:
-            while goes_on:
-                async with aclosing(self._step_beside()) as beside:
-                    async for event in beside:
-                        yield event
-                while waiting:
-                    yield waiting.popleft()
-                goes_on = self._take(*self._outcome)
+            with self._listener.waking(alarm.ring):
+                while goes_on:
+                    self._task = step = asyncio.create_task(self._step(), context=self._context())
+                    step.add_done_callback(lambda _: alarm.ring())
+                    while await self._comes(alarm, step):
+                        yield waiting.popleft()
+                    goes_on = self._take(*step.result())
         finally:
             await self._end()
 
-    async def _end(self) -> None:
-        self._listener.close()
-        if hasattr(self._stream, "aclose"):
-            await self._stream.aclose()
+    async def _comes(self, alarm: Alarm, step: asyncio.Task[Any]) -> bool:
+        """Whether an event comes before the step has ended."""
+        waiting = self._listener.waiting
+        while not waiting and not step.done():
+            await alarm.wait()
+        return bool(waiting)
 
     async def _step(self) -> tuple[Any, Exception | None]:
         try:
@@ -242,23 +256,13 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
         except Exception as error:
             return None, error
 
-    async def _step_beside(self) -> AsyncGenerator[RunEvent, None]:
-        """Take a step in a task; gives the events of the step as they come."""
-        alarm, waiting = Alarm(), self._listener.waiting
-        task = asyncio.create_task(self._step(), context=self._context())
-        try:
-            with self._listener.waking(alarm.ring):
-                while not task.done():
-                    waited: list[asyncio.Future[Any]] = [task, alarm.rung]
-                    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-                    alarm.reset()
-                    while waiting:
-                        yield waiting.popleft()
-            self._outcome = task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task], timeout=_GRACE_SECONDS)
+    async def _end(self) -> None:
+        self._listener.close()
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=_GRACE_SECONDS)
+        if hasattr(self._stream, "aclose"):
+            await self._stream.aclose()
 
 
 def _leave(before: Token[Place | None]) -> None:

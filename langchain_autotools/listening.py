@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 
+class NobodyListens(BaseException):
+    """Ends a run whose events nobody reads any more, where the stream that it is made in cannot be closed at once."""
+
+
 class Run(Protocol):
     """A run that tells of itself."""
 
@@ -33,6 +37,7 @@ class Listener:
     Attributes:
         waiting: The events that have not been read.
         heard: Whether any has come.
+        closed: Whether nobody reads any more.
         came_to: Makes the message of the last run that has ended here, and that no tool of another run of this listener's made.
     """
 
@@ -43,7 +48,7 @@ class Listener:
         self._around = around
         self._wakers: tuple[Callable[[], None], ...] = ()
         self._lock = threading.Lock()
-        self._closed = False
+        self.closed = False
         self._runs: dict[str, Run] = {}
 
     @property
@@ -73,7 +78,7 @@ class Listener:
         """Take an event."""
         if self._around is not None:
             self._around.tell(event)
-        if self._closed:
+        if self.closed:
             return
         self.heard = True
         self.waiting.append(event)
@@ -82,7 +87,7 @@ class Listener:
 
     def close(self) -> None:
         """Take no further events: nobody reads them."""
-        self._closed = True
+        self.closed = True
         self.waiting.clear()
 
     @contextmanager
@@ -138,8 +143,20 @@ class Alarm:
 
     def ring(self) -> None:
         """Wake whoever waits for `rung`."""
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._ring()
+            return
         with suppress(RuntimeError):  # the loop is closed: nobody waits
             self._loop.call_soon_threadsafe(self._ring)
+
+    async def wait(self) -> None:
+        """Wait for it to ring, and then for the next time."""
+        await self.rung
+        self.reset()
 
     def _ring(self) -> None:
         if not self.rung.done():

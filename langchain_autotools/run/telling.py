@@ -27,7 +27,7 @@ from ..event_types import (
     TurnUsage,
 )
 from ..executor import ToolCallResult, pending_calls
-from ..listening import Place, listening
+from ..listening import NobodyListens, Place, listening
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.deltas import deltas_of
 from ..messages.stop_reasons import StopReason
@@ -89,7 +89,13 @@ class RunEvents:
     # ------------------------------------------------------------------------------------------ a turn
 
     def part(self, part: AIMessage) -> None:
-        """A piece of a reply, or the whole of it."""
+        """A piece of a reply, or the whole of it.
+
+        Raises:
+            NobodyListens: The events' reader has gone. (So of all that happens in the run's own thread.)
+        """
+        if self._listener.closed:
+            raise NobodyListens
         fields = part.__dict__
         message_id = self._message_id
         if message_id is None:
@@ -155,6 +161,8 @@ class RunEvents:
 
     def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
         """These calls of a message are answered now; those that the run's input ended in are told of for the first time."""
+        if self._listener.closed:
+            raise NobodyListens
         found = {call.id for call in calls} - self._waiting.keys()
         self._ready(message, [(index, call) for index, call in enumerate(calls_of(message)) if call.id in found])
 
@@ -177,6 +185,8 @@ class RunEvents:
 
     def result_done(self, message: ToolMessage) -> None:
         """A result is handed out."""
+        if self._listener.closed:
+            raise NobodyListens
         self._results.pop(message.tool_call_id, None)
         self._tell(MessageDone(**self._about, message=message))
 
