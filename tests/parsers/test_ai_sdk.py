@@ -24,11 +24,14 @@ from langchain_autotools import (
     RunStarted,
     TextDelta,
     ToolCallRecord,
+    events,
+    new_messages,
 )
-from langchain_autotools.encoders import ai_sdk
+from langchain_autotools.encoders import ai_sdk, from_ai_sdk
 from langchain_autotools.encoders.ai_sdk_values import error_text, shown
 from langchain_autotools.encoders.streaming import Failure
 from langchain_autotools.messages.calls import calls_of
+from langchain_autotools.testing import ScriptedChatModel
 from tests.support.random_runs import Told, conversation
 
 from .official import Parsers, pieces_of
@@ -89,6 +92,45 @@ def test_a_page_asks_its_user_and_goes_on_with_the_same_message(parsers: Parsers
     parsers.ask("ai_sdk", page="other", text="Go on.")
     other = parsers.ask("ai_sdk", page="other", reply=pieces_of(b"".join(ai_sdk(GOES_ON)), draw))
     assert (other["errors"], other["valid"], other["message"]["parts"][0]["state"]) == ([], None, "output-denied")
+
+
+def test_what_the_client_posts_goes_on_with_the_run(parsers: Parsers) -> None:
+    """An approval with edited arguments, a refusal, and the output of a tool of the page's own, each as the client itself posts it."""
+    key, sent = "the server's own", []
+
+    def send(to: str) -> str:
+        """Send."""
+        sent.append(to)
+        return "Sent."
+
+    calls = [{"name": "send", "args": {"to": name}, "id": name} for name in ("Anna", "Ben")]
+    calls.append({"name": "locate", "args": {}, "id": "locate"})
+    replies = [AIMessage("Well.", tool_calls=calls, id="msg_1"), "Done."]
+    function = {"name": "locate", "description": "Theirs.", "parameters": {"type": "object", "properties": {}}}
+    model = ScriptedChatModel(replies=replies, tools=[send], requires_approval=True, approval_key=key)
+    declares = model.bind_tools([{"type": "function", "function": function}])
+
+    def replied(history: list[BaseMessage], resume: Any = None) -> Any:
+        told = events(declares.stream(history, resume=resume))
+        data = b": heartbeat\n\n" + b"".join(ai_sdk(told))
+        history += new_messages(told.message)
+        return parsers.ask("ai_sdk", page="posts", reply=pieces_of(data, random.Random(1)))
+
+    posted = from_ai_sdk(parsers.ask("ai_sdk", page="posts", text="Send it.")["body"], [], approval_key=key)
+    history = list(posted.messages)
+    asked = replied(history)
+    approvals = {part["toolCallId"]: part["approval"]["id"] for part in asked["message"]["parts"] if "approval" in part}
+    answers = [{"id": approvals["Anna"], "approved": True}, {"id": approvals["Ben"], "approved": False, "reason": "not him"}]
+    outputs = [{"tool": "locate", "toolCallId": "locate", "output": {"at": "home"}}]
+    options = {"body": {"edits": {"Anna": {"to": "Zoë"}}}}
+    body = parsers.ask("ai_sdk", page="posts", decide={"approvals": answers, "outputs": outputs, "options": options})["body"]
+    posted = from_ai_sdk(body, history, approval_key=key)
+    assert (posted.messages, [one.action for one in posted.decisions]) == ([], ["edit", "reject", "respond"])
+    went_on = replied(history, posted.decisions)
+    assert (sent, went_on["calls"], went_on["errors"], went_on["valid"]) == (["Zoë"], [], [], None)
+    states = {part["toolCallId"]: part["state"] for part in went_on["message"]["parts"] if "toolCallId" in part}
+    assert states == {"Anna": "output-available", "Ben": "output-denied", "locate": "output-available"}
+    assert went_on["message"]["parts"][-1]["text"] == "Done."
 
 
 # ---------------------------------------------------------------------------------------------- random runs
