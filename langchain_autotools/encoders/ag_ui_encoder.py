@@ -5,8 +5,9 @@ message has it; while it is written, custom events tell of it. A run inside a to
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ag_ui.core import (
@@ -80,6 +81,7 @@ class _Run:
         reasoning: The reasoning that is open.
         thoughts: How many pieces of reasoning the turn's message has.
         model: Who made its last message: vendor and model.
+        done: How many messages of each id are complete: some servers have one id for all.
     """
 
     id: str
@@ -91,6 +93,7 @@ class _Run:
     reasoning: str | None = None
     thoughts: int = 0
     model: tuple[str | None, str | None] = (None, None)
+    done: Counter[str] = field(default_factory=Counter)
 
 
 class AgUiEncoder:
@@ -214,6 +217,9 @@ class AgUiEncoder:
         owner = run.id if run.tag is not None else self._owners.setdefault(given, run.id)
         return given if owner == run.id and run.tag is None else f"{run.id}:{given}"
 
+    def _message_id(self, run: _Run, given: str) -> str:
+        return self._id(run, f"{given}:{run.done[given] + 1}" if given in run.done else given)
+
     def _turn(self, run: _Run, message_id: str) -> Iterator[BaseEvent]:
         """A message of the model is written: begin its turn, if it is not the one that is open."""
         if run.turn == message_id:
@@ -229,13 +235,13 @@ class AgUiEncoder:
     def _end_step(self, run: _Run) -> Iterator[BaseEvent]:
         if run.step is not None:
             yield StepFinishedEvent(step_name=run.step, subagent_run_id=run.tag)
-            run.turn = run.step = None
+            run.step = None
 
     def _text(self, event: TextDelta) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
-        yield from self._more_text(run, self._id(run, event.message_id), event.text)
+        yield from self._more_text(run, self._message_id(run, event.message_id), event.text)
 
     def _more_text(self, run: _Run, message_id: str, text: str) -> Iterator[BaseEvent]:
         if run.text is None:
@@ -254,7 +260,7 @@ class AgUiEncoder:
         yield from self._turn(run, event.message_id)
         if run.reasoning is None:
             run.thoughts += 1
-            run.reasoning = f"{self._id(run, event.message_id)}:reasoning:{run.thoughts}"
+            run.reasoning = f"{self._message_id(run, event.message_id)}:reasoning:{run.thoughts}"
             yield ReasoningStartEvent(message_id=run.reasoning, subagent_run_id=run.tag)
             yield ReasoningMessageStartEvent(message_id=run.reasoning, role="reasoning", subagent_run_id=run.tag)
         yield ReasoningMessageContentEvent(message_id=run.reasoning, delta=mend_surrogates(event.text), subagent_run_id=run.tag)
@@ -272,12 +278,14 @@ class AgUiEncoder:
         run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
-        message_id, calls = self._id(run, event.message_id), calls_of(message)
+        message_id, calls = self._message_id(run, event.message_id), calls_of(message)
         if not run.shown and not calls:
             yield from self._more_text(run, message_id, text_of(message))
         yield from self._end_text(run)
         for call in calls:
             yield from self._call(run, call, message_id)
+        run.turn = None
+        run.done[event.message_id] += 1
         told = message.response_metadata
         run.model = (_label(told.get("model_provider")), _label(told.get("model_name")))
 
