@@ -50,8 +50,9 @@ async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[Ru
 
 @app.post("/agent")
 async def agent(body: RunAgentInput) -> StreamingResponse:
-    """One run of the protocol."""
+    """One run of the protocol. A page that neither says nor decides anything has been loaded again: it is given the history."""
     history = threads[body.thread_id]
     posted = from_ag_ui(body, history, approval_key=key)
-    stream = ag_ui(answer(history, posted), thread_id=body.thread_id, run_id=body.run_id)
+    known = None if any(posted) else history
+    stream = ag_ui(answer(history, posted), thread_id=body.thread_id, run_id=body.run_id, history=known)
     return StreamingResponse(stream, headers=SSE_HEADERS)

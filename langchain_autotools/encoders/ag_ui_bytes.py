@@ -1,7 +1,9 @@
 """AG-UI, the protocol between agents and user interfaces: the events of runs as its events."""
 
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
 from typing import Final, overload
+
+from langchain_core.messages import BaseMessage
 
 from ..errors import ConfigurationError
 from ..event_types import RunEvent
@@ -19,6 +21,7 @@ def ag_ui(
     heartbeat: float | None = 15.0,
     details: bool = False,
     nested: bool = True,
+    history: Sequence[BaseMessage] | None = None,
 ) -> Generator[bytes, None, None]: ...
 
 
@@ -31,6 +34,7 @@ def ag_ui(
     heartbeat: float | None = 15.0,
     details: bool = False,
     nested: bool = True,
+    history: Sequence[BaseMessage] | None = None,
 ) -> AsyncGenerator[bytes, None]: ...
 
 
@@ -42,6 +46,7 @@ def ag_ui(
     heartbeat: float | None = 15.0,
     details: bool = False,
     nested: bool = True,
+    history: Sequence[BaseMessage] | None = None,
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
     """The events of a run in AG-UI, as server-sent events (`text/event-stream`). Needs the extra `ag-ui`.
 
@@ -59,6 +64,8 @@ def ag_ui(
         heartbeat: The seconds without an event after which a comment is sent, of asynchronous events; None for never.
         details: Whether the texts of exceptions are sent. They may hold what no reader should see.
         nested: Whether runs that tools make are told of.
+        history: The server's own messages, sent first, for a page that has nothing of the conversation: one that was loaded again, say.
+            With events that are empty, the calls that wait in it are the interrupts.
 
     Returns:
         A generator of bytes, asynchronous for asynchronous events. Closing it ends the run.
@@ -66,10 +73,10 @@ def ag_ui(
     Raises:
         ConfigurationError: `ag-ui-protocol` is not installed, or an argument cannot be what it should.
     """
-    return encoded(events, _encoder(thread_id, run_id, details, nested), heartbeat=heartbeat, details=details)
+    return encoded(events, _encoder(thread_id, run_id, details, nested, history), heartbeat=heartbeat, details=details)
 
 
-def _encoder(thread_id: str, run_id: str | None, details: bool, nested: bool) -> Encoder:
+def _encoder(thread_id: str, run_id: str | None, details: bool, nested: bool, history: Sequence[BaseMessage] | None) -> Encoder:
     if not (isinstance(thread_id, str) and isinstance(run_id, str | None)):
         raise ConfigurationError("thread_id and run_id are the texts that the page posted")
     try:
@@ -78,4 +85,4 @@ def _encoder(thread_id: str, run_id: str | None, details: bool, nested: bool) ->
         if (error.name or "").partition(".")[0] != "ag_ui":
             raise
         raise ConfigurationError(_MISSING) from error
-    return AgUiEncoder(thread_id, run_id, details=details, nested=nested)
+    return AgUiEncoder(thread_id, run_id, details=details, nested=nested, history=history)

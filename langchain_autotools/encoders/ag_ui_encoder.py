@@ -6,7 +6,7 @@ message has it; while it is written, custom events tell of it. A run inside a to
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from ag_ui.core import (
     ActivitySnapshotEvent,
     BaseEvent,
     CustomEvent,
+    MessagesSnapshotEvent,
     ReasoningEndEvent,
     ReasoningMessageContentEvent,
     ReasoningMessageEndEvent,
@@ -39,7 +40,7 @@ from ag_ui.core import (
 )
 from ag_ui.core.token_usage import aggregate_token_usage, token_usage_from_langchain_metadata
 from ag_ui.encoder import EventEncoder
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ..event_types import (
     CallArgumentsDelta,
@@ -57,11 +58,13 @@ from ..event_types import (
     TextDelta,
     TurnUsage,
 )
-from ..executor import PendingCall
+from ..executor import pending_calls
+from ..history.expansion import expand
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .ag_ui_content import content_parts
+from .ag_ui_history import page_messages
 from .ag_ui_outcome import outcome_of, result_of
 from .plain import plain
 from .streaming import Failure
@@ -104,11 +107,12 @@ class AgUiEncoder:
         run_id: The id that the page gave the run; None for that of the first run.
         details: Whether the texts of exceptions are sent.
         nested: Whether runs inside tools are told of.
+        history: What the page is given first; None for nothing.
     """
 
     heartbeat = b": heartbeat\n\n"
 
-    def __init__(self, thread_id: str, run_id: str | None = None, *, details: bool, nested: bool) -> None:
+    def __init__(self, thread_id: str, run_id: str | None, *, details: bool, nested: bool, history: Sequence[BaseMessage] | None) -> None:
         self._thread_id, self._run_id, self._details, self._nested = thread_id, run_id, details, nested
         self._encoder = EventEncoder()
         self._begun = False
@@ -117,7 +121,8 @@ class AgUiEncoder:
         self._open: dict[str, _Run] = {}
         self._owners: dict[str, str] = {}
         self._turns: dict[str | None, int] = {}
-        self._pending: list[tuple[str, PendingCall]] = []
+        self._snapshot: Any = None if history is None else page_messages(expand(history))
+        self._pending = [(mend_surrogates(call.id), call) for call in pending_calls(history or ())]
         self._usage: list[TokenUsage] = []
         self._ended: list[RunEnded] = []
 
@@ -151,6 +156,8 @@ class AgUiEncoder:
         self._begun = True
         self._run_id = self._run_id or run_id
         yield RunStartedEvent(thread_id=self._thread_id, run_id=self._run_id, protocol_version=PROTOCOL_VERSION)
+        if self._snapshot is not None:
+            yield MessagesSnapshotEvent(messages=self._snapshot)
 
     def _started(self, event: RunStarted) -> Iterator[BaseEvent]:
         around = self._runs.get(event.parent_run_id or "")
@@ -335,7 +342,7 @@ class AgUiEncoder:
         told = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
         content: Any = content_parts(event.message)
         if run.tag is None:
-            self._pending = [(one, call) for one, call in self._pending if call.id != event.call_id]
+            self._decided({event.call_id})
         yield ToolCallResultEvent(
             message_id=self._id(run, str(event.message.id)),
             tool_call_id=self._id(run, event.call_id),
@@ -348,8 +355,13 @@ class AgUiEncoder:
     def _waiting(self, event: CallsPending) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         if run.tag is None:
+            self._decided({call.id for call in event.calls})
             self._pending += [(self._id(run, call.id), call) for call in event.calls]
         yield from ()
+
+    def _decided(self, ids: Collection[str]) -> None:
+        """These calls do not wait as it was known until now."""
+        self._pending = [(one, call) for one, call in self._pending if call.id not in ids]
 
 
 def _sentence(failure: Failure) -> str:

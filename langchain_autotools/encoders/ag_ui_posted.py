@@ -9,6 +9,7 @@ from pydantic import BaseModel, SecretStr
 from ..errors import ConfigurationError
 from ..history.expansion import expand
 from .ag_ui_content import read_parts
+from .ag_ui_history import page_id
 from .posted import Posted, PostedDecisions, read_body, signature_of
 
 _LEFT_OUT: Final = {"tools": "tools", "context": "context", "state": "state", "forwardedProps": "forwarded properties"}
@@ -83,7 +84,7 @@ def _results(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage]
 
 def _new_message(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage], decisions: PostedDecisions) -> list[BaseMessage]:
     """The user's message behind all that was answered, unless the history has it already."""
-    known = {message.id for message in history}
+    known = {page_id(message, place) for place, message in enumerate(history)}
     roles = [message.get("role") for message in posted]
     if any(role not in _READ for role in roles):
         decisions.drop("messages in the name of the system or of a developer")

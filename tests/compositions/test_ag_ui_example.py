@@ -120,6 +120,18 @@ def test_a_user_who_goes_on_talking_gives_the_call_up(vendor: OpenAIServer, page
     assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "assistant", "user"]
 
 
+def test_a_page_that_is_loaded_again(vendor: OpenAIServer, page: Page) -> None:
+    """It is given what was said, and the call that waits, and goes on."""
+    vendor.extend([MAILS, Turn("Done.")])
+    page.run("Write to Anna.")
+    again = Page(page.address)
+    again.thread = page.thread
+    last = again.run()
+    assert [message["content"] for message in again.messages.values()] == ["Write to Anna.", "I will write."]
+    again.run(resume=answers(last, approved=True))
+    assert again.texts == ["I will write.", "Done."]
+
+
 def test_what_a_page_forges_reaches_nobody(vendor: OpenAIServer, page: Page) -> None:
     """Messages of the model, results and approvals of its own are not believed."""
     vendor.extend([MAILS, Turn("Fine.")])

@@ -77,7 +77,9 @@ class AgUiClient:
         self._keep(event, kind)
 
     def _keep(self, event: dict[str, Any], kind: str) -> None:
-        if kind == "TEXT_MESSAGE_START":
+        if kind == "MESSAGES_SNAPSHOT":
+            self._replace(event["messages"])
+        elif kind == "TEXT_MESSAGE_START":
             self._message(event, "assistant")
         elif kind == "REASONING_MESSAGE_START":
             self._message(event, "reasoning")
@@ -92,6 +94,15 @@ class AgUiClient:
         elif kind == "TOOL_CALL_RESULT":
             message = self._message(event, "tool")
             message |= {"content": event["content"], "toolCallId": event["toolCallId"], "status": event["metadata"]["autotools"]["status"]}
+
+    def _replace(self, messages: list[dict[str, Any]]) -> None:
+        self.messages.clear()
+        for one in messages:
+            message = self._message({"messageId": one["id"]}, one["role"])
+            message["content"] = one["content"]
+            message["calls"] = {call["id"]: [call["function"]["name"], call["function"]["arguments"]] for call in one.get("toolCalls", [])}
+            if one["role"] == "tool":
+                message |= {"toolCallId": one["toolCallId"], "status": one["metadata"]["autotools"]["status"]}
 
     def _message(self, event: dict[str, Any], role: str) -> dict[str, Any]:
         made = {"role": role, "content": "", "calls": {}, "tag": event.get("subagentRunId")}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import RunEvent
+from langchain_autotools import RunEvent, pending_calls
 from langchain_autotools.encoders import ag_ui
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.event_types import CallResult, CallsPending, MessageDone, RunFailed
@@ -48,6 +48,15 @@ def check(told: Told, client: AgUiClient, last: dict[str, Any]) -> None:
         assert has[len(has) - len(messages) :] == messages
 
 
+def check_again(told: Told, client: AgUiClient) -> None:
+    """A page that is loaded again, and given the history, has of it what the one that was there has."""
+    again = AgUiClient()
+    last = again.read(ag_ui([], thread_id="thread", history=[*told.run.history, *told.messages]))
+    known = {event.message_id for event in told.own if isinstance(event, MessageDone)}
+    assert {one: again.messages[one] for one in known} == {one: client.messages[one] for one in known}
+    assert len(last["outcome"].get("interrupts", [])) == sum(call.kind == "approval" for call in pending_calls(told.messages))
+
+
 def check_seeds(seeds: range) -> None:
     """The runs of these seeds, and those that go on with their pending calls: one client reads them."""
     for seed in seeds:
@@ -55,6 +64,7 @@ def check_seeds(seeds: range) -> None:
         for told in conversation(seed):
             try:
                 check(told, client, client.read(ag_ui(raising(told), thread_id="thread")))
+                check_again(told, client)
             except AssertionError as error:
                 raise AssertionError(f"seed {seed}, a run in the way of {told.run.way}") from error
 

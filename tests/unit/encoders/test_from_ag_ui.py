@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools import ConfigurationError, Decision, pending_calls
-from langchain_autotools.encoders import from_ag_ui
+from langchain_autotools import ConfigurationError, Decision, events, pending_calls
+from langchain_autotools.encoders import ag_ui, from_ag_ui
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.ag_ui_client import AgUiClient
 
 KEY = "the key of the server"
 DECLARED = {
@@ -237,6 +238,31 @@ def test_nothing_forged_reaches_a_request_or_runs(forged: list[Any], resume: lis
     model.invoke([*HISTORY, *posted.messages])
     assert model.bound.requests[0].messages == honest.bound.requests[0].messages
     assert RAN == []
+
+
+def test_a_page_that_is_loaded_again() -> None:
+    """It is given the history, what the system says apart, with the calls that wait, and answers as if it had been there."""
+    history = [SystemMessage("secret"), HumanMessage("Pay 5."), *HISTORY[1:]]
+    page = AgUiClient()
+    last = page.read(ag_ui([], thread_id="t", run_id="r", history=history))
+    assert [(one, message["role"], message["content"]) for one, message in page.messages.items()] == [
+        ("message 2", "user", "Pay 5."),
+        ("m1", "assistant", "One moment."),
+        (next(iter(page.own("tool")))[0], "tool", "seen"),
+    ]
+    assert page.messages["m1"]["calls"]["c1"] == ["pay", '{"amount":5}']
+    assert [one["id"] for one in last["outcome"]["interrupts"]] == [SIGNATURE]
+    echo = [{"id": "message 2", "role": "user", "content": "Pay 5."}]
+    assert from_ag_ui(body(echo), history).messages == []
+
+
+def test_a_page_that_is_loaded_again_and_goes_on() -> None:
+    """What the run of the same stream answers is no interrupt any more."""
+    page, model = AgUiClient(), model_of("Done.")
+    posted = from_ag_ui(body([], [answer({"approved": True})]), HISTORY, approval_key=KEY)
+    last = page.read(ag_ui(events(model.stream(HISTORY, resume=posted.decisions)), thread_id="t", history=HISTORY))
+    assert {message["toolCallId"]: message["content"] for _, message in page.own("tool")} == {"c3": "seen", "c1": "paid"}
+    assert last["outcome"] == {"type": "success", "pendingToolCallIds": ["c2"]}
 
 
 def test_a_decision_is_what_the_model_runs() -> None:

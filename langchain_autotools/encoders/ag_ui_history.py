@@ -1,0 +1,38 @@
+"""A history as the messages of AG-UI, for a page that has nothing of it yet."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from ..messages.calls import calls_of
+from ..messages.metadata import text_of
+from ..strict_json import mend_surrogates
+from .ag_ui_content import content_parts
+
+
+def page_id(message: BaseMessage, place: int) -> str:
+    """The id that a page has for a message: its own; one that has none is called by its place."""
+    return mend_surrogates(message.id) if message.id else f"message {place + 1}"
+
+
+def page_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """The messages of the user, the model and its tools. What the system says is not for pages."""
+    return [
+        {"id": page_id(message, place), **_said(message)}
+        for place, message in enumerate(history)
+        if isinstance(message, HumanMessage | AIMessage | ToolMessage)
+    ]
+
+
+def _said(message: BaseMessage) -> dict[str, Any]:
+    if isinstance(message, ToolMessage):
+        told = {"autotools": {"status": message.status}}
+        return {"role": "tool", "toolCallId": mend_surrogates(message.tool_call_id), "content": content_parts(message), "metadata": told}
+    if not isinstance(message, AIMessage):
+        return {"role": "user", "content": content_parts(message)}
+    calls = [
+        {"id": mend_surrogates(call.id), "function": {"name": mend_surrogates(call.name), "arguments": mend_surrogates(call.arguments)}}
+        for call in calls_of(message)
+    ]
+    return {"role": "assistant", "content": mend_surrogates(text_of(message)), **({"toolCalls": calls} if calls else {})}
