@@ -12,6 +12,7 @@ from ..strict_json import mend_surrogates
 _DEEPEST: Final = 100
 _LONGEST_TEXT: Final = 2000
 _LARGEST: Final = 2**63
+_write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode  # made once: it is slow to make
 
 
 def plain(value: Any, depth: int = _DEEPEST) -> Any:
@@ -57,4 +58,4 @@ def _text(value: Any) -> str:
 
 def to_json(value: Any) -> str:
     """A value as JSON in one line."""
-    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+    return _write(plain(value))
