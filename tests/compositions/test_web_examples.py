@@ -265,6 +265,19 @@ def test_calls_of_the_clients_own_tools_go_to_the_client(streamed: bool, vendor:
     assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool"]
 
 
+@pytest.mark.parametrize(
+    "choice, tools, sent", [("none", 1, None), ("required", 2, "required"), ({"function": {"name": "locate"}}, 2, "locate")]
+)
+def test_what_the_client_says_of_its_tools_holds(choice: Any, tools: int, sent: Any, vendor: OpenAIServer, client: openai.OpenAI) -> None:
+    """With `none` they are not declared; the model's own tools are in any case."""
+    vendor.extend([Turn("Hello.")])
+    client.chat.completions.create(model="assistant", messages=USER, tools=[LOCATE], tool_choice=choice, temperature=0.5, stop=["!"])
+    request = vendor.requests[-1]
+    said = request.get("tool_choice")
+    assert (len(request["tools"]), request["temperature"], request["stop"]) == (tools, 0.5, ["!"])
+    assert (said["function"]["name"] if isinstance(said, dict) else said) == sent
+
+
 async def test_our_own_model_is_a_client_with_tools_of_its_own(vendor: OpenAIServer, serve: Serve) -> None:
     """Two loops, one inside the other: the endpoint's tools run there, the client's here."""
     vendor.extend([LOOKS, Turn("I ask you.", [Call("locate", {})]), Turn("You are in Rome, at 21 °C.")])
