@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from ..strict_json import mend_surrogates
 _DEEPEST: Final = 100
 _LONGEST_TEXT: Final = 2000
 _LARGEST: Final = 2**63
+_LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")  # to Python's `splitlines` and to JavaScript's `.`; others are escaped anyway
 _write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode  # made once: it is slow to make
 
 
@@ -57,5 +59,6 @@ def _text(value: Any) -> str:
 
 
 def to_json(value: Any) -> str:
-    """A value as JSON in one line."""
-    return _write(plain(value))
+    """A value as JSON in one line, also for readers that take more for the end of a line than `\\n` and `\\r`."""
+    text = _write(plain(value))
+    return text if text.isascii() else _LINE_ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

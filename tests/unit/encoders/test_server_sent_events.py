@@ -272,7 +272,19 @@ def looped() -> list[Any]:
     return value
 
 
-ODD = [float("nan"), float("inf"), Stubborn(), object(), b"\xff" * 10_000, {1, 2}, HumanMessage("hi"), looped(), {(1, 2): 3}]
+LINE_ENDS = "\r\n\x0b\x0c\x1c\x85\u2028\u2029"
+ODD = [
+    float("nan"),
+    float("inf"),
+    Stubborn(),
+    object(),
+    b"\xff" * 10_000,
+    {1, 2},
+    HumanMessage("hi"),
+    looped(),
+    {(1, 2): 3},
+    "\x0b\x0c\x1c\x85\u2028\u2029",
+]
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=5)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT | st.sampled_from(range(len(ODD))).map(ODD.__getitem__),
@@ -297,6 +309,8 @@ def test_no_value_breaks_the_stream(value: Any, data: st.DataObject) -> None:
     frames = frames_of([whole])
     assert [frame.event for frame in frames] == ["text", "tool_progress", "tool_result", "message", "tool_call", "done"]
     assert all(isinstance(frame.json, dict) for frame in frames)
+    lines = whole.decode().splitlines()  # which splits at more than the standard does, as some readers do
+    assert all(line.startswith(("event: ", "id: ", "data: ")) or not line for line in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
     assert frames_of(whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)) == frames
 
