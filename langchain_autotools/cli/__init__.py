@@ -73,6 +73,8 @@ def _chat(words: Sequence[str], display: Display) -> int:
     if chosen.built_in:
         display.note(f"tools: {', '.join(tool.name for tool in chosen.built_in)} (built in; the temperatures are invented)")
     approve = None if options.approve is None else Approver(toolbox_of(chosen.model).executor, display)
+    if approve is not None:
+        display.asked = options.approve or None
     conversation = Conversation(chosen.model, display, system=options.system, max_turns=options.max_turns, approve=approve, file=file)
     if prompt is None:
         converse(conversation, display)

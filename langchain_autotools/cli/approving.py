@@ -33,13 +33,18 @@ class Approver:
             try:
                 decision = self._answered(call, read_line(self._display.question).strip())
                 if decision is not None:
-                    self._executor.decided(shown, decision)
+                    self._tell(self._executor.decided(shown, decision))
                     return decision
             except (EOFError, KeyboardInterrupt):
                 self._display.note("\n(no answer: the call does not run)")
                 return call.reject(_UNANSWERED)
             except ConfigurationError as error:
                 self._display.note(one_line(error))
+
+    def _tell(self, call: ToolCallRecord) -> None:
+        """Show what runs now: what was refused has no arguments."""
+        if call.args is not None:
+            self._display.call_allowed(call)
 
     def _answered(self, call: PendingCall, answer: str) -> Decision | None:
         """The decision that an answer means; None where it means none."""

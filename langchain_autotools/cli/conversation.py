@@ -1,14 +1,15 @@
 """A conversation with a model that runs its own tools: it asks, shows what comes, and remembers."""
 
-from collections.abc import Callable, Generator
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from langchain_autotools.executor import Decision, PendingCall, ToolCallResult
-from langchain_autotools.messages.calls import ToolCallRecord, calls_of
+from langchain_autotools.event_types import MessageDone, RunEvent, TextDelta
+from langchain_autotools.executor import Decision, PendingCall
+from langchain_autotools.following import EventStream, events
 from langchain_autotools.messages.carrier import new_messages
 
 from .display import Display
@@ -39,11 +40,11 @@ class Conversation:
     ) -> None:
         self._model = model
         self._display = display
+        display.joined.separator = getattr(model, "message_separator", "\n")
         self._system = system
         given = {"max_turns": max_turns, "approve": approve}
         self._keywords = {name: value for name, value in given.items() if value is not None}
-        self._calls: dict[str, ToolCallRecord] = {}
-        self._answered: set[str] = set()
+        self._unfinished = ""  # the text of a message that is being written
         self._file = file
         self.history: list[BaseMessage] = []
         self.start_over()
@@ -53,8 +54,6 @@ class Conversation:
     def start_over(self) -> None:
         """Forget everything but the system message."""
         self.history = [SystemMessage(self._system)] if self._system else []
-        self._calls.clear()
-        self._answered.clear()
 
     def ask(self, prompt: str) -> None:
         """Put one question and show the whole answer.
@@ -64,51 +63,38 @@ class Conversation:
         """
         before = list(self.history)
         self.history.append(HumanMessage(prompt))
-        unfinished = ""
-        last: AIMessageChunk | None = None
+        self._unfinished = ""
         try:
-            with closing(self._stream()) as chunks:  # an interrupted reply ends at the server too
-                for last in chunks:
-                    unfinished += last.text
-                    if last.text:
-                        self._display.text(last.text)
-                    if self._add_messages(new_messages(last)):
-                        unfinished = ""
+            with closing(self._stream()) as run:  # an interrupted reply ends at the server too
+                for event in run:
+                    self._take(event)
         except BaseException as error:
-            with suppress(BrokenPipeError):
-                self._add_messages(new_messages(error))
-            if isinstance(error, KeyboardInterrupt) and unfinished.strip():
-                self.history.append(AIMessage(unfinished))
+            self._keep(error)
             if len(self.history) == len(before) + 1:
                 self.history = before
             raise
         finally:
             if self._file is not None and len(self.history) > len(before):
                 self._file.write(self.history)
-        self._display.done(last or AIMessage(""))
 
-    def _executed(self, result: ToolCallResult) -> None:
-        self._answered.add(result.call.id)
-        self._display.call_done(result)
-
-    def _stream(self) -> Generator[AIMessageChunk]:
+    def _stream(self) -> EventStream:
         stream: Any = self._model.stream
-        shown = {"on_executing": self._display.call_started, "on_executed": self._executed}
-        chunks: Generator[AIMessageChunk] = stream(list(self.history), **shown, **self._keywords)
-        return chunks
+        return events(stream(list(self.history), **self._keywords))
 
-    def _add_messages(self, messages: list[BaseMessage]) -> bool:
-        self.history += messages
-        for message in messages:
-            if isinstance(message, AIMessage):
-                self._calls |= {call.id: call for call in calls_of(message)}
-            elif isinstance(message, ToolMessage):
-                self._show_unexecuted(message)
-            self._display.message(message)
-        return bool(messages)
+    def _take(self, event: RunEvent) -> None:
+        """Remember and show an event. What runs inside a tool is no part of the conversation."""
+        if event.parent_run_id is None:
+            if isinstance(event, MessageDone):
+                self.history.append(event.message)
+                self._unfinished = ""
+            elif isinstance(event, TextDelta):
+                self._unfinished += event.text
+        self._display.take(event)
 
-    def _show_unexecuted(self, message: ToolMessage) -> None:
-        """Show the answer to a call that no tool was asked for: a limit or an interrupt came first."""
-        call = self._calls.get(message.tool_call_id)
-        if call is not None and call.id not in self._answered:
-            self._executed(ToolCallResult(call, message, executed=False, attempts=0))
+    def _keep(self, error: BaseException) -> None:
+        """What a run that broke off leaves: messages that no event had told of, and of an interrupted one the text that was seen."""
+        known = {message.id for message in self.history}
+        missing = [message for message in new_messages(error) if message.id not in known]
+        self.history += missing
+        if isinstance(error, KeyboardInterrupt) and self._unfinished.strip() and not missing:
+            self.history.append(AIMessage(self._unfinished))

@@ -95,7 +95,7 @@ def sse(
     Raises:
         ConfigurationError: An argument cannot work.
     """
-    encoder = _Encoder(details=details, nested=nested, artifacts=artifacts, first_id=_first(first_id), after=_after(after))
+    encoder = FrameEncoder(details=details, nested=nested, artifacts=artifacts, first_id=_first(first_id), after=_after(after))
     return encoded(events, encoder, heartbeat=heartbeat, details=details)
 
 
@@ -115,36 +115,44 @@ def _after(number: Any) -> int:
     return number
 
 
-class _Encoder:
+class FrameEncoder:
     """Writes events as frames."""
 
     heartbeat = b": heartbeat\n\n"
 
-    def __init__(self, *, details: bool, nested: bool, artifacts: bool, first_id: int, after: int) -> None:
+    def __init__(self, *, details: bool = False, nested: bool = True, artifacts: bool = False, first_id: int = 1, after: int = -1) -> None:
         self._details, self._nested, self._artifacts = details, nested, artifacts
         self._number, self._after = first_id, after
         self._runs: set[str] = set()
         self._last: RunEnded | RunFailed | None = None  # the end of the last run that no tool made
 
     def encode(self, event: RunEvent) -> bytes:
+        """The frame of an event."""
+        told = self.described(event)
+        return b"" if told is None else self._frame(*told)
+
+    def described(self, event: RunEvent) -> tuple[str, Data] | None:
+        """What is told of an event: a name and plain data; None where nothing is. Data of a run inside another has its `parent_run_id`."""
         self._runs.add(event.run_id)
         inside = event.parent_run_id in self._runs
         if not inside and isinstance(event, RunEnded | RunFailed):
             self._last = event
         written = _FRAMES.get(type(event))
         if written is None or (inside and not self._nested):
-            return b""
+            return None
         name, data = written
         place = {"parent_run_id": event.parent_run_id, "parent_call_id": event.parent_call_id} if inside else {}
-        return self._frame(name, {"run_id": event.run_id, **place, **data(event, self)})
+        return name, {"run_id": event.run_id, **place, **data(event, self)}
 
     def end(self) -> bytes:
+        """The last frame of events that have ended."""
         if isinstance(self._last, RunFailed):  # of events that were kept: nobody raises it again
             return self.fail(self.failure(self._last.error))
         run = {} if self._last is None else {"run_id": self._last.run_id, **_run_end(self._last, self)}
         return self._frame("done", {**_NO_RUN, **run})
 
     def fail(self, failure: Failure) -> bytes:
+        """The last frame of events that have failed."""
         return self._frame("error", _failure(failure))
 
     def failure(self, error: BaseException) -> Failure:
@@ -166,38 +174,38 @@ class _Encoder:
 # ---------------------------------------------------------------------------------------------- what stands in which frame
 
 
-def _run_start(event: RunStarted, _: _Encoder) -> Data:
+def _run_start(event: RunStarted, _: FrameEncoder) -> Data:
     return {"name": event.name}
 
 
-def _delta(event: TextDelta | ReasoningDelta, _: _Encoder) -> Data:
+def _delta(event: TextDelta | ReasoningDelta, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "text": event.text}
 
 
-def _call_start(event: CallStarted, _: _Encoder) -> Data:
+def _call_start(event: CallStarted, _: FrameEncoder) -> Data:
     call = {"call_id": event.call_id, "name": event.name, "index": event.index}
     return {"message_id": event.message_id, **call, "provisional": event.provisional}
 
 
-def _call_delta(event: CallArgumentsDelta, _: _Encoder) -> Data:
+def _call_delta(event: CallArgumentsDelta, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "call_id": event.call_id, "text": event.text}
 
 
-def _call(event: CallReady, _: _Encoder) -> Data:
+def _call(event: CallReady, _: FrameEncoder) -> Data:
     call = event.call
     invalid = {"arguments": call.arguments, "why": call.why} if call.args is None else {}
     return {"message_id": event.message_id, "call_id": call.id, "name": call.name, "index": event.index, "args": call.args, **invalid}
 
 
-def _call_discarded(event: CallDiscarded, _: _Encoder) -> Data:
+def _call_discarded(event: CallDiscarded, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "call_id": event.call_id, "reason": event.reason}
 
 
-def _progress(event: CallProgress, _: _Encoder) -> Data:
+def _progress(event: CallProgress, _: FrameEncoder) -> Data:
     return {"call_id": event.call_id, "value": event.value}
 
 
-def _result(event: CallResult, encoder: _Encoder) -> Data:
+def _result(event: CallResult, encoder: FrameEncoder) -> Data:
     message = encoder.message(event.message)
     artifact = getattr(message, "artifact", None)
     call = {"call_id": event.call_id, "name": event.call.name, "index": event.index, "message_id": message.id}
@@ -205,24 +213,24 @@ def _result(event: CallResult, encoder: _Encoder) -> Data:
     return {**call, **result, **({} if artifact is None else {"artifact": artifact})}
 
 
-def _message(event: MessageDone, encoder: _Encoder) -> Data:
+def _message(event: MessageDone, encoder: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "message": message_to_dict(encoder.message(event.message))}
 
 
-def _usage(event: TurnUsage, _: _Encoder) -> Data:
+def _usage(event: TurnUsage, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "turn": event.turn, "usage": event.usage}
 
 
-def _pending(event: CallsPending, _: _Encoder) -> Data:
+def _pending(event: CallsPending, _: FrameEncoder) -> Data:
     return {"calls": [call.to_dict() for call in event.calls]}
 
 
-def _run_end(event: RunEnded, _: _Encoder) -> Data:
+def _run_end(event: RunEnded, _: FrameEncoder) -> Data:
     ended = {"stop_reason": event.stop_reason, "max_turns_reached": event.max_turns_reached}
     return {**ended, "turns": event.turns, "usage": event.usage}
 
 
-def _run_error(event: RunFailed, encoder: _Encoder) -> Data:
+def _run_error(event: RunFailed, encoder: FrameEncoder) -> Data:
     return _failure(encoder.failure(event.error))
 
 
@@ -233,7 +241,7 @@ def _failure(failure: Failure) -> Data:
 
 _NO_RUN: Final[Data] = {"run_id": None, "stop_reason": None, "max_turns_reached": False, "turns": 0, "usage": None}
 
-_FRAMES: Final[Mapping[type[RunEvent], tuple[str, Callable[[Any, _Encoder], Data]]]] = {
+_FRAMES: Final[Mapping[type[RunEvent], tuple[str, Callable[[Any, FrameEncoder], Data]]]] = {
     RunStarted: ("run_start", _run_start),
     TextDelta: ("text", _delta),
     ReasoningDelta: ("reasoning", _delta),

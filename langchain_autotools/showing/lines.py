@@ -27,14 +27,35 @@ _LONGEST_NAME: Final = 60
 
 
 @dataclass
-class _Run:
-    """A run: how deep it is in others, the message that it writes, the calls of its latest turn, and inside another its unfinished line."""
+class LinesRun:
+    """A run: how deep it is in others, the calls of its latest turn, and inside another its unfinished line."""
 
     depth: int
-    message_id: str = ""
     calls_of: str = ""
     calls: dict[str, ToolCallRecord] = field(default_factory=dict)
     line: str = ""
+
+
+class JoinedText:
+    """The texts of a run's messages as one text, piece by piece, as it stands in the run message.
+
+    Args:
+        separator: What stands between the texts of two messages where there is no white space.
+    """
+
+    def __init__(self, separator: str = "\n") -> None:
+        self.separator = separator
+        self._run_id = self._message_id = ""
+        self._joins = False
+
+    def piece(self, event: TextDelta) -> str:
+        """The next piece of the text."""
+        if event.run_id != self._run_id:
+            self._run_id, self._joins = event.run_id, False
+        separator = self.separator if self._joins and event.message_id != self._message_id else ""
+        self._message_id = event.message_id
+        self._joins = not event.text[-1:].isspace()
+        return separator + event.text
 
 
 class Lines:
@@ -43,18 +64,20 @@ class Lines:
     Args:
         answers: Where the text of answers goes, and nothing else.
         remarks: Where the rest goes: calls, progress, results, usage. May be the same place, as at a terminal.
-        separator: What stands between the texts of two messages of a run that has no white space there.
+
+    Attributes:
+        joined: Joins the texts of messages.
     """
 
-    def __init__(self, answers: TextIO, remarks: TextIO, separator: str = "\n") -> None:
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
         self._answers = answers
         self._remarks = remarks
-        self._separator = separator
+        self.joined = JoinedText()
         self._together = _same_place(answers, remarks)
         self._line_is_open = False
         self._closed_by_line = self._together
-        self._runs: dict[str, _Run] = {}
-        self._takers: dict[type[RunEvent], Callable[[Any, _Run], None]] = {
+        self._runs: dict[str, LinesRun] = {}
+        self._takers: dict[type[RunEvent], Callable[[Any, LinesRun], None]] = {
             TextDelta: self._text,
             MessageDone: self._message,
             CallReady: self._ready,
@@ -71,7 +94,7 @@ class Lines:
         run = self._runs.get(event.run_id)
         if run is None:
             around = self._runs.get(event.parent_run_id or "")
-            run = self._runs[event.run_id] = _Run(0 if around is None else around.depth + 1)
+            run = self._runs[event.run_id] = LinesRun(0 if around is None else around.depth + 1)
         taker = self._takers.get(type(event))
         if taker is not None:
             taker(event, run)
@@ -83,15 +106,13 @@ class Lines:
 
     # ------------------------------------------------------------------------------------------ events
 
-    def _text(self, event: TextDelta, run: _Run) -> None:
-        follows = event.message_id != run.message_id
-        run.message_id = event.message_id
-        if run.depth:
-            *whole, run.line = (run.line + event.text).split("\n")
-            for line in whole:
-                self._line(line, "quiet", run.depth)
+    def _text(self, event: TextDelta, run: LinesRun) -> None:
+        if not run.depth:
+            self._answer(self.joined.piece(event))
             return
-        self._answer((self._separator if follows and self._line_is_open else "") + event.text)
+        *whole, run.line = (run.line + event.text).split("\n")
+        for line in whole:
+            self._line(line, "quiet", run.depth)
 
     def _answer(self, text: str) -> None:
         # After the line of a result there is no need for the line end that separates two messages.
@@ -101,30 +122,33 @@ class Lines:
             self._line_is_open = not text.endswith("\n")
             self._closed_by_line = False
 
-    def _message(self, event: MessageDone, run: _Run) -> None:
+    def _message(self, event: MessageDone, run: LinesRun) -> None:
         self._end_line(run)
 
-    def _end_line(self, run: _Run) -> None:
+    def _end_line(self, run: LinesRun) -> None:
         line, run.line = run.line, ""
         if line:
             self._line(line, "quiet", run.depth)
 
-    def _ready(self, event: CallReady, run: _Run) -> None:
+    def _ready(self, event: CallReady, run: LinesRun) -> None:
         self._end_line(run)
         if event.message_id != run.calls_of:
             run.calls_of, run.calls = event.message_id, {}
         run.calls[event.call_id] = event.call
-        self._line(f"→ {call_text(event.call)}", "call", run.depth)
+        self._call(event.call, run.depth)
 
-    def _progress(self, event: CallProgress, run: _Run) -> None:
+    def _call(self, call: ToolCallRecord, depth: int) -> None:
+        self._line(f"→ {call_text(call)}", "call", depth)
+
+    def _progress(self, event: CallProgress, run: LinesRun) -> None:
         value = event.value if isinstance(event.value, str) else to_json(event.value)
         self._line(f"… {self._name(event, run)}: {one_line_of(value)}", "quiet", run.depth)
 
-    def _result(self, event: CallResult, run: _Run) -> None:
+    def _result(self, event: CallResult, run: LinesRun) -> None:
         style = "failure" if event.message.status == "error" else "result"
         self._line(f"← {self._name(event, run)}: {one_line_of(text_and_media(event.message))}", style, run.depth)
 
-    def _name(self, event: CallProgress | CallResult, run: _Run) -> str:
+    def _name(self, event: CallProgress | CallResult, run: LinesRun) -> str:
         """What a call is called: by its tool, with the arguments where its turn calls the tool more than once."""
         call = run.calls.get(event.call_id)
         if call is None:
@@ -132,17 +156,19 @@ class Lines:
         alone = sum(other.name == call.name for other in run.calls.values()) == 1
         return escaped(call.name) if alone else one_line_of(call_text(call), _LONGEST_NAME)
 
-    def _discarded(self, event: CallDiscarded, run: _Run) -> None:
+    def _discarded(self, event: CallDiscarded, run: LinesRun) -> None:
         self._line(f"(a call came to nothing: {one_line_of(event.reason)})", "quiet", run.depth)
 
-    def _pending(self, event: CallsPending, run: _Run) -> None:
+    def _pending(self, event: CallsPending, run: LinesRun) -> None:
         for call in event.calls:
             self._line(f"? {call_text(ToolCallRecord(call.id, call.name, '', call.args))} waits", "call", run.depth)
 
-    def _ended(self, event: RunEnded, run: _Run) -> None:
+    def _ended(self, event: RunEnded, run: LinesRun) -> None:
+        if not run.depth:
+            self._end_answer()
         self._line(f"[{summary_text(event.turns, event.usage, event.stop_reason)}]", "quiet", run.depth)
 
-    def _failed(self, event: RunFailed, run: _Run) -> None:
+    def _failed(self, event: RunFailed, run: LinesRun) -> None:
         self._end_line(run)
         said = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
         self._line(f"[{said}]", "failure", run.depth)

@@ -4,28 +4,19 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import aclosing, closing
 from typing import Any, overload
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 
-from ..errors import ConfigurationError
 from ..following import AsyncEventStream, EventStream, aevents, events
 from ..messages.live import mark_shown
 from .screens import screen
 
 
 @overload
-def show(stream: Iterator[BaseMessage]) -> AIMessage: ...
+def show(stream: Iterator[Any]) -> AIMessage: ...
 
 
 @overload
-def show(stream: AsyncIterator[BaseMessage]) -> Coroutine[Any, Any, AIMessage]: ...
-
-
-@overload
-def show(stream: Iterator[Any]) -> AIMessage | None: ...
-
-
-@overload
-def show(stream: AsyncIterator[Any]) -> Coroutine[Any, Any, AIMessage | None]: ...
+def show(stream: AsyncIterator[Any]) -> Coroutine[Any, Any, AIMessage]: ...
 
 
 def show(stream: Any) -> Any:
@@ -41,24 +32,24 @@ def show(stream: Any) -> Any:
 
     Returns:
         The run message, as `invoke` returns it; of an asynchronous stream something to await that gives it:
-        `await show(model.astream(...))`. None where the stream was none of message chunks.
+        `await show(model.astream(...))`. Of a chain or a graph, the message of the last run that was made in it.
 
     Raises:
-        ConfigurationError: `stream` is none.
+        ConfigurationError: `stream` is none, or no run was made in it.
         BaseException: What ended the run, after it has been shown that it failed or, at an interrupt, that it was interrupted. The run
             is closed then.
     """
     return _ashow(aevents(stream)) if isinstance(stream, AsyncIterator) else _show(events(stream))
 
 
-def _show(stream: EventStream) -> AIMessage | None:
+def _show(stream: EventStream) -> AIMessage:
     with screen() as shown, closing(stream):
         for event in stream:
             shown.take(event)
     return _message(stream)
 
 
-async def _ashow(stream: AsyncEventStream) -> AIMessage | None:
+async def _ashow(stream: AsyncEventStream) -> AIMessage:
     with screen() as shown:
         async with aclosing(stream):
             async for event in stream:
@@ -66,10 +57,7 @@ async def _ashow(stream: AsyncEventStream) -> AIMessage | None:
     return _message(stream)
 
 
-def _message(stream: EventStream | AsyncEventStream) -> AIMessage | None:
-    try:
-        message = stream.message
-    except ConfigurationError:  # the stream was none of message chunks
-        return None
+def _message(stream: EventStream | AsyncEventStream) -> AIMessage:
+    message = stream.message
     mark_shown(message)
     return message

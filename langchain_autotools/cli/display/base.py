@@ -1,19 +1,16 @@
 """What every display is told, and how an error becomes one line."""
 
 import sys
+from collections.abc import Collection
 
-from langchain_core.messages import BaseMessage, ToolMessage
-
-from langchain_autotools.executor import ToolCallResult
+from langchain_autotools.event_types import RunEvent
 from langchain_autotools.messages.calls import ToolCallRecord
-from langchain_autotools.messages.metadata import text_of
-from langchain_autotools.messages.printable import escaped, printable
-
-_LONGEST_RESULT = 200
+from langchain_autotools.messages.printable import printable
+from langchain_autotools.showing.lines import JoinedText
 
 
 class Display:
-    """Is told what happens, in order; shows nothing of it. The two call methods may be called from other threads."""
+    """Is told what happens, in order; shows nothing of it."""
 
     prompt = ""
     """What stands before the user's line in a session."""
@@ -24,29 +21,26 @@ class Display:
     edit_question = ""
     """What stands before the arguments that it is to run with instead."""
 
+    asked: Collection[str] | None = ()
+    """The tools about whose calls a human is asked before they run; None for all."""
+
+    joined: JoinedText
+    """Joins the texts of a run's messages."""
+
     def model(self, name: str, reason: str | None) -> None:
         """Which model answers, and why it was taken if it was not asked for."""
 
     def note(self, text: str) -> None:
         """A remark to a human, before or after a reply."""
 
-    def text(self, text: str) -> None:
-        """A piece of the answer."""
+    def take(self, event: RunEvent) -> None:
+        """An event of the run."""
 
     def call_waits(self, call: ToolCallRecord) -> None:
         """A tool call waits until a human has said whether it may run."""
 
-    def call_started(self, call: ToolCallRecord) -> None:
-        """A tool call begins to run."""
-
-    def call_done(self, result: ToolCallResult) -> None:
-        """A tool call has its result."""
-
-    def message(self, message: BaseMessage) -> None:
-        """A new message of the conversation is complete."""
-
-    def done(self, run: BaseMessage) -> None:
-        """The run has ended; its last message, or the last chunk of its stream, describes it."""
+    def call_allowed(self, call: ToolCallRecord) -> None:
+        """The human has said that it may, as it is here."""
 
     def error(self, error: Exception) -> None:
         """Something failed."""
@@ -64,9 +58,3 @@ def print_error(error: BaseException) -> None:
     """One line on standard error."""
     sys.stdout.flush()
     print(f"error: {one_line(error)}", file=sys.stderr, flush=True)
-
-
-def result_text(message: ToolMessage) -> str:
-    """A result on one line, cut where it is long."""
-    text = escaped(" ".join(text_of(message).split()))
-    return text if len(text) <= _LONGEST_RESULT else text[: _LONGEST_RESULT - 1] + "…"

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,10 +128,28 @@ def test_events_ask_too(monkeypatch, capsys, tools):
     with OpenAIServer([SEND, Turn("Well.")]) as server:
         assert asked(monkeypatch, server, "-T", tools, "--approve", "--json")[0].endswith("Sent to Ben.")
     events: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    kinds = [event["type"] for event in events]
-    assert kinds[:5] == ["message", "approval", "approval", "tool_call_start", "tool_call"]
-    assert events[1] == {"type": "approval", "id": "call_1", "name": "send", "args": {"to": "Anna"}}
-    assert events[4]["args"] == {"to": "Ben"}
+    kinds = [event["type"] for event in events if event["type"] not in ("tool_call_delta", "usage")]
+    assert kinds[:6] == ["tool_call_start", "tool_call", "message", "approval", "approval", "tool_result"]
+    assert next(event["args"] for event in events if event["type"] == "tool_call") == {"to": "Anna"}
+    assert {"type": "approval", "id": "call_1", "name": "send", "args": {"to": "Anna"}} in events
+
+
+def test_a_call_stands_among_the_others_once_it_may_run(monkeypatch, capsys, tools):
+    """With the arguments that it runs with; one that is refused does not, one that nobody is asked about is there at once."""
+    typing(monkeypatch, "e", '{"to": "Ben"}', "n")
+    calls = [Call("send", {"to": "Anna"}, "1"), Call("look", {"city": "Rome"}, "2"), Call("send", {"to": "Zoe"}, "3")]
+    with OpenAIServer([Turn(calls=calls), Turn("Well.")]) as server:
+        asked(monkeypatch, server, "-T", tools, "--approve", "send")
+    shown = re.findall(r"[→?] \w+\(.*\)$", capsys.readouterr().err, re.MULTILINE)  # a terminal ends the lines of answers
+    assert shown == ['→ look(city="Rome")', '? send(to="Anna")', '→ send(to="Ben")', '? send(to="Zoe")']
+
+
+def test_a_call_that_cannot_run_is_shown_without_a_question(monkeypatch, capsys, tools):
+    """Nobody is asked about a tool that does not exist."""
+    typing(monkeypatch)
+    with OpenAIServer([Turn(calls=[Call("sing", {}, "1")]), Turn("Well.")]) as server:
+        asked(monkeypatch, server, "-T", tools, "--approve")
+    assert [line[:8] for line in capsys.readouterr().err.splitlines() if line[:1] in "→?←"] == ["→ sing()", "← sing: "]
 
 
 def test_a_name_that_no_tool_has_is_an_error(monkeypatch, capsys, tools):

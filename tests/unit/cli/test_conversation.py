@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
+from langchain_autotools import TextDelta, ToolContext
 from langchain_autotools.cli.conversation import Conversation
 from langchain_autotools.cli.display import EventDisplay, PlainDisplay, make_display, one_line
 from langchain_autotools.cli.session import converse
@@ -55,25 +56,74 @@ def kinds(output: io.StringIO) -> list[str]:
 
 
 def test_events_come_in_the_documented_order():
-    """Text, the message that asks, each call's start, arguments and result, its message; then the answer, and the end."""
+    """Text, the calls, the message that makes them; each result and its message; then the answer, and the end."""
     output = io.StringIO()
     conversation([asks("Rome", "Oslo", text="Let me look."), says("4 and 4.")], output).ask("How warm is it?")
-    one_call = ["tool_call_start", "tool_call", "tool_result", "message"]
-    assert kinds(output) == ["text", "message", *one_call, *one_call, "text", "message", "done"]
+    calls, answer = ["tool_call_start", "tool_call"] * 2, ["text", "message", "usage"]
+    assert kinds(output) == ["text", *calls, "message", "usage", *["tool_result", "message"] * 2, *answer, "done"]
     found = events(output)
     call = next(event for event in found if event["type"] == "tool_call")
-    assert call == {"type": "tool_call", "id": "id_Rome", "name": "get_temperature", "args": {"city": "Rome"}}
+    assert call.items() >= {"id": "id_Rome", "name": "get_temperature", "args": {"city": "Rome"}}.items()
     result = next(event for event in found if event["type"] == "tool_result")
-    assert result == {"type": "tool_result", "id": "id_Rome", "name": "get_temperature", "status": "success", "content": "4 °C"}
+    assert result.items() >= {"id": "id_Rome", "name": "get_temperature", "status": "success", "content": "4 °C"}.items()
     assert "".join(event["text"] for event in found if event["type"] == "text") == "Let me look.\n4 and 4."
+    run_id = found[0]["run_id"]
     assert found[-1] == {
         "type": "done",
+        "run_id": run_id,
         "stop_reason": "complete",
         "max_turns_reached": False,
         "usage": {"input_tokens": 20, "output_tokens": 10, "total_tokens": 30},
         "turns": 2,
         "model": "scripted",
     }
+
+
+def test_what_a_tool_reports_and_what_runs_in_it_are_events_too():
+    """Progress as it is; a run inside a tool wrapped, so that its text is not taken for the answer's."""
+    output = io.StringIO()
+
+    def ask_expert(question: str, context: ToolContext) -> str:
+        """Ask."""
+        context.report({"asking": question})
+        return ScriptedChatModel(replies=["Take a coat."]).invoke(question).text
+
+    call = AIMessage("", tool_calls=[{"name": "ask_expert", "args": {"question": "Cold?"}, "id": "id_1"}])
+    conversation([call, says("A coat.")], output, tools=[ask_expert]).ask("What to wear?")
+    found = events(output)
+    progress = next(event for event in found if event["type"] == "tool_progress")
+    assert (progress["id"], progress["value"]) == ("id_1", {"asking": "Cold?"})
+    inner = [event["event"] for event in found if event["type"] == "nested"]
+    assert [event["type"] for event in inner] == ["run_start", *["text"] * 3, "message", "run_end"]
+    assert {event["parent_call_id"] for event in inner} == {"id_1"}
+    assert "".join(event["text"] for event in found if event["type"] == "text") == "A coat."
+
+
+def test_plain_text_shows_what_runs_inside_a_tool():
+    """Indented, below its call, with what tools report; none of it is remembered."""
+    output = io.StringIO()
+
+    def ask_expert(question: str, context: ToolContext) -> str:
+        """Ask."""
+        context.report("asking")
+        return ScriptedChatModel(replies=[asks("Rome", text="I look."), "4 °C."], tools=[get_temperature]).invoke(question).text
+
+    call = AIMessage("", tool_calls=[{"name": "ask_expert", "args": {"question": "Cold?"}, "id": "id_1"}])
+    talk = conversation([call, says("No.")], output, as_json=False, tools=[ask_expert])
+    talk.ask("Is it cold?")
+    assert output.getvalue().splitlines() == [
+        '→ ask_expert(question="Cold?")',
+        "… ask_expert: asking",
+        "  I look.",
+        '  → get_temperature(city="Rome")',
+        "  ← get_temperature: 4 °C",
+        "  4 °C.",
+        "  [2 turns · 10 tokens in, 5 out]",
+        "← ask_expert: I look. 4 °C.",
+        "No.",
+        "[2 turns · 10 tokens in, 5 out]",
+    ]
+    assert [message.type for message in talk.history] == ["human", "ai", "tool", "ai"]
 
 
 def test_message_events_are_the_new_messages():
@@ -197,7 +247,7 @@ def test_without_tools_a_conversation_is_the_same():
     output = io.StringIO()
     talk = conversation([says("Hello.")], output, tools=[])
     talk.ask("Hi!")
-    assert kinds(output) == ["text", "message", "done"]
+    assert kinds(output) == ["text", "message", "usage", "done"]
     assert events(output)[-1]["usage"] == USAGE
     assert len(talk.history) == 2
 
@@ -329,7 +379,7 @@ def test_a_terminal_gets_colours_and_nothing_is_read_as_markup(monkeypatch):
     display = make_display(as_json=False)
     assert isinstance(display, RichDisplay)
     display.note("remark")
-    display.text("[bold]Warm[/bold]")
+    display.take(TextDelta(run_id="1", message_id="2", text="[bold]Warm[/bold]"))
     assert "[bold]Warm[/bold]" in screen.getvalue() and "\x1b[2m" in errors.getvalue()
     monkeypatch.setenv("NO_COLOR", "1")
     assert type(make_display(as_json=False)) is PlainDisplay

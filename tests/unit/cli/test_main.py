@@ -72,7 +72,8 @@ def test_a_question_is_answered_with_the_built_in_tools(monkeypatch, capsys):
     lines = shown.err.splitlines()
     assert lines[0].startswith("model: openai:") and "OPENAI_API_KEY is set" in lines[0]
     assert "get_temperature, calculate, get_current_time" in lines[1]
-    assert {'→ get_temperature(city="Paris")', "← get_temperature: 18 °C", "← get_temperature: 24 °C"} <= set(lines)
+    paris, rome = (f'get_temperature(city="{city}")' for city in ("Paris", "Rome"))
+    assert {f"→ {paris}", f"→ {rome}", f"← {paris}: 18 °C", f"← {rome}: 24 °C"} <= set(lines)
     assert lines[-1] == "[2 turns · 22 tokens in, 14 out]"
 
 

@@ -55,8 +55,8 @@ async def test_an_asynchronous_run_is_awaited(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_chain_is_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where it gives no messages there is none to return."""
-    assert show((weather() | StrOutputParser()).stream("How is the weather?")) is None
+    """Also where it gives no messages: what is returned is the message of the run in it."""
+    assert show((weather() | StrOutputParser()).stream("How is the weather?")).text == "Let me look.\nTake a coat."
     assert capsys.readouterr().out == PRINTED
 
 
