@@ -139,6 +139,19 @@ def test_a_call_waits_for_the_user(presses: list[str], result: str | None, state
     assert opened.page.locator(".call").count() == 1 and opened.page.locator("button").count() == 1
 
 
+def test_all_calls_are_decided_before_the_run_goes_on(opened: Opened) -> None:
+    """The first answer waits for the second."""
+    opened.ask("Mail them.", Turn(calls=[Call("send_mail", MAIL), Call("send_mail", {"to": "Ben", "text": "Hi."})]))
+    opened.sees("waits for you")
+    opened.page.get_by_role("button", name="Approve").first.click()
+    opened.sees("answered", "waits for you")
+    opened.look("7_one_of_two")
+    assert len(opened.vendor.exchanges) == 1
+    opened.vendor.extend([Turn("That is settled.")])
+    opened.press("Reject")
+    opened.sees("done", "rejected", "That is settled.")
+
+
 def test_stop_ends_the_run(opened: Opened) -> None:
     """The server is left, which ends the run there; the conversation can go on."""
     opened.ask("Tell me a long story.", Turn("Once upon a time there was a king.", holds={4: Gate()}))
