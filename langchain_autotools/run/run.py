@@ -29,6 +29,7 @@ from ..messages.metadata import text_of
 from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
+from ..turn.forming import only_shows
 from ..turn.output_version import with_output_version
 from ..turn.tool_choice import ToolChoice
 from .decisions import open_calls
@@ -154,7 +155,8 @@ class Run:
         if self._events is not None:
             self._events.part(part)
         if isinstance(part, AIMessageChunk):
-            self._parts.add(part)
+            if self._events is None or not only_shows(part):
+                self._parts.add(part)
             out = [] if self.settings.last_text_only else self._output.chunk(part)
         else:
             self._whole = part

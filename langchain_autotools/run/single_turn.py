@@ -21,6 +21,7 @@ from ..listening import Place
 from ..messages.calls import calls_of
 from ..messages.live import attach_messages, attached_messages
 from ..turn.accumulator import caller_metadata
+from ..turn.forming import only_shows
 from .endings import stop_reason
 from .run import stored_message
 
@@ -80,7 +81,8 @@ def knowing_whole(chunk: AIMessage, parts: ChunkSum, output_version: str | None)
     if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
         attach_messages(chunk, [chunk])
         return cast("AIMessageChunk", chunk)
-    parts.add(chunk)
+    if chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk):
+        parts.add(chunk)
     if chunk.__dict__["chunk_position"] == "last":
         whole = stored_message(parts.message(), output_version, brief=True)
         chunk.__dict__["response_metadata"] = caller_metadata(chunk.response_metadata)
@@ -108,7 +110,8 @@ class _Telling:
         if not isinstance(part, AIMessageChunk):
             self._end(part)
             return
-        self._parts.add(part)
+        if not only_shows(part):
+            self._parts.add(part)
         if part.chunk_position == "last":
             self._end(self._parts.message())
 

@@ -60,7 +60,7 @@ class FormingCalls:
         told = [piece for piece in pieces if piece is not None]
         if not told:
             return left
-        chunk = new_chunk("", {}, message_id) if left is None else left
+        chunk = new_chunk([] if isinstance(raw.content, list) else "", {}, message_id) if left is None else left
         keywords = _KeywordsWithPieces(chunk.additional_kwargs)
         keywords.pieces = told
         chunk.__dict__["additional_kwargs"] = keywords
@@ -92,16 +92,26 @@ class _KeywordsWithPieces(dict[str, Any]):
         return dict, (dict(self),)
 
 
-def piece_chunk(piece: CallPiece, message_id: str | None) -> AIMessageChunk:
-    """A raw chunk that brings nothing but a piece of a call, from a wire that tells of whole calls later."""
+def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AIMessageChunk:
+    """A raw chunk that brings nothing but a piece of a call, from a wire that tells of whole calls later; `listed`: whether the content of
+    its chunks is lists."""
     keywords = _KeywordsWithPieces()
     keywords.pieces = [piece]
-    return new_chunk("", keywords, message_id)
+    return new_chunk([] if listed else "", keywords, message_id)
 
 
 def pieces_of(keywords: Mapping[str, Any]) -> Sequence[CallPiece]:
     """The pieces that a chunk with these additional keywords knows."""
     return keywords.pieces if isinstance(keywords, _KeywordsWithPieces) else ()
+
+
+def only_shows(chunk: AIMessageChunk) -> bool:
+    """Whether a chunk has nothing but pieces of calls, and no part in the message."""
+    fields = chunk.__dict__
+    keywords = fields["additional_kwargs"]
+    if keywords.__class__ is dict or keywords or not isinstance(keywords, _KeywordsWithPieces):
+        return False
+    return not (fields["content"] or fields["response_metadata"] or fields["usage_metadata"] or fields["chunk_position"])
 
 
 def restart_chunk(message_id: str | None = None) -> AIMessageChunk:

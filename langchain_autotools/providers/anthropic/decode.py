@@ -275,7 +275,9 @@ class MessagesDecoder:
         if text:
             block.arguments.append(text)
         call_id = block.start.get("id") if self._watched else None
-        return piece_chunk(CallPiece(call_id, None, text), self._id) if text and call_id and isinstance(call_id, str) else None
+        if not text or not call_id or not isinstance(call_id, str):
+            return None
+        return piece_chunk(CallPiece(call_id, None, text), self._id, listed=self._in_blocks)
 
     def _call_chunk(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
         return new_chunk([] if self._in_blocks else "", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)

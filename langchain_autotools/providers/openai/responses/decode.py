@@ -229,7 +229,7 @@ class ResponsesDecoder:
         if not blocks:
             return None
         if blocks[0]["type"] == _PIECE:
-            return piece_chunk(blocks[0]["piece"], self._id)
+            return piece_chunk(blocks[0]["piece"], self._id, listed=not self._in_text)
         content, extra = self._in_form(blocks)
         chunk = self._new_chunk(content, extra)
         if self._listed and any(block["type"] == _IMAGE for block in blocks):
