@@ -105,7 +105,7 @@ class EventStream(_Followed, Iterator[RunEvent]):
                     yield waiting.popleft()
                 goes_on = (error is None and chunk is not _END) or self._take(chunk, error)
         finally:
-            self._listener.close()
+            self._listener.close(left=not self._ended)
             _close(self._stream)
 
     def _read_beside(self) -> Generator[RunEvent, None, None]:
@@ -122,7 +122,7 @@ class EventStream(_Followed, Iterator[RunEvent]):
                     yield from self._events_of_step(steps)
                     goes_on = self._take(*steps.outcome)
         finally:
-            self._listener.close()
+            self._listener.close(left=not self._ended)
             steps.end()
 
     def _events_of_step(self, steps: "_Steps") -> Generator[RunEvent, None, None]:
@@ -257,10 +257,11 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
             return None, error
 
     async def _end(self) -> None:
-        self._listener.close()
+        self._listener.close(left=not self._ended)
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task], timeout=_GRACE_SECONDS)
+        self._task = None  # it knows where it was cancelled, and so all that was at work there
         if hasattr(self._stream, "aclose"):
             await self._stream.aclose()
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class NobodyListens(BaseException):
-    """Ends a run whose events nobody reads any more, where the stream that it is made in cannot be closed at once."""
+class NobodyListens(GeneratorExit):
+    """Ends a run whose reader has left, where the stream that it is made in cannot be closed at once, or, as a chain's, reads on then."""
 
 
 class Run(Protocol):
@@ -37,7 +37,6 @@ class Listener:
     Attributes:
         waiting: The events that have not been read.
         heard: Whether any has come.
-        closed: Whether nobody reads any more.
         came_to: Makes the message of the last run that has ended here, and that no tool of another run of this listener's made.
     """
 
@@ -48,7 +47,8 @@ class Listener:
         self._around = around
         self._wakers: tuple[Callable[[], None], ...] = ()
         self._lock = threading.Lock()
-        self.closed = False
+        self._closed = False
+        self._left = False
         self._runs: dict[str, Run] = {}
 
     @property
@@ -78,17 +78,28 @@ class Listener:
         """Take an event."""
         if self._around is not None:
             self._around.tell(event)
-        if self.closed:
+        if self._closed:
             return
         self.heard = True
         self.waiting.append(event)
         for wake in self._wakers:
             wake()
 
-    def close(self) -> None:
-        """Take no further events: nobody reads them."""
-        self.closed = True
+    def close(self, *, left: bool) -> None:
+        """Take no further events: nobody reads them.
+
+        Args:
+            left: Whether the reader has left before the end: the runs that tell of themselves here end then, too.
+        """
+        self._closed, self._left = True, left
         self.waiting.clear()
+        for wake in self._wakers:
+            wake()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the reader, or one around him, has left before the end."""
+        return self._left or (self._around is not None and self._around.is_left)
 
     @contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:

@@ -123,6 +123,7 @@ class Run:
 
     def next(self) -> Action | None:
         """What to do next; None at the end of the run."""
+        self._check_reader()
         sent, self._sent = self._sent, None
         self._tools = self._batch = None
         try:
@@ -133,6 +134,11 @@ class Run:
         self._tools = action if isinstance(action, RunTools) else None
         self._last = isinstance(action, CallModel) and action.choice == "none"
         return action
+
+    def _check_reader(self) -> None:
+        """End the run where somebody listened, and has left."""
+        if self._events is not None:
+            self._events.check()
 
     def request(self, action: CallModel) -> dict[str, Any]:
         """The keyword arguments of a turn's request."""
@@ -261,6 +267,7 @@ class Run:
     def result(self, action: RunTools, result: ToolCallResult | None) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it. None in its place: one that brings nothing."""
         if result is None:
+            self._check_reader()
             return self._output.nothing()
         message = self._placed(action, result.message)
         if self._events is not None:

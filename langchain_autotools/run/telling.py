@@ -73,13 +73,23 @@ class RunEvents:
         self._results: dict[str, ToolMessage] = {}  # what has been told and not yet handed out
         self._tell_text: Callable[[TextDelta], None] = self._listener.waiting.append if place.is_read_alone else self._tell
         self._of_text: dict[str, Any] = {}
+        self._is_read_alone = place.is_read_alone
         self._listener.begin(run_id, self)
         self._tell(RunStarted(**self._about, name=name))
 
     @property
     def due(self) -> bool:
-        """Whether events wait for a reader who hears of them when the next chunk is handed over."""
-        return self.place.hands_over and bool(self._listener.waiting)
+        """Whether events wait for a reader who hears of them when the next chunk is handed over, or the reader has left."""
+        return (self.place.hands_over and bool(self._listener.waiting)) or self._listener.is_left
+
+    def check(self) -> None:
+        """End the run where its reader has left, and its stream is not what he has closed.
+
+        Raises:
+            NobodyListens: He has.
+        """
+        if self._listener.is_left:
+            raise NobodyListens
 
     def _tell_inside(self, event: Any) -> None:
         """Tell of a run inside a tool, unless it was left."""
@@ -92,10 +102,10 @@ class RunEvents:
         """A piece of a reply, or the whole of it.
 
         Raises:
-            NobodyListens: The events' reader has gone. (So of all that happens in the run's own thread.)
+            NobodyListens: The reader has left.
         """
-        if self._listener.closed:
-            raise NobodyListens
+        if not self._is_read_alone:
+            self.check()
         fields = part.__dict__
         message_id = self._message_id
         if message_id is None:
@@ -161,8 +171,6 @@ class RunEvents:
 
     def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
         """These calls of a message are answered now; those that the run's input ended in are told of for the first time."""
-        if self._listener.closed:
-            raise NobodyListens
         found = {call.id for call in calls} - self._waiting.keys()
         self._ready(message, [(index, call) for index, call in enumerate(calls_of(message)) if call.id in found])
 
@@ -185,8 +193,6 @@ class RunEvents:
 
     def result_done(self, message: ToolMessage) -> None:
         """A result is handed out."""
-        if self._listener.closed:
-            raise NobodyListens
         self._results.pop(message.tool_call_id, None)
         self._tell(MessageDone(**self._about, message=message))
 

@@ -12,6 +12,7 @@ here. It is read in one of `WAYS`, synchronously or not; each function here is s
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -300,6 +301,21 @@ async def _aread(told: Told, stream: Any, around: Around) -> None:
         told.error = error
     finally:
         await told_by.aclose()
+        await settled()
+
+
+async def settled() -> None:
+    """Wait until no other task is at work: chains of LangChain's leave the closing of what is before them to the garbage collector.
+
+    Raises:
+        TimeoutError: One goes on for long.
+    """
+    gc.collect()
+    async with asyncio.timeout(20):
+        quiet = 0
+        while quiet < 20:  # each may bring about another one
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if asyncio.all_tasks() == {asyncio.current_task()} else 0
 
 
 def _takes(told: Told, event: RunEvent, around: Around) -> bool:
