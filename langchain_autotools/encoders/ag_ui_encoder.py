@@ -285,9 +285,9 @@ class AgUiEncoder:
         run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
-        message_id, calls = self._message_id(run, event.message_id), calls_of(message)
-        if not run.shown and not calls:
-            yield from self._more_text(run, message_id, text_of(message))
+        message_id, text, calls = self._message_id(run, event.message_id), text_of(message), calls_of(message)
+        if not run.shown and (text or not calls):
+            yield from self._more_text(run, message_id, text)
         yield from self._end_text(run)
         for call in calls:
             yield from self._call(run, call, message_id)

@@ -245,7 +245,9 @@ def test_calls_that_need_approval_are_interrupts() -> None:
 def test_calls_of_the_page_s_own_tools_are_pending() -> None:
     """A run that ends with them has succeeded, and names them."""
     left = PendingCall("c1", "look", {}, "caller", "", "digest")
-    _, last = read([started(), *asking(), CallsPending(calls=[left], **OUTER), RunEnded(stop_reason="calls_pending", turns=1, **OUTER)])
+    behind = PendingCall("c2", "look", {}, "queued", "other", "digest")
+    waiting = CallsPending(calls=[left, behind], **OUTER)
+    _, last = read([started(), *asking(), waiting, RunEnded(stop_reason="calls_pending", turns=1, **OUTER)])
     assert last["outcome"] == {"type": "success", "pendingToolCallIds": ["c1"]}
     assert last["result"] == {"stopReason": "calls_pending", "turns": 1}
 
@@ -303,9 +305,10 @@ def test_a_stream_without_runs_is_an_empty_run() -> None:
 
 def test_a_run_that_is_left_inside_a_tool_is_ended_for_the_client() -> None:
     """Events that break off leave nothing open."""
-    inside = [started(**INNER), TextDelta(message_id="m1", text="I", **INNER)]
+    deepest = {"run_id": "r3", "parent_run_id": "r2", "parent_call_id": "c1"}
+    inside = [started(**INNER), TextDelta(message_id="m1", text="I", **INNER), started(**deepest)]
     client, _ = read([started(), *asking(), *inside, *result(), *saying()])
-    assert of_type(client, "SUBAGENT_ERROR")[0]["subagentRunId"] == "r2"
+    assert [event["subagentRunId"] for event in of_type(client, "SUBAGENT_ERROR")] == ["r3", "r2"]
 
 
 def test_an_empty_message_is_a_message() -> None:
@@ -313,6 +316,10 @@ def test_an_empty_message_is_a_message() -> None:
     for text in ("", "Whole."):
         client, _ = read([started(), MessageDone(message=AIMessage(text, id="m1"), **OUTER), saying()[-1]])
         assert client.messages["m1"]["content"] == text
+    client, _ = read([started(), *asking()[1:], *result(), *saying()])
+    assert client.messages["m1"]["content"] == "Let me look."
+    client, _ = read([started(), *asking(text=""), *result(), *saying()])
+    assert (client.messages["m1"]["content"], len(of_type(client, "TEXT_MESSAGE_START"))) == ("", 1)
 
 
 def test_a_result_with_an_image_has_parts() -> None:
@@ -321,6 +328,7 @@ def test_a_result_with_an_image_has_parts() -> None:
         {"type": "text", "text": "Look:"},
         {"type": "image", "base64": "QUJD", "mime_type": "image/png"},
         {"type": "file", "url": "https://example.org/a.pdf"},
+        {"type": "audio", "base64": "QUJD"},
         {"type": "non_standard", "value": {"a": 1}},
     ]
     client, _ = read([started(), *asking(), *result(content), *saying()])
@@ -328,6 +336,7 @@ def test_a_result_with_an_image_has_parts() -> None:
         {"type": "text", "text": "Look:"},
         {"type": "image", "source": {"type": "data", "value": "QUJD", "mimeType": "image/png"}},
         {"type": "document", "source": {"type": "url", "value": "https://example.org/a.pdf"}},
+        {"type": "audio", "source": {"type": "data", "value": "QUJD", "mimeType": "application/octet-stream"}},
         {"type": "text", "text": json.dumps({"type": "non_standard", "value": {"a": 1}}, separators=(",", ":"))},
     ]
 
@@ -337,6 +346,9 @@ def test_halves_of_characters_break_nothing() -> None:
     events = [started(), *asking(text="a\ud800"), *result("b\udc00"), *saying("c\ud83d")]
     client, _ = read(events)
     assert (client.messages["m1"]["content"], client.messages["t1"]["content"]) == ("a�", "b�")
+    broken = AIMessage("", id="m9", invalid_tool_calls=[{"name": "l\ud800", "args": '{"\ud800', "id": "c9", "error": "no"}])
+    client, _ = read([started(), MessageDone(message=broken, **OUTER), *saying()])
+    assert client.messages["m9"]["calls"] == {"c9": ["l�", '{"�']}
 
 
 def test_arguments_that_cannot_be() -> None:

@@ -68,6 +68,7 @@ def echoed() -> list[dict[str, Any]]:
         {"id": "u1", "role": "user", "content": "Pay 5."},
         {"id": "m1", "role": "assistant", "content": "One moment.", "toolCalls": calls},
         {"id": "x", "role": "assistant", "content": "inside", "subagentRunId": "r2"},
+        {"id": "y", "role": "tool", "toolCallId": "r2:c1", "content": "inside", "subagentRunId": "r2"},
         {"id": "t3", "role": "tool", "toolCallId": "c3", "content": "seen"},
     ]
 
