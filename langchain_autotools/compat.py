@@ -4,6 +4,7 @@ Each entry has a test of its own in `tests/unit/test_compat.py`, which fails by 
 the hooks of LangChain's core that a class must override in its own body, and what the vendors' SDKs do beyond their documentation.
 """
 
+import pickle
 import sys
 from collections.abc import Collection, Mapping
 from json import JSONDecodeError
@@ -42,6 +43,28 @@ def unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: d
     _set_extra(made, extra)
     _set_private(made, None)
     return made
+
+
+# ---------------------------------------------------------------------------------------------- pickle
+
+
+def current_pickler() -> type[pickle.Pickler]:
+    """The class of the pickler that is writing: `pickle`'s, or one that writes functions by their code, as cloudpickle does.
+
+    Python tells a `__getstate__` nothing of it; a pickler written in Python stands among the callers.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        own = frame.f_locals.get("self") if frame.f_code.co_name == "dump" else None
+        if isinstance(own, pickle.Pickler) and hasattr(own, "reducer_override"):
+            return type(own)
+        frame = frame.f_back  # type: ignore[assignment]
+    return pickle.Pickler
+
+
+def writes_functions() -> bool:
+    """Whether that one writes functions, where they stand in no module that another process can import."""
+    return current_pickler() is not pickle.Pickler
 
 
 # ---------------------------------------------------------------------------------------------- langchain_core: messages and models

@@ -21,8 +21,9 @@ from .cancelling import checked_cancel
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
-from .executor import dump_tools, portable_function, portable_key, restore_tools
+from .executor import dump_tools, portable_key, restore_tools
 from .listening import listening
+from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
@@ -312,14 +313,14 @@ class ToolsAndMessagesMixin(BindableChatModel):
     # ------------------------------------------------------------------------------------------ copies
 
     def __getstate__(self) -> dict[Any, Any]:
+        name, listed = type(self).__name__, isinstance(self.tools, Mapping | Sequence)
+        apart = {CACHE_KEY, *(("tools",) if listed else ())}
+        refuse(unportable(name, {key: value for key, value in self.__dict__.items() if key not in apart}))
+        changed = {"tools": dump_tools(name, self.tools), "approval_key": portable_key(self.approval_key)}
         state = super().__getstate__()
-        fields = {key: value for key, value in state["__dict__"].items() if key != CACHE_KEY}
         own = {**(state["__pydantic_private__"] or {}), "_toolbox": None}
-        return {**state, "__dict__": {**fields, "tools": dump_tools(self.tools), **self._portable_approvals()}, "__pydantic_private__": own}
-
-    def _portable_approvals(self) -> dict[str, Any]:
-        rules = {name: portable_function(name, getattr(self, name)) for name in ("requires_approval", "approve", "claim")}
-        return {**rules, "approval_key": portable_key(self.approval_key)}
+        fields = {key: value for key, value in state["__dict__"].items() if key != CACHE_KEY}
+        return {**state, "__dict__": {**fields, **changed}, "__pydantic_private__": own}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

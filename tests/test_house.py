@@ -21,7 +21,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 ROOMS = (
     ("errors", "compat", "strict_json", "_version"),
     ("chunks", "messages", "deadline"),
-    ("cancelling", "retry", "listening"),
+    ("cancelling", "retry", "listening", "pickling"),
     ("executor", "history", "tool_calls"),
     ("event_types",),
     ("turn",),

@@ -1,6 +1,6 @@
 """Executing tool calls: one call, a batch, order, timeouts, callbacks."""
 
-from .approvals import Approvals, portable_function, portable_key
+from .approvals import Approvals, portable_key
 from .async_batch import AsyncToolCallBatch
 from .checks import OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
@@ -40,7 +40,6 @@ __all__ = [
     "edited",
     "joined_timeout",
     "pending_calls",
-    "portable_function",
     "portable_key",
     "raw_functions",
     "read_decisions",

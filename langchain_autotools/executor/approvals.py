@@ -7,7 +7,6 @@ call is an HMAC: nobody else can make one.
 import copy
 import hmac
 import inspect
-import pickle
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord, records_of, with_records
+from ..pickling import check_portable
 from .pending import RECORD, Decision, PendingCall, check_ids, check_offered, digest_of, read_decisions, record_of
 from .results import describe_arguments
 
@@ -90,9 +90,9 @@ class Approvals:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        predicates = tuple(portable_function("requires_approval", one) for one in self.predicates)
-        functions = {name: portable_function(name, getattr(self, name)) for name in ("approve", "claim")}
-        return {**self.__dict__, **functions, "key": portable_key(self.key), "predicates": predicates}
+        rules = {"requires_approval": self.predicates, "approve": self.approve, "claim": self.claim}
+        check_portable("ToolExecutor", rules)  # a copy without them would let everything run
+        return {**self.__dict__, "key": portable_key(self.key)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -337,17 +337,3 @@ def _checked_key(key: Any) -> SecretStr | None:
 def portable_key(key: SecretStr | None) -> SecretStr | None:
     """What a pickle holds in place of the key: that there was one."""
     return None if key is None else SecretStr("")
-
-
-def portable_function(name: str, value: Any) -> Any:
-    """The value of an option, which a pickle must be able to hold: a copy without it would let everything run.
-
-    Raises:
-        PicklingError: It is a function that no other process can find.
-    """
-    if callable(value):
-        try:
-            pickle.dumps(value)
-        except Exception as error:
-            raise pickle.PicklingError(f"{name} is a function that cannot be pickled: define it at the top of a module") from error
-    return value

@@ -1,6 +1,7 @@
 """`ToolExecutor`: the tools a model may call, and how its calls are executed."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -29,15 +30,16 @@ from .names import find_name
 from .pending import Decision, PendingCall, decided
 from .plan import Answer, Call, Calls, PlannedCall, answered_by_hand, invalid_arguments, not_approved, read_calls, unknown_tool
 from .policies import Policies, ToolPolicy, joined_timeout
+from .portable import Portable
 from .resolution import Meaning, Only, checked_only
 from .results import ToolCallResult
 from .sync_batch import ToolCallBatch
-from .tools import collected, dump_tools, restore_tools, tools_by_name
+from .tools import collected, tools_by_name
 
 _B = TypeVar("_B")
 
 
-class ToolExecutor:
+class ToolExecutor(Portable):
     """Executes the tool calls of a model, each answered exactly once, in call order.
 
     Errors are answers too: an unknown name, bad arguments, an exception and a timeout give a message with status "error" that
@@ -131,19 +133,12 @@ class ToolExecutor:
     def __repr__(self) -> str:
         return f"ToolExecutor([{', '.join(self.tools)}])"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "tools": None, "_prepared": {}, "_home": None, "_given": dump_tools(self._given)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        given = restore_tools(state["_given"])
-        self.__dict__.update(state, _given=given, tools=tools_by_name(given), _home=home_of_caller())
-
     def with_settings(self, **settings: Any) -> Self:
         """The same executor with other values of `parallel`, `max_concurrency` or `timeout`; the single tools' own `timeouts` stay."""
         if all(getattr(self, name) == value for name, value in settings.items()):
             return self
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, **settings)
+        other = copy(self)
+        other.__dict__.update(settings)
         return other
 
     def with_policies(self, policies: Policies, *, wins: bool) -> Self:
@@ -153,8 +148,7 @@ class ToolExecutor:
             ConfigurationError: They do, or one is for a tool that does not exist or cannot have it.
         """
         own = self._all_policies()
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other._govern(policies.over(own) if wins else own.joined(policies))
         return other
 

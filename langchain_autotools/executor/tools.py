@@ -12,7 +12,9 @@ from typing import Any
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_tool
 
+from ..compat import writes_functions
 from ..errors import ConfigurationError
+from ..pickling import check_portable
 from .names import own_name
 from .signatures import check_signature
 from .wrapped import tool_inside, wrapped
@@ -181,13 +183,22 @@ class _Reference:
         return pkgutil.resolve_name(f"{self.module}:{self.name}")
 
 
-def dump_tools(tools: Any) -> Any:
+def dump_tools(owner: str, tools: Any) -> Any:
     """The tools as they can be pickled: a decorated function (whose schema is a class made on the spot) by its place.
 
     Args:
+        owner: Whose tools they are.
         tools: A mapping or a list of tools. Anything else, such as an executor, pickles itself and is returned.
+
+    Raises:
+        PicklingError: One of them cannot be pickled.
     """
-    return _change_each(_reference, tools)
+    dumped = _change_each(_reference, tools)
+    if isinstance(dumped, Mapping):
+        check_portable(owner, {f"tools[{key!r}]": value for key, value in dumped.items()})
+    elif isinstance(dumped, list):
+        check_portable(owner, {f"tools[{number}] ({_label(value)})": value for number, value in enumerate(dumped)})
+    return dumped
 
 
 def restore_tools(tools: Any) -> Any:
@@ -205,9 +216,17 @@ def _reference(value: Any) -> Any:
     if not isinstance(value, StructuredTool):
         return value
     function: Any = value.func or value.coroutine
-    if not inspect.isfunction(function):
-        return value
-    place = sys.modules.get(function.__module__)
+    if not inspect.isfunction(function) or (function.__module__ == "__main__" and writes_functions()):
+        return value  # the other process has another program: its pickler writes the tool itself
+    module = sys.modules.get(function.__module__)
+    place: Any = module
     for part in function.__qualname__.split("."):
         place = getattr(place, part, None)
-    return _Reference(function.__module__, function.__qualname__) if place is value else value
+    names = (name for name, held in vars(module).items() if held is value) if module else ()
+    name = function.__qualname__ if place is value else next(iter(names), None)
+    return value if name is None else _Reference(function.__module__, name)
+
+
+def _label(value: Any) -> str:
+    name = own_name(value) if isinstance(value, Mapping) else getattr(value, "name", None) or getattr(value, "__name__", None)
+    return name or type(value).__name__

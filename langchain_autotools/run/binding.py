@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 
 from ..errors import ConfigurationError
+from ..pickling import check_portable, left_out, refuse
 from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel
 from .decisions import Decisions, checked_decisions
@@ -111,6 +112,13 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
         def with_tools(self, tools: Any) -> Any:
             """As of the model; what is bound stays."""
             return self.model_copy(update={"bound": self.bound.with_tools(tools)})
+
+    def __getstate__(self) -> dict[Any, Any]:
+        owner = f"what is bound to {type(self.bound).__name__}"
+        if isinstance(self.bound, SingleTurnChatModel):
+            refuse(left_out(owner, self.bound._secret_names(self.kwargs)))
+        check_portable(owner, {**self.kwargs, "config": self.config, "config_factories": self.config_factories})
+        return super().__getstate__()
 
     def _settings(self) -> dict[str, Any]:
         return {name: value for name, value in self.kwargs.items() if name in RUN_KEYWORDS}

@@ -66,6 +66,10 @@ class SingleTurnChatModel(BaseChatModel):
         """Keywords of a request as a repr may show them."""
         return dict(kwargs)
 
+    def _secret_names(self, kwargs: Mapping[str, Any]) -> list[str]:
+        """What among the keywords of a request no pickle may hold."""
+        return []
+
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)

@@ -13,12 +13,11 @@ from langchain_core.messages import BaseMessage
 from pydantic import ConfigDict, Field, SecretStr, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from ..._version import DISTRIBUTION, __version__
-from ...compat import CACHE_KEY
 from ...errors import ConfigurationError
 from ...turn.constructor import names_of, unknown_argument
 from .._encode.origin import public_url
 from .._encode.tokens import estimate, messages_tokens
-from .._transport.secrets import digest, has_password, header_variables, portable, public_params, secret_values, shown, with_user
+from .._transport.secrets import digest, has_password, header_variables, public_params, shown
 from .._transport.timeouts import check_timeout
 from .checks import (
     Check,
@@ -34,12 +33,12 @@ from .checks import (
     check_seconds,
     describe_validation_error,
 )
-from .parameters import OWN_CLIENTS, Environment
-from .structured_output import StructuredChatModel
+from .parameters import OWN_CLIENTS
+from .portable import PortableChatModel
 from .values import DICTS, NUMBERS, check_values
 
 
-class ProviderChatModel(StructuredChatModel):
+class ProviderChatModel(PortableChatModel):
     """A chat model of a vendor."""
 
     model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
@@ -51,17 +50,10 @@ class ProviderChatModel(StructuredChatModel):
 
     _ls_provider: ClassVar[str]
     """The vendor's name in traces."""
-    _environment: ClassVar[Environment] = Environment()
-    """The environment variables that complete the constructor."""
     _variable_prefix: ClassVar[str] = ""
     """What the names of environment variables begin with; "": the vendor's name in traces."""
 
     _model_field: ClassVar[str] = "model"
-    _key_field: ClassVar[str] = "api_key"
-    _url_field: ClassVar[str] = "base_url"
-    _proxy_field: ClassVar[str] = ""
-    _headers_field: ClassVar[str] = "default_headers"
-    """What the class calls these fields; "": it has none."""
     _wire_names: ClassVar[Mapping[str, str]] = {}
     """The fields that are sent, by the parameter that each becomes. None and an empty list are not sent."""
     _synonyms: ClassVar[Mapping[str, str]] = {}
@@ -90,7 +82,7 @@ class ProviderChatModel(StructuredChatModel):
     _dicts: ClassVar[Mapping[str, str]] = DICTS
     """Parameters of a call that are dicts, each with what may have been meant instead."""
 
-    _not_per_call: ClassVar[frozenset[str]] = StructuredChatModel._not_per_call | {
+    _not_per_call: ClassVar[frozenset[str]] = PortableChatModel._not_per_call | {
         *("max_retries", "retry", "include_response_headers", "model_kwargs", "stream_chunk_timeout"),
     }
 
@@ -152,10 +144,6 @@ class ProviderChatModel(StructuredChatModel):
             raise ValueError(f"{name} cannot reach a client that you made: give that client the proxy, and no {name}")
         if self.output_version not in (None, "v0", "v1"):
             raise ValueError(f"output_version={self.output_version!r}: there are 'v0' ({self._v0_content}) and 'v1' (standard blocks)")
-
-    def _variable(self, what: str) -> str | None:
-        """The environment's key, base URL, organization or proxy."""
-        return self._environment.read(what)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         return ((name, shown(name or "", value)) for name, value in super().__repr_args__())
@@ -253,17 +241,6 @@ class ProviderChatModel(StructuredChatModel):
         url: str | None = getattr(self, self._url_field)
         return url
 
-    @property
-    def _proxy(self) -> str | None:
-        """The URL of the proxy."""
-        proxy: str | None = getattr(self, self._proxy_field) if self._proxy_field else None
-        return proxy
-
-    @property
-    def _headers(self) -> Mapping[str, str]:
-        """The headers of every request."""
-        return getattr(self, self._headers_field) or {}
-
     def _client_arguments(self) -> dict[str, Any]:
         """What every SDK's client is made from."""
         return {
@@ -338,38 +315,3 @@ class ProviderChatModel(StructuredChatModel):
             **kwargs: Accepted for LangChain's sake; they count for nothing.
         """
         return messages_tokens(messages, [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
-
-    # ------------------------------------------------------------------------------------------ secrets and copies
-
-    _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client")
-    """Fields whose objects a copy shares: they hold locks and connections, which cannot be copied."""
-
-    def _secrets(self) -> list[str]:
-        key = getattr(self, self._key_field)
-        text = key.get_secret_value() if isinstance(key, SecretStr) else key
-        url: str | None = getattr(self, self._url_field)
-        return [*([text] if text and isinstance(text, str) else []), *secret_values(self._headers, self._proxy, url)]
-
-    def _portable_fields(self) -> dict[str, Any]:
-        """What a pickle holds in place of the fields that are, or hold, secrets, clients and connections."""
-        hidden = dict.fromkeys((self._key_field, *self._uncopied))
-        return {**hidden, self._proxy_field: None if has_password(self._proxy) else self._proxy} if self._proxy_field else hidden
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """The model without secrets, clients and connections: what is unpickled takes its key from the environment."""
-        state = super().__getstate__()
-        fields = {**{name: portable(name, value) for name, value in state["__dict__"].items()}, **self._portable_fields()}
-        return {**state, "__dict__": {name: value for name, value in fields.items() if name != CACHE_KEY}}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        super().__setstate__(state)
-        key = self._variable("key")
-        setattr(self, self._key_field, SecretStr(key) if key else None)
-        setattr(self, self._url_field, with_user(getattr(self, self._url_field), self._variable("base_url")))
-        if self._proxy_field:
-            setattr(self, self._proxy_field, self._proxy or self._variable("proxy"))
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """A copy that uses the same HTTP clients."""
-        held = [getattr(self, name, None) for name in self._uncopied]
-        return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})

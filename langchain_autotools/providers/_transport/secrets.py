@@ -24,6 +24,7 @@ _ADDRESS = re.compile(r"\w+://\S+")
 _ADMITS = ("authorization", "authorization_token", "headers")  # what a request says of a remote MCP server to be let in
 _COOKIES = ("set-cookie", "set-cookie2")
 _OF_THE_BYTES = ("content-encoding", "content-length", "transfer-encoding")  # what they say is not so of a text that was read
+_PLAIN = (bool, int, float, str, type(None))
 _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would garble every text
 
 
@@ -92,6 +93,13 @@ def portable(name: str, value: Any) -> Any:
     if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
         return public_headers(value)
     return portable_body(value) if name in _OF_THE_BODY else value
+
+
+def portable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of an HTTP client as they may be pickled: only plain ones that hold no secret."""
+    plain = {name: value for name, value in arguments.items() if isinstance(value, _PLAIN) and not has_password(str(value))}
+    headers = arguments.get("headers")
+    return {**plain, **({"headers": public_headers(headers) or {}} if isinstance(headers, Mapping) else {})}
 
 
 def _with_query(value: str, shown_as: Callable[[str], str]) -> str:

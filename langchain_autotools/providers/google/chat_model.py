@@ -14,6 +14,7 @@ from .._base.errors import ErrorMapping
 from .._base.parameters import log_parallel
 from .._encode.origin import origin_of
 from .._transport.exchange import Exchange
+from .._transport.secrets import portable_arguments
 from .client import ClientSettings
 from .credentials import AccessTokens
 from .decode import GenerateContentDecoder
@@ -180,3 +181,8 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
         """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
         return super().get_num_tokens_from_messages(messages, flat_tools(tools or ()), **kwargs)
+
+    # ------------------------------------------------------------------------------------------ copies
+
+    def _portable_fields(self) -> dict[str, Any]:
+        return {**super()._portable_fields(), "client_args": self.client_args and portable_arguments(self.client_args)}

@@ -11,6 +11,7 @@ from langchain_core.language_models.base import LangSmithParams
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
+from .._base.parameters import Environment
 from .._transport.clients import SHARED_POOLS, http_library
 from .._transport.exchange import Exchange, Response
 from ..openai.chat_model import ChatOpenAI
@@ -75,6 +76,7 @@ class ChatLocal(ChatOpenAI):
     max_retries: int | None = 0
     """Maximum number of retries of a failed request. 0: this server would only fail in the same way again."""
 
+    _environment: ClassVar[Environment] = Environment()
     _refused: ClassVar[Mapping[str, str]] = {
         **ChatOpenAI._refused,
         **dict.fromkeys(_SERVERS_OWN.split(), "the server is this program's own; for another one use ChatOpenAI(base_url=...)"),
@@ -96,7 +98,7 @@ class ChatLocal(ChatOpenAI):
     @model_validator(mode="after")
     def _forget_the_environment(self) -> Self:
         """Keys and addresses of the vendor's are not for this server."""
-        self.openai_api_key = self.openai_api_base = self.openai_organization = self.openai_proxy = None
+        self.openai_api_base = self.openai_organization = None
         if self.stream_usage is None:
             self.stream_usage = True
         return self

@@ -16,7 +16,7 @@ from .._base.parameters import log_parallel
 from .._encode.origin import origin_of
 from .._transport.decoders import NDJSONDecoder
 from .._transport.exchange import Exchange
-from .._transport.secrets import has_password, portable, public_headers, secret_values
+from .._transport.secrets import portable, portable_arguments, secret_values
 from .client import ClientSettings
 from .decode import OllamaDecoder
 from .endpoint import address_of
@@ -30,7 +30,6 @@ from .schemas import output_format
 from .tools import format_tool, format_tool_choice, is_forced
 from .validation import check_model
 
-_PORTABLE = (bool, int, float, str)
 _OF_A_REQUEST = ("headers", "timeout")
 
 _logger = logging.getLogger("langchain_autotools")
@@ -194,7 +193,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
 
     def _portable_fields(self) -> dict[str, Any]:
         names = ("client_kwargs", "sync_client_kwargs", "async_client_kwargs")
-        kwargs = dict(zip(names, map(_portable, self.all_client_kwargs), strict=True))
+        kwargs = dict(zip(names, map(portable_arguments, self.all_client_kwargs), strict=True))
         base_url = self.address.url if self.address.authorization else portable("base_url", self.base_url)
         return {"api_key": None, "base_url": base_url, **kwargs}
 
@@ -208,10 +207,3 @@ class ChatOllama(OllamaRequests, OllamaParameters):
 def _proxy_of(arguments: Mapping[str, Any]) -> str | None:
     proxy = arguments.get("proxy")
     return proxy if isinstance(proxy, str) else None
-
-
-def _portable(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a client as they may be pickled: only plain ones that hold no secret."""
-    plain = {name: value for name, value in arguments.items() if isinstance(value, _PORTABLE) and not has_password(str(value))}
-    headers = public_headers(lowered_headers(arguments))
-    return {**plain, **({"headers": headers} if headers else {})}

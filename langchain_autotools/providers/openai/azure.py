@@ -18,6 +18,7 @@ from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
+from ...pickling import findable
 from .._base.checks import Check, check_address, check_key
 from .._base.parameters import Environment
 from .._transport.exchange import Exchange, Response
@@ -264,13 +265,18 @@ class AzureChatOpenAI(ChatOpenAI):
     def _secrets(self) -> list[str]:
         return [*super()._secrets(), *([self.azure_ad_token.get_secret_value()] if self.azure_ad_token else [])]
 
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return (*super()._keys, "azure_ad_token")
+
     def _portable_fields(self) -> dict[str, Any]:
-        hidden = dict.fromkeys(("azure_ad_token", "azure_ad_token_provider", "azure_ad_async_token_provider"))
-        return {**super()._portable_fields(), **hidden}
+        functions = {name: findable(getattr(self, name)) for name in ("azure_ad_token_provider", "azure_ad_async_token_provider")}
+        return {**super()._portable_fields(), **functions, "azure_ad_token": None}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
-        if token := os.environ.get(_TOKEN_VARIABLE):
+        token = None if self._has_token else os.environ.get(_TOKEN_VARIABLE)
+        if token:
             self.openai_api_key, self.azure_ad_token = None, SecretStr(token)
 
 
