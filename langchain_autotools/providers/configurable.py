@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
 from ..errors import ConfigurationError
-from ..run.binding import OneHistory
+from ..run.binding import Batched
 
 Fields = Literal["any"] | Sequence[str]
 """Which arguments a call may set."""
@@ -23,7 +23,7 @@ _Step = tuple[str, tuple[Any, ...], Mapping[str, Any]]
 _OF_GRAPHS = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
 
 
-class ConfigurableChatModel(OneHistory, Runnable[LanguageModelInput, Any]):
+class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     """A chat model that is made for each call, of its defaults and of what the call's configuration says.
 
     Other attributes are those of the model that the defaults make.

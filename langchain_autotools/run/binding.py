@@ -1,6 +1,7 @@
 """Keywords bound to a chat model: LangChain's `RunnableBinding`, which knows `resume` too, and the model whose bindings these are."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import LanguageModelInput
@@ -13,32 +14,57 @@ from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel
 from .decisions import Decisions, checked_decisions
 from .keywords import RUN_KEYWORDS, drop_settings
+from .progress import counted
 
 
-class OneHistory:
-    """Refuses `resume` with several inputs: a decision is about the calls of one history."""
+class Batched:
+    """Core's methods for several inputs; they show their progress on request, and refuse `resume`: decisions are about one history."""
 
     if not TYPE_CHECKING:  # core's types stay what they are
 
-        def batch(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
-            """Core's `batch`; it takes no `resume`."""
-            _check_batch(kwargs)
-            return super().batch(inputs, config, **kwargs)
+        def batch(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
+            """Core's `batch`.
 
-        async def abatch(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
-            """Core's `abatch`; it takes no `resume`."""
-            _check_batch(kwargs)
-            return await super().abatch(inputs, config, **kwargs)
+            Args:
+                inputs: The inputs.
+                config: LangChain's configuration, one or one for each input.
+                show_progress: Whether a bar on standard error counts the inputs that are done (tqdm's, or rich's where that is missing).
+                **kwargs: As of core's `batch` and of `invoke`.
+            """
+            with self._shown(inputs, kwargs, show_progress) as shown:
+                return (shown or super()).batch(inputs, config, **kwargs)
 
-        def batch_as_completed(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
-            """Core's `batch_as_completed`; it takes no `resume`."""
-            _check_batch(kwargs)
-            return super().batch_as_completed(inputs, config, **kwargs)
+        async def abatch(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
+            """Core's `abatch`; `show_progress` as of `batch`."""
+            with self._shown(inputs, kwargs, show_progress) as shown:
+                return await (shown or super()).abatch(inputs, config, **kwargs)
 
-        def abatch_as_completed(self, inputs: Any, config: Any = None, **kwargs: Any) -> Any:
-            """Core's `abatch_as_completed`; it takes no `resume`."""
+        def batch_as_completed(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
+            """Core's `batch_as_completed`; `show_progress` as of `batch`."""
             _check_batch(kwargs)
-            return super().abatch_as_completed(inputs, config, **kwargs)
+            return self._as_completed(inputs, config, kwargs, show_progress)
+
+        def abatch_as_completed(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
+            """Core's `abatch_as_completed`; `show_progress` as of `batch`."""
+            _check_batch(kwargs)
+            return self._aas_completed(inputs, config, kwargs, show_progress)
+
+        def _as_completed(self, inputs: Any, config: Any, kwargs: Any, show_progress: bool) -> Any:
+            with self._shown(inputs, kwargs, show_progress) as shown:
+                yield from (shown or super()).batch_as_completed(inputs, config, **kwargs)
+
+        async def _aas_completed(self, inputs: Any, config: Any, kwargs: Any, show_progress: bool) -> Any:
+            with self._shown(inputs, kwargs, show_progress) as shown:
+                async with aclosing((shown or super()).abatch_as_completed(inputs, config, **kwargs)) as done:
+                    async for one in done:
+                        yield one
+
+    def _shown(self: Any, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
+        """What counts and shows the answers, in place of core's own methods; None where nothing is shown."""
+        _check_batch(kwargs)
+        if not isinstance(show_progress, bool):
+            raise ConfigurationError(f"show_progress must be True or False, not {show_progress!r}")
+        return counted(self, len(inputs)) if show_progress and inputs else nullcontext()
 
 
 def _check_batch(keywords: Mapping[str, Any]) -> None:
@@ -46,7 +72,7 @@ def _check_batch(keywords: Mapping[str, Any]) -> None:
         raise ConfigurationError("resume is about the calls of one history: batch takes none")
 
 
-class Resumable(OneHistory):
+class Resumable(Batched):
     """What can go on with a history that ends in unanswered calls."""
 
     def resume(
@@ -113,6 +139,12 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
             """As of the model; what is bound stays."""
             return self.model_copy(update={"bound": self.bound.with_tools(tools)})
 
+    def _shown(self, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
+        """The model shows it: to have it shown may be bound, too."""
+        super()._shown((), kwargs, show_progress)
+        kwargs.update({"show_progress": True} if show_progress else {})
+        return nullcontext()
+
     def __getstate__(self) -> dict[Any, Any]:
         owner = f"what is bound to {type(self.bound).__name__}"
         if isinstance(self.bound, SingleTurnChatModel):
@@ -151,7 +183,7 @@ class BindableChatModel(Resumable, SingleTurnChatModel):
             Raises:
                 ConfigurationError: A run setting cannot work, or two of the `tools` have one name, and are not the same.
             """
-            drop_settings(self, dict(kwargs))
+            drop_settings(self, {name: value for name, value in kwargs.items() if name != "show_progress"})
             return BoundChatModel.of(super().bind(**kwargs))
 
         def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Any:

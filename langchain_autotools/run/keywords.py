@@ -180,6 +180,8 @@ def _context_window(model: Settable, keywords: dict[str, Any]) -> int | None:
 
 
 def _check_names(model: Settable, keywords: Mapping[str, Any]) -> None:
+    if "show_progress" in keywords:
+        raise ConfigurationError("show_progress is for batch, abatch and their kin: here it has no effect")
     for name in keywords.keys() - RUN_KEYWORDS:
         if name in model._not_per_call:
             raise ConfigurationError(f"{name} is set where the model is made, and has no effect at a call")

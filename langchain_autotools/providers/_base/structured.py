@@ -24,7 +24,7 @@ from ...messages.calls import calls_of
 from ...messages.carrier import final_message, new_messages
 from ...messages.live import attach_messages
 from ...messages.metadata import KEY, text_of
-from ...run.binding import OneHistory
+from ...run.binding import Batched
 from ...turn.finish_reasons import REFUSALS
 from .._encode.functions import json_schema_of
 from .._encode.schemas import is_pydantic
@@ -75,7 +75,7 @@ def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
     return _JsonCall(key_name=name, first_tool_only=True, expected=name, describes=schema)
 
 
-class _RawMap(OneHistory, RunnableMap[Any]):
+class _RawMap(Batched, RunnableMap[Any]):
     """The model's message as `raw`, asked for with the keywords of the call, which core's own map leaves behind."""
 
     def _asking(self, keywords: dict[str, Any]) -> RunnableMap[Any]:
