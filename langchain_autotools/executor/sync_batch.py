@@ -238,7 +238,8 @@ class _ThreadBatch(Batch):
 
     def _fail(self, index: int, error: BaseException) -> None:
         with self._changed:
-            self._failures[index] = error
+            if not (self._closed and isinstance(error, asyncio.CancelledError)):  # else its call was answered when it was stopped
+                self._failures[index] = error
             self._changed.notify_all()
 
     def _result(self, index: int) -> ToolCallResult | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import ConfigurationError, ToolExecutor, ToolPolicy
+from langchain_autotools import ConfigurationError, ToolCallRecord, ToolExecutor, ToolPolicy
 from langchain_autotools.deadline import current_deadline
 from langchain_autotools.executor import ToolCallResult
 from langchain_autotools.retry import RetryPolicy
@@ -177,6 +177,34 @@ async def test_a_synchronous_run_on_a_loop_is_cancelled_by_another_thread() -> N
     [result] = synchronously(ToolExecutor([tools.stop], parallel=False), call("stop"), cancel=tools.flag)
     tools.release.set()
     assert error(result).startswith("cancelled before it finished")
+
+
+def test_an_asynchronous_tool_that_is_stopped_before_it_begins_is_no_failure() -> None:
+    """A synchronous run answers its call as cancelled, also where the thread that waits for the tool hears of its end first."""
+    flag, held, let_go = threading.Event(), threading.Event(), threading.Event()
+
+    async def hold() -> str:
+        """Hold the loop on which the other one would begin."""
+        held.set()
+        return str(let_go.wait(20))
+
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.sleep(60)
+        return "late"
+
+    def begins(_: ToolCallRecord) -> None:
+        """Cancel the call while its tool cannot begin, and let it begin then."""
+        threading.Timer(0.1, flag.set).start()
+        threading.Timer(0.5, let_go.set).start()
+
+    holding = threading.Thread(target=list, args=[ToolExecutor([hold]).stream([call("hold", "a")])])
+    holding.start()
+    assert held.wait(20)
+    executor = ToolExecutor([wait], on_executing=begins, on_executed=lambda _: threading.Event().wait(0.2))
+    (result,) = executor.stream([call("wait", "b")], cancel=flag)
+    assert error(result) == "cancelled before it ran"
+    holding.join(20)
 
 
 async def test_an_asynchronous_tool_that_does_not_stop_is_left(caplog: pytest.LogCaptureFixture) -> None:
