@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TextIO
 
+from langchain_core.messages import AIMessage
+
 from ..encoders.plain import to_json
 from ..event_types import (
     CallDiscarded,
@@ -19,6 +21,7 @@ from ..event_types import (
     TextDelta,
 )
 from ..messages.calls import ToolCallRecord
+from ..messages.metadata import text_of
 from ..messages.printable import call_text, escaped, printable, summary_text, text_and_media
 from ..strict_json import mend_surrogates
 
@@ -37,25 +40,43 @@ class LinesRun:
 
 
 class JoinedText:
-    """The texts of a run's messages as one text, piece by piece, as it stands in the run message.
+    """The text of a run, as it stands in its run message, from the run's events.
 
     Args:
-        separator: What stands between the texts of two messages where there is no white space.
+        separator: What stands between the texts of two turns where there is no white space.
     """
 
     def __init__(self, separator: str = "\n") -> None:
         self.separator = separator
-        self._run_id = self._message_id = ""
-        self._joins = False
+        self._start_over()
 
-    def piece(self, event: TextDelta) -> str:
-        """The next piece of the text."""
-        if event.run_id != self._run_id:
-            self._run_id, self._joins = event.run_id, False
-        separator = self.separator if self._joins and event.message_id != self._message_id else ""
-        self._message_id = event.message_id
-        self._joins = not event.text[-1:].isspace()
-        return separator + event.text
+    def _start_over(self) -> None:
+        self._last_character = ""
+        self._is_due = False
+        self._results: list[str] = []  # of the latest turn
+
+    def piece(self, event: RunEvent) -> str:
+        """What an event adds to the text."""
+        if isinstance(event, TextDelta):
+            return self._next(event.text)
+        if isinstance(event, MessageDone) and isinstance(event.message, AIMessage):
+            self._is_due = self._is_due or bool(event.message.tool_calls or event.message.invalid_tool_calls)
+            self._results = []
+        elif isinstance(event, MessageDone):
+            self._results.append(text_of(event.message))
+        elif isinstance(event, RunEnded | RunFailed):
+            direct = self._results if isinstance(event, RunEnded) and event.stop_reason == "return_direct" else []
+            text = "".join(self._next(result, is_due=True) for result in direct)
+            self._start_over()
+            return text
+        return ""
+
+    def _next(self, text: str, is_due: bool = False) -> str:
+        if not text:
+            return ""
+        is_due = (is_due or self._is_due) and bool(self._last_character) and not self._last_character.isspace()
+        self._is_due, self._last_character = False, text[-1]
+        return self.separator + text if is_due else text
 
 
 class Lines:
@@ -123,6 +144,8 @@ class Lines:
             self._closed_by_line = False
 
     def _message(self, event: MessageDone, run: LinesRun) -> None:
+        if not run.depth:
+            self._answer(self.joined.piece(event))
         self._end_line(run)
 
     def _end_line(self, run: LinesRun) -> None:
@@ -165,10 +188,13 @@ class Lines:
 
     def _ended(self, event: RunEnded, run: LinesRun) -> None:
         if not run.depth:
+            self._answer(self.joined.piece(event))
             self._end_answer()
         self._line(f"[{summary_text(event.turns, event.usage, event.stop_reason)}]", "quiet", run.depth)
 
     def _failed(self, event: RunFailed, run: LinesRun) -> None:
+        if not run.depth:
+            self._answer(self.joined.piece(event))
         self._end_line(run)
         said = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
         self._line(f"[{said}]", "failure", run.depth)

@@ -38,11 +38,15 @@ class EventDisplay(Display):
         kind, data = told
         if "parent_run_id" in data:
             self._write("nested", event={"type": kind, **_changed(event, data)})
-        elif isinstance(event, RunEnded):
+            return
+        text = self.joined.piece(event)
+        if text:
+            message = {"message_id": event.message_id} if isinstance(event, TextDelta) else {}
+            self._write("text", run_id=event.run_id, **message, text=text)
+        if isinstance(event, RunEnded):
             self._write("done", **data, model=self._model)
-        elif not isinstance(event, RunStarted | RunFailed):
-            text = {"text": self.joined.piece(event)} if isinstance(event, TextDelta) else {}
-            self._write(kind, **{**_changed(event, data), **text})
+        elif not isinstance(event, RunStarted | RunFailed | TextDelta):
+            self._write(kind, **_changed(event, data))
 
     def call_waits(self, call: ToolCallRecord) -> None:
         """`approval`: an answer is read from standard input."""

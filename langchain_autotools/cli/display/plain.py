@@ -52,5 +52,7 @@ class PlainDisplay(Lines, Display):
         super()._result(event, run)
 
     def _failed(self, event: RunFailed, run: LinesRun) -> None:
-        if run.depth:  # of the run itself `error` is told
+        if run.depth:
             super()._failed(event, run)
+        else:  # `error` is told of it
+            self.joined.piece(event)

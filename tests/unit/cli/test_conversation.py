@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
+from langchain_core.tools import StructuredTool
 
 from langchain_autotools import TextDelta, ToolContext
 from langchain_autotools.cli.conversation import Conversation
@@ -227,6 +228,18 @@ def test_answers_and_remarks_go_to_their_places():
         "← get_temperature: 4 °C",
         "[2 turns · 20 tokens in, 10 out]",
     ]
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_result_that_is_returned_as_it_is_belongs_to_the_answer(as_json):
+    """The result of a tool with `return_direct` is the end of the answer's text."""
+    output = io.StringIO()
+    direct = StructuredTool.from_function(get_temperature, return_direct=True)
+    conversation([asks("Rome", "Oslo", text="Let me look.")], output, as_json=as_json, tools=[direct]).ask("How warm is it?")
+    if as_json:
+        assert "".join(event["text"] for event in events(output) if event["type"] == "text") == "Let me look.\n4 °C\n4 °C"
+    else:
+        assert output.getvalue().splitlines()[-3:] == ["4 °C", "4 °C", "[1 turn · 10 tokens in, 5 out · stopped: return_direct]"]
 
 
 def test_the_second_question_sees_the_first():

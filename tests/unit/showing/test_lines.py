@@ -71,10 +71,14 @@ def test_what_waits_fails_or_comes_to_nothing_says_so() -> None:
     ]
 
 
-def test_two_messages_without_a_line_between_them_are_set_apart() -> None:
-    """As in the text of the run message."""
-    assert shown(begun("One."), ANSWER) == "One.\nTake a coat."
-    assert shown(begun("One.\n"), ANSWER) == "One.\nTake a coat."
+def test_the_texts_of_two_turns_are_set_apart() -> None:
+    """As in the run message: also where calls and results go to another place."""
+    call = AIMessage("One.", id="m", tool_calls=[{"name": "forecast", "args": {}, "id": "1"}])
+    answers = io.StringIO()
+    lines = Lines(answers, io.StringIO())
+    for event in [*begun("One."), *ready(PARIS), MessageDone(**OUTER, message=call), answered(PARIS, "rain"), ANSWER]:
+        lines.take(event)
+    assert answers.getvalue() == "One.\nTake a coat."
 
 
 @pytest.mark.parametrize("steering", ["\x1b[2J", "\x07", "\u202e", "\x9b2J"])
