@@ -1,14 +1,17 @@
 """`show`: a run in a notebook, while it happens."""
 
+import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import aclosing, closing
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from langchain_core.messages import AIMessage
 
 from ..following import AsyncEventStream, EventStream, aevents, events
 from ..messages.live import mark_shown
 from .screens import screen
+
+_NOTICED_SECONDS: Final = 0.5
 
 
 @overload
@@ -50,11 +53,21 @@ def _show(stream: EventStream) -> AIMessage:
 
 
 async def _ashow(stream: AsyncEventStream) -> AIMessage:
-    with screen() as shown:
-        async with aclosing(stream):
-            async for event in stream:
-                shown.take(event)
+    awake = asyncio.create_task(_stay_awake())
+    try:
+        with screen() as shown:
+            async with aclosing(stream):
+                async for event in stream:
+                    shown.take(event)
+    finally:
+        awake.cancel()
     return _message(stream)
+
+
+async def _stay_awake() -> None:
+    """Let an idle event loop notice that its cell was interrupted: a kernel cancels the cell's task without waking the loop."""
+    while True:
+        await asyncio.sleep(_NOTICED_SECONDS)
 
 
 def _message(stream: EventStream | AsyncEventStream) -> AIMessage:
