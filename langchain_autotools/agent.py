@@ -26,6 +26,7 @@ from .messages.stop_reasons import StopReason
 from .mixin import ToolsAndMessagesMixin
 from .providers.registry import init_chat_model
 from .run.endings import stop_reason
+from .turn.forming import only_shows
 
 Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
 """What a question comes with: bytes, the path of a local file, or an address (`https://...`), which is passed on and not fetched here. In a
@@ -113,7 +114,8 @@ class _Exchange:
 
     def take(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Take the next chunk of the answer."""
-        self._parts.add(chunk)
+        if chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk):
+            self._parts.add(chunk)
         self._new += new_messages(chunk)
         return chunk
 

@@ -357,6 +357,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     def _drive(self, run: Run, turn: _Turn, config: RunnableConfig) -> Iterator[AIMessageChunk]:
         """Carry out what the run asks for."""
+        yield from run.begun()
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
                 for part in run.parts(turn(action)):
@@ -371,6 +372,8 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     async def _adrive(self, run: Run, turn: _AsyncTurn, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `_drive`, asynchronously."""
+        for chunk in run.begun():
+            yield chunk
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
                 async with aclosing(run.aparts(turn(action))) as parts:

@@ -139,16 +139,11 @@ class RunOutput:
         self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
         return self._message, self.carrier_chunk(self._message)
 
-    def nothing(self) -> AIMessageChunk:
-        """A chunk that says nothing, by which a stream hands over."""
-        return AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata=self._version())
-
     def carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
         """The chunk that brings a message which is in its place."""
         self.handed_out.append(message)
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self._carry else {}
-        chunk = self.nothing()
-        chunk.response_metadata |= metadata
+        chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
         attach_messages(chunk, [message])
         return chunk
 

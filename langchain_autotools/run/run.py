@@ -29,7 +29,7 @@ from ..messages.metadata import text_of
 from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
-from ..turn.forming import only_shows
+from ..turn.forming import handing_over, only_shows
 from ..turn.output_version import with_output_version
 from ..turn.tool_choice import ToolChoice
 from .decisions import open_calls
@@ -119,6 +119,10 @@ class Run:
 
             self._events = RunEvents(place, str(run_id), name)
 
+    def begun(self) -> Iterable[AIMessageChunk]:
+        """What leaves before anything is asked for."""
+        return [handing_over()] if self._events is not None and self._events.due else ()
+
     # ------------------------------------------------------------------------------------------ steps
 
     def next(self) -> Action | None:
@@ -167,7 +171,7 @@ class Run:
         else:
             self._whole = part
             out = [] if self.settings.last_text_only else self._turn_chunks(self._parts, part)
-        return out if self._events is None or out or not self._events.due else [self._output.nothing()]
+        return out if self._events is None or out or not self._events.due else [handing_over()]
 
     def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
         """What is handed out of a turn's chunks, or of the message that came in their place."""
@@ -268,7 +272,7 @@ class Run:
         """Take the next result, in call order; returns the chunk that brings it. None in its place: one that brings nothing."""
         if result is None:
             self._check_reader()
-            return self._output.nothing()
+            return handing_over()
         message = self._placed(action, result.message)
         if self._events is not None:
             message = self._events.answered(result, message)

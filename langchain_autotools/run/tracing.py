@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
 from ..chunks import ChunkSum
+from ..turn.forming import only_shows
 
 _Manager = TypeVar("_Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
@@ -59,7 +60,7 @@ class RunTrace(Generic[_Manager]):
 
     def see(self, chunk: AIMessageChunk) -> None:
         """Note a chunk for the run's output; nothing is kept where nobody listens."""
-        if self._seen is not None:
+        if self._seen is not None and (chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk)):
             self._seen.add(chunk)
 
     def output(self) -> AIMessage | None:

@@ -106,12 +106,17 @@ def pieces_of(keywords: Mapping[str, Any]) -> Sequence[CallPiece]:
 
 
 def only_shows(chunk: AIMessageChunk) -> bool:
-    """Whether a chunk has nothing but pieces of calls, and no part in the message."""
+    """Whether a chunk has nothing but pieces of calls, or not even these, and no part in the message."""
     fields = chunk.__dict__
     keywords = fields["additional_kwargs"]
     if keywords.__class__ is dict or keywords or not isinstance(keywords, _KeywordsWithPieces):
         return False
     return not (fields["content"] or fields["response_metadata"] or fields["usage_metadata"] or fields["chunk_position"])
+
+
+def handing_over() -> AIMessageChunk:
+    """A chunk that has no part in any message, by which a stream hands over to who reads its events."""
+    return new_chunk("", _KeywordsWithPieces(), None)
 
 
 def restart_chunk(message_id: str | None = None) -> AIMessageChunk:

@@ -85,6 +85,17 @@ def data_of_all(messages: Any) -> list[Any]:
     return [data_of(message, aside=ASIDE) for message in messages]
 
 
+@law(15, 500)
+def test_a_listener_changes_no_result_of_an_agent(data: st.DataObject) -> None:
+    """What the agent's own stream came to is the same, whoever read it."""
+    run = random_run(data.draw(SEEDS), data.draw(st.sampled_from(["agent", "aagent"])))
+    heard, unheard = told_of(run), told_of(run, heard=False)
+    if repeatable(heard) and heard.result is not None and unheard.result is not None:
+        assert differences(data_of(heard.result, aside=ASIDE), data_of(unheard.result, aside=ASIDE)) == []
+        assert heard.message is not None
+        assert differences(data_of(heard.message, aside=ASIDE), data_of(heard.result, aside=ASIDE)) == []
+
+
 @law(15, 300)
 def test_a_listener_changes_no_byte_of_a_request(data: st.DataObject) -> None:
     """Over real HTTP, whatever the wire style: the same requests, byte for byte, and events that say what the messages say."""

@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 
 from langchain_autotools import Agent, ToolContext, ToolPolicy, aevents, events
 from langchain_autotools.chunks import new_chunk
-from langchain_autotools.event_types import CallArgumentsDelta, CallProgress, CallResult, MessageDone, RunEvent, TextDelta
+from langchain_autotools.event_types import CallArgumentsDelta, CallProgress, CallResult, MessageDone, RunEvent, RunStarted, TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
 from tests.laws.told import check_runs, of
@@ -115,6 +115,18 @@ def test_law_9_text_is_heard_before_the_next_event_is_sent(wire: Wire, shape: st
         assert server.rejections == []
     assert opens.heard
     assert "".join(event.text for event in of(TextDelta, told)) == '{"degrees": 21}'
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_law_9_the_start_is_heard_before_anything_is_sent(shape: str, way: str) -> None:
+    """The server says its first word only when the reader knows that the run has begun."""
+    gate = Gate()
+    opens = Opens(gate, lambda event: isinstance(event, RunStarted))
+    (wire,) = (wire for wire in WIRES if wire.name == "openai-chat")
+    with wire.serve([Turn('{"degrees": 21}', holds={0: gate})]) as server, guarded(gate):
+        read(way, wire.model(server, tools=[look]), shape, opens)
+    assert opens.heard
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
 
 from langchain_autotools import Agent, Decision, PendingCall, RunEvent, aevents, events, new_messages, pending_calls
+from langchain_autotools.agent import AgentStream, AsyncAgentStream
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.event_types import MessageDone
 from langchain_autotools.messages.live import attach_messages
@@ -100,7 +101,8 @@ class Told:
     Attributes:
         run: The run.
         events: All events, in order.
-        message: What the stream came to: the run message; None where it was none of messages, failed or was left.
+        message: What the stream came to: the run message; None where it failed or was left.
+        result: The message that an agent's own stream says it came to.
         error: What the events raised at their end.
         requests: What the outermost model was asked.
     """
@@ -108,6 +110,7 @@ class Told:
     run: RandomRun
     events: list[RunEvent] = field(default_factory=list)
     message: AIMessage | None = None
+    result: AIMessage | None = None
     error: Exception | None = None
     requests: list[Request] = field(default_factory=list)
 
@@ -283,7 +286,7 @@ def _read(told: Told, stream: Any, around: Around) -> None:
         for event in told_by:
             if _takes(told, event, around):
                 return
-        told.message = None if told.run.way in _TEXTS else told_by.message
+        told.message, told.result = told_by.message, _result(stream)
     except Exception as error:
         told.error = error
     finally:
@@ -296,7 +299,7 @@ async def _aread(told: Told, stream: Any, around: Around) -> None:
         async for event in told_by:
             if _takes(told, event, around):
                 return
-        told.message = None if told.run.way in _TEXTS else told_by.message
+        told.message, told.result = told_by.message, _result(stream)
     except Exception as error:
         told.error = error
     finally:
@@ -331,7 +334,7 @@ def _read_unheard(told: Told, stream: Any, around: Around) -> None:
     try:
         for chunk in stream:
             chunks.append(chunk)
-        told.message = None if told.run.way in _TEXTS else summed(chunks)
+        told.message, told.result = None if told.run.way in _TEXTS else summed(chunks), _result(stream)
     except Exception as error:
         told.error = error
 
@@ -341,7 +344,7 @@ async def _aread_unheard(told: Told, stream: Any, around: Around) -> None:
     try:
         async for chunk in stream:
             chunks.append(chunk)
-        told.message = None if told.run.way in _TEXTS else summed(chunks)
+        told.message, told.result = None if told.run.way in _TEXTS else summed(chunks), _result(stream)
     except Exception as error:
         told.error = error
 
@@ -351,3 +354,7 @@ def summed(chunks: Sequence[Any]) -> AIMessage:
     message = sum_chunks(chunks)
     attach_messages(message, [one for chunk in chunks for one in new_messages(chunk)])
     return message
+
+
+def _result(stream: Any) -> AIMessage | None:
+    return stream.result.message if isinstance(stream, AgentStream | AsyncAgentStream) else None

@@ -17,8 +17,9 @@ PACKAGE = Path(sys.modules["langchain_autotools"].__file__ or "").parent
 OPTIONAL = [
     *("executor/approvals.py", "executor/pending.py", "executor/policies.py", "executor/governed.py", "executor/cache.py"),
     *("executor/shortening.py", "executor/context.py", "cancelling.py"),
+    *("listening.py", "event_types.py", "following.py", "run/telling.py", "turn/forming.py", "messages/deltas.py"),
 ]
-"""What approvals, policies, contexts and cancelling are made of."""
+"""What approvals, policies, contexts, cancelling and events are made of."""
 CALLING = AIMessage("", tool_calls=[{"id": name, "name": "look", "args": {"at": name}} for name in ("Rome", "Oslo")])
 
 
@@ -53,7 +54,7 @@ RUNS: dict[str, Callable[[ScriptedChatModel], Any]] = {
 @pytest.mark.parametrize("way", RUNS)
 @pytest.mark.parametrize("tool", [look, gaze], ids=["synchronous", "asynchronous"])
 def test_a_run_that_uses_none_of_it_enters_none_of_it(tool: Any, way: str) -> None:
-    """Approvals, policies, contexts and cancelling do nothing for a run without them, once the model is made and has run."""
+    """Approvals, policies, contexts, cancelling and events do nothing for a run without them, once the model is made and has run."""
     model = ScriptedChatModel(replies=reply, tools={"look": tool})
     threads._free.clear()  # those of other tests are not looked into
     with entered() as functions:
