@@ -247,8 +247,8 @@ class ToolsAndMessagesMixin(BindableChatModel):
         trace = start_trace(self, config, run.input)
         turn = self._turn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=False))
         with concise(), failing(run, streamed=True):
-            run.begin(trace.manager.run_id, trace.name)
             with trace:
+                yield from run.begin(trace.manager.run_id, trace.name)
                 yield from trace.seen(self._drive(run, turn, trace.child))
             trace.manager.on_chain_end(trace.output())
 
@@ -271,8 +271,9 @@ class ToolsAndMessagesMixin(BindableChatModel):
         trace = await astart_trace(self, config, run.input)
         turn = self._aturn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=True))
         with concise(), failing(run, streamed=True):
-            run.begin(trace.manager.run_id, trace.name)
             async with trace, aclosing(self._adrive(run, turn, trace.child)) as chunks:
+                for chunk in run.begin(trace.manager.run_id, trace.name):
+                    yield chunk
                 async for chunk in chunks:
                     trace.see(chunk)
                     yield chunk
@@ -357,7 +358,6 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     def _drive(self, run: Run, turn: _Turn, config: RunnableConfig) -> Iterator[AIMessageChunk]:
         """Carry out what the run asks for."""
-        yield from run.begun()
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
                 for part in run.parts(turn(action)):
@@ -372,8 +372,6 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     async def _adrive(self, run: Run, turn: _AsyncTurn, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `_drive`, asynchronously."""
-        for chunk in run.begun():
-            yield chunk
         while (action := run.next()) is not None:
             if isinstance(action, CallModel):
                 async with aclosing(run.aparts(turn(action))) as parts:

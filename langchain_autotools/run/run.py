@@ -111,16 +111,13 @@ class Run:
         self._last = False
         self._events: RunEvents | None = None
 
-    def begin(self, run_id: object, name: str) -> None:
-        """Tell whoever listens that the run begins."""
+    def begin(self, run_id: object, name: str) -> Iterable[AIMessageChunk]:
+        """Tell whoever listens that the run begins; returns what leaves at once."""
         place = listening.get()
         if place is not None:
             from .telling import RunEvents  # here, because it costs every other program its import
 
             self._events = RunEvents(place, str(run_id), name)
-
-    def begun(self) -> Iterable[AIMessageChunk]:
-        """What leaves before anything is asked for."""
         return [handing_over()] if self._events is not None and self._events.due else ()
 
     # ------------------------------------------------------------------------------------------ steps
