@@ -4,7 +4,8 @@ Every event names its run. A run that a tool made (a model or an agent inside it
 run and the call around it.
 
 Every start has its end, whatever happens: a `RunStarted` is followed by one `RunEnded` or `RunFailed` of the same run, a `CallStarted` by
-one `CallReady` or `CallDiscarded`, and a `CallReady` by one `CallResult`, or by one `CallsPending` that lists the call.
+one `CallReady` or `CallDiscarded`, and a `CallReady` by one `CallResult`, by one `CallsPending` that lists the call, or, where the run ends
+before it is answered, by one `CallDiscarded`.
 """
 
 from collections.abc import Sequence
@@ -135,7 +136,7 @@ class CallReady(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class CallDiscarded(RunEvent):
-    """A call that had begun to be written came to nothing, because the reply broke off or turned out to mean something else.
+    """A call came to nothing: the reply broke off or turned out to mean something else, or the run ended before the call was answered.
 
     Attributes:
         message_id: The id that the message would have.

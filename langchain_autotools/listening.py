@@ -50,6 +50,7 @@ class Listener:
         self._closed = False
         self._left = False
         self._runs: dict[str, Run] = {}
+        self._calls_left: set[tuple[str, str]] = set()
 
     @property
     def is_alone(self) -> bool:
@@ -69,10 +70,17 @@ class Listener:
             self._around.end(run_id)
 
     def leave(self, run_id: str, call_id: str) -> None:
-        """Let the runs that a call's tool made and has not brought to their end tell that they are left."""
+        """Let the runs that a call's tool has made tell that they are left; those that it makes later tell of nothing."""
+        self._calls_left.add((run_id, call_id))
         for run in list(self._runs.values()):
             if run.is_inside(run_id, call_id):
                 run.leave()
+
+    def has_left(self, run_id: str, call_id: str) -> bool:
+        """Whether nobody waits for a call's tool any more: the call has its result, or its run has ended."""
+        if run_id in self._runs:
+            return (run_id, call_id) in self._calls_left
+        return self._around is None or self._around.has_left(run_id, call_id)
 
     def tell(self, event: Any) -> None:
         """Take an event."""

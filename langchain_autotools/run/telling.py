@@ -74,8 +74,12 @@ class RunEvents:
         self._tell_text: Callable[[TextDelta], None] = self._listener.waiting.append if place.is_read_alone else self._tell
         self._of_text: dict[str, Any] = {}
         self._is_read_alone = place.is_read_alone
-        self._listener.begin(run_id, self)
-        self._tell(RunStarted(**self._about, name=name))
+        with self._lock:
+            self._listener.begin(run_id, self)
+            if place.run_id is not None and place.call_id is not None and self._listener.has_left(place.run_id, place.call_id):
+                self._over = True
+                self._listener.end(run_id)
+            self._tell(RunStarted(**self._about, name=name))
 
     @property
     def due(self) -> bool:

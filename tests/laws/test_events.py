@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from langchain_autotools import RetryPolicy, aevents, events, new_messages
+from langchain_autotools import ConfigurationError, RetryPolicy, aevents, events, new_messages
 from langchain_autotools.event_types import CallDiscarded, CallReady, CallStarted, RunFailed
 from tests.contract.wires import WIRES, Wire
 from tests.laws.checks import data_of, differences
@@ -32,7 +32,7 @@ def conversation_of(data: st.DataObject) -> list[Told]:
 def test_every_start_has_its_end(data: st.DataObject) -> None:
     """Runs and calls begin once and end once: at answers, limits, errors, cut replies, when they wait and when they are cancelled."""
     for told in conversation_of(data):
-        assert told.events
+        assert told.events or isinstance(told.error, ConfigurationError)  # of decisions that do not hold: no run has begun
         check_runs(told.events)
 
 

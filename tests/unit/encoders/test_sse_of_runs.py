@@ -67,8 +67,8 @@ class Reader:
         self._move(data["run_id"], data["call_id"], "begun", "ready")
 
     def tool_call_discarded(self, data: dict[str, Any]) -> None:
-        """None after all."""
-        self._move(data["run_id"], data["call_id"], "begun", "discarded")
+        """None after all, or one that its run has left unanswered."""
+        self._move(data["run_id"], data["call_id"], ("begun", "ready"), "discarded")
 
     def tool_progress(self, data: dict[str, Any]) -> None:
         """A tool is at work."""
@@ -106,8 +106,8 @@ class Reader:
     def other(self, data: dict[str, Any]) -> None:
         """What is not followed here."""
 
-    def _move(self, run_id: str, call_id: str, before: str | None, after: str) -> None:
-        assert self.calls.get((run_id, call_id)) == before
+    def _move(self, run_id: str, call_id: str, before: str | tuple[str, ...] | None, after: str) -> None:
+        assert self.calls.get((run_id, call_id)) in (before if isinstance(before, tuple) else (before,))
         self.calls[run_id, call_id] = after
 
     def _close(self, run_id: str, ending: str) -> None:
