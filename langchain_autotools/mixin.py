@@ -156,7 +156,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     def _run(self, input: LanguageModelInput, kwargs: dict[str, Any]) -> Run | None:
         """A new run over the input; None where the model has no tools of its own. Takes the run's keywords out of `kwargs`."""
-        if not self.tools:
+        if not self.tools and kwargs.get("journal") is None:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
             cancel = kwargs.pop("cancel", None)

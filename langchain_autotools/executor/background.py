@@ -8,8 +8,10 @@ its loop, for a synchronous run would wait for its own loop; such an inner run i
 
 import asyncio
 import atexit
+import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
@@ -17,6 +19,8 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any, Generic, TypeVar
 
 from .threads import NoThreadError
+
+_logger = logging.getLogger("langchain_autotools")
 
 _T = TypeVar("_T")
 
@@ -206,3 +210,13 @@ def _stop_loops() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def cancel_tasks(tasks: Collection[BackgroundTask[Any]], seconds: float) -> None:
+    """Cancel tasks, and wait so many seconds for them to notice."""
+    for task in tasks:
+        task.cancel()
+    end = time.monotonic() + seconds
+    for task in tasks:
+        if not task.wait(max(0.0, end - time.monotonic())):
+            _logger.warning("an asynchronous tool goes on although it was cancelled")

@@ -43,6 +43,21 @@ class Watcher(Protocol):
         """The call has its result."""
 
 
+class CallEntry(Protocol):
+    """The place of one call in a journal."""
+
+    def result(self, call: ToolCallRecord, run: Callable[[], ToolCallResult | None]) -> ToolCallResult | None:
+        """The call's result: the one that stands there, else what `run` gives, which will stand there. None, where it
+        gives none, does not."""
+
+
+class CallJournal(Protocol):
+    """Remembers the results of calls for a later process, which will make the same calls in the same order."""
+
+    def entries(self, count: int) -> Sequence[CallEntry]:
+        """The places of so many calls, in call order. It is asked before any of them begins, in the thread of the run."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchOptions:
     """How some calls run together.
@@ -99,6 +114,8 @@ class Batch:
         self._failures: dict[int, BaseException] = {}
         self._closed = False
         self.watcher: Watcher | None = None
+        self.journal: CallJournal | None = None
+        self._entries: Sequence[CallEntry] = ()  # of the planned calls in the journal
 
     def _set(self, answers: Sequence[Answer]) -> None:
         """Take up what is to be answered."""

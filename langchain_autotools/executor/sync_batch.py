@@ -4,8 +4,7 @@ import asyncio
 import inspect
 import logging
 import threading
-import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, nullcontext
 from contextvars import Context, copy_context
@@ -14,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from ..messages.calls import ToolCallRecord
-from .background import BackgroundTask, awaited, context_of_caller, running_loop
-from .batch import GRACE_SECONDS, Batch, BatchOptions, Watcher, given_up, outcome_of, result_of
+from .background import BackgroundTask, awaited, cancel_tasks, context_of_caller, running_loop
+from .batch import GRACE_SECONDS, Batch, BatchOptions, CallJournal, Watcher, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import Progress, ProgressReport
 from .gate import opened
@@ -69,6 +68,10 @@ class ToolCallBatch(Iterator[ToolCallResult]):
         self._batch.watcher = watcher
         return self._delivery
 
+    def recorded(self, journal: CallJournal) -> None:
+        """Let a journal remember the results; said before the first `next`."""
+        self._batch.journal = journal
+
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order. Calls that have not ended are reported as cancelled.
 
@@ -87,9 +90,8 @@ class _ThreadBatch(Batch):
         self._progress: Progress | None = None
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
         self._jobs: list[Job] = []
-        self._next = 0
+        self._next = self._active = 0
         self._taken: set[int] = set()  # while some calls must run alone: those that are being executed
-        self._active = 0
 
     def deliver(self) -> Generator[ToolCallResult | None, None, None]:
         """Run the calls and yield their results."""
@@ -104,6 +106,8 @@ class _ThreadBatch(Batch):
         try:
             if (gate := self._options.gate) is not None:
                 self._pass(gate, opened(gate, self._answers, self._must_end, self._patience))
+            if self.journal is not None:
+                self._entries = self.journal.entries(len(self._planned))
             alone = self._limit <= 1
             if not alone:
                 self._start_workers()
@@ -246,17 +250,22 @@ class _ThreadBatch(Batch):
         planned = self._planned[index]
         if planned.run is None:
             return planned.rejected
+        if not self._entries:
+            return self._made(index, planned.run)
+        return self._entries[index].result(planned.call, partial(self._made, index, planned.run))
+
+    def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
         if self._is_over():
-            return overdue_result(planned.call)
+            return overdue_result(run.call)
         if self._is_cancelled():
             return None
         with self._changed:
             if not self._begin(index):
                 return None
-        if planned.run.policy is not None:
-            return self._run_by_policy(planned.run, planned.run.policy)
-        self._tell(self._on_executing, planned.call)
-        return None if self._closed else self._run(planned.run)
+        if run.policy is not None:
+            return self._run_by_policy(run, run.policy)
+        self._tell(self._on_executing, run.call)
+        return None if self._closed else self._run(run)
 
     def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
         done: ToolCallResult | None = None
@@ -353,7 +362,7 @@ class _ThreadBatch(Batch):
         in_time = _has_ended(task, run)
         if not in_time:
             run.stop_for_timeout()
-            _cancel([task])
+            cancel_tasks([task], GRACE_SECONDS)
         with self._changed:
             self._tasks.discard(task)
         return result_of(task.result()) if in_time else run.timed_out()
@@ -370,7 +379,7 @@ class _ThreadBatch(Batch):
             jobs = self._jobs if results else []
         for job in jobs:
             job.abandon()
-        _cancel(tasks)
+        cancel_tasks(tasks, GRACE_SECONDS)
         for result in results:
             try:
                 self._tell(self._on_executed, result)
@@ -389,12 +398,3 @@ def _has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
     what = "the event loop that it belongs to may be blocked" if task.is_home else _STRANDED
     _logger.warning("tool %s has not ended after %g s, call %s: %s", run.prepared.tool.name, first, run.call.id, what)
     return task.wait(None if run.timeout is None else run.timeout - first)
-
-
-def _cancel(tasks: Collection[BackgroundTask[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    end = time.monotonic() + GRACE_SECONDS
-    for task in tasks:
-        if not task.wait(max(0.0, end - time.monotonic())):
-            _logger.warning("an asynchronous tool goes on although it was cancelled")

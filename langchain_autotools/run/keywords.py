@@ -10,11 +10,12 @@ from ..cancelling import checked_cancel
 from ..errors import ConfigurationError
 from ..executor import Policies, ToolExecutor, checked_concurrency, checked_listener, checked_seconds, joined_timeout
 from .limits import Limits
+from .recording import RunJournal
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
 _LISTENERS = frozenset({"on_executing", "on_executed", "on_progress"})
-_OTHERS = _LISTENERS | {"message_separator", "carry_messages", "requires_approval", "approve", "claim", "resume", "cancel"}
+_OTHERS = _LISTENERS | {"message_separator", "carry_messages", "requires_approval", "approve", "claim", "resume", "cancel", "journal"}
 
 
 def _checked(kind: type, words: str, name: str, value: Any) -> Any:
@@ -40,8 +41,8 @@ _NEAR = 2
 
 
 class Settable(Protocol):
-    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS` but `resume` and
-    `cancel`."""
+    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS` but `resume`,
+    `cancel` and `journal`."""
 
     context_window: int | None
     profile: Any
@@ -67,6 +68,7 @@ class CallSettings:
         claim: What it gives to take those that are to run, once for all processes.
         decisions: What to do with calls that the input ends in.
         cancel: What the caller may cancel the run by; None where he cannot.
+        journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
         asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
         fields: What the model's fields say of it.
         policies: The policies of the tools as the model's fields say them; None where they say nothing.
@@ -85,6 +87,7 @@ class CallSettings:
     claim: Any
     decisions: Any
     cancel: Any
+    journal: RunJournal | None
     asked: Mapping[str, Any]
     fields: Mapping[str, Any]
     policies: Policies | None = None
@@ -128,6 +131,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         claim=checked_listener("claim", keywords.pop("claim", None)),
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
+        journal=keywords.pop("journal", None),
         policies=_read_policies(fields, model.policies, model.default_policy) if governed else None,
         asked_policies=_read_policies(asked, **policies) if policies else None,
         asked=asked,

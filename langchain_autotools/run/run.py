@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded
-from ..errors import AlreadyResumedError
+from ..errors import AlreadyResumedError, ConfigurationError
 from ..executor import ON_CLIENT, Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
 from ..history import repair
 from ..listening import listening
@@ -96,9 +96,13 @@ class Run:
             settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals)
         flag, seconds = settings.call.cancel, plan.limits.deadline
+        self._journal = journal = settings.call.journal
+        if journal is not None:
+            flag, seconds = journal.is_cancelled, journal.left(seconds)
         self._cancel = None if flag is None else Cancel(flag, seconds)
         self._deadline = self._cancel or (None if seconds is None else Deadline(seconds))
-        self._loop = tool_loop(history, plan, time.monotonic, found, None if self._cancel is None else self._cancel.is_set)
+        clock = time.monotonic if journal is None else journal.now
+        self._loop = tool_loop(history, plan, clock, found, None if self._cancel is None else self._cancel.is_set)
         self._cache: dict[str, Any] = {}
         self._counts_usage = bool(settings.usage_limits)
         self._parts = ChunkSum()
@@ -151,10 +155,13 @@ class Run:
 
     def parts(self, parts: Iterator[AIMessage]) -> Iterator[AIMessage]:
         """The parts of a turn, as long as there is time."""
-        return parts if self._deadline is None else bounded(parts, self._deadline)
+        in_time = parts if self._deadline is None else bounded(parts, self._deadline)
+        return in_time if self._journal is None or self._cancel is None else self._journal.turn(in_time, self._cancel)
 
     def aparts(self, parts: AsyncGenerator[AIMessage, None]) -> AsyncGenerator[AIMessage, None]:
         """Like `parts`, asynchronously."""
+        if self._journal is not None:
+            raise ConfigurationError("a journal is for invoke and stream: an asynchronous run has none")
         return parts if self._deadline is None else abounded(parts, self._deadline)
 
     def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
@@ -234,6 +241,8 @@ class Run:
     def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch | Generator[ToolCallResult | None, None, None]:
         """Answer the calls, each result as soon as all before it are there; None where whoever listens is to hear of something first."""
         self._batch = batch = self.settings.executor.stream(action.calls, config, **self._options(action))
+        if self._journal is not None:
+            batch.recorded(self._journal)
         watch = self._watch(action)
         return batch if watch is None else batch.watched(watch)
 
