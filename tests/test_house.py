@@ -28,7 +28,7 @@ ROOMS = (
     ("run",),
     ("mixin",),
     ("testing", "providers"),
-    ("agent",),
+    ("agent", "durable"),
     ("following",),
     ("encoders",),
     ("showing",),
@@ -55,12 +55,14 @@ PURE = (
     "run.loop",
     "run.limits",
     "run.pauses",
+    "run.recording",
     "turn.tool_choice",
     "turn.finish_reasons",
 )
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 SDKS = {"openai", "anthropic", "google", "ollama", "xllamacpp", "huggingface_hub", "httpx", "httpx2", "cohere", "mistralai", "groq"}
+INTEGRATIONS = {"dbos": "durable", "ag_ui": "encoders"}
 LOADS_ITS_SDK = "error_types"  # a vendor's error classes: no module imports them but late
 VENDORS = "openai azure anthropic google vertex bedrock ollama cohere mistral mistralai groq openrouter fireworks deepseek xai"
 SERVERS = "zhipu dashscope moonshot llamacpp vllm sglang nebius cerebras perplexity minimax"
@@ -193,6 +195,13 @@ def module_of(full: str, known: Collection[str]) -> str | None:
     return name if root == "langchain_autotools" and name else None
 
 
+def test_the_library_of_an_integration_stays_in_its_room() -> None:
+    """What an extra installs for one room is imported there only: the rest of the house does not know it."""
+    for path in MODULES:
+        foreign = {name.split(".")[0] for name in all_imports(path)} & INTEGRATIONS.keys()
+        assert all(INTEGRATIONS[name] == top_of(path) for name in foreign), f"{name_of(path)} imports {foreign}"
+
+
 def is_pure(name: str) -> bool:
     """Whether a module is one of those that know no async, no clock and no chance, or lies in such a room."""
     return any(name == pure or name.startswith(f"{pure}.") for pure in PURE)
@@ -323,10 +332,10 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def test_the_lowest_releases_are_those_that_are_tested() -> None:
-    """`.ci/lowest.txt` pins exactly the lower bounds that pyproject.toml declares, those of the extras `cli` and `local` included."""
+    """`.ci/lowest.txt` pins exactly the lower bounds that pyproject.toml declares, those of the users' extras included."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    declared = [*project["dependencies"], *(line for extra in ("cli", "local") for line in extras[extra])]
+    declared = [*project["dependencies"], *(line for extra in ("cli", "durable", "local") for line in extras[extra])]
     bounds = [re.match(r"([\w-]+)>=([\d.]+)", line) for line in declared]
     lines = (REPOSITORY / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
     pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.http_server import Exchange, HttpReply, LoopbackServer
 from tests.support.openai_wire import Asked, reply_to
+from tests.support.pages import end_durable, skip_without_extra
 from tests.support.script import Call, Turn
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -83,10 +84,15 @@ def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_the_examples_run(path: Path, server: LoopbackServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_run(
+    path: Path, server: LoopbackServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Every program under examples/ runs to its end and says something sensible."""
+    skip_without_extra(path.read_text(encoding="utf-8"))
     monkeypatch.setattr("builtins.input", lambda prompt: "y")
+    monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
+    end_durable(path.read_text(encoding="utf-8"))
     said = capsys.readouterr().out
     assert "21 °C" in said or "Sent to Anna." in said
 
@@ -105,7 +111,9 @@ def test_the_index_names_the_examples_which_are_short() -> None:
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_the_pages_name_only_what_exists(path: Path) -> None:
     """The Python of every page parses, and every name that it imports from this package exists."""
-    for block in python_blocks(path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    skip_without_extra(text)
+    for block in python_blocks(text):
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("langchain_autotools"):
                 module = importlib.import_module(node.module or "")

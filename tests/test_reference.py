@@ -6,6 +6,7 @@ from importlib import import_module
 
 import pytest
 
+from tests.support.pages import skip_without_extra
 from tests.test_readme import REPOSITORY
 
 NAMED = Counter(
@@ -15,17 +16,20 @@ NAMED = Counter(
 )
 
 
-@pytest.mark.parametrize("module", ["", "testing", "history", "encoders"])
+@pytest.mark.parametrize("module", ["", "testing", "history", "encoders", "durable"])
 def test_the_reference_has_every_public_name_once(module: str) -> None:
     """Each name of a public `__all__` stands on one page, those of the root under the root's name."""
+    skip_without_extra(f"langchain_autotools.{module}")
     root = import_module("langchain_autotools")
     public = set(import_module(f"langchain_autotools.{module}".rstrip(".")).__all__) - {"__version__"}
     wanted = {f"{module}.{name}" if module and name not in root.__all__ else name for name in public}
     assert {name: NAMED[name] for name in wanted} == dict.fromkeys(wanted, 1)
 
 
-def test_the_reference_names_only_what_exists() -> None:
+@pytest.mark.parametrize("durable", [False, True])
+def test_the_reference_names_only_what_exists(durable: bool) -> None:
     """Each name on its pages can be imported, so that a user can follow it."""
-    for name in NAMED:
+    skip_without_extra("langchain_autotools.durable" if durable else "")
+    for name in [name for name in NAMED if name.startswith("durable.") is durable]:
         module, _, attribute = f"langchain_autotools.{name}".rpartition(".")
         assert hasattr(import_module(module), attribute), name

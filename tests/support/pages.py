@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +16,29 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FORMER = ("langchain_openai", "langchain_classic")
 """Packages that programs used before they came here. Where one is not installed, the blocks that import it are type-checked only."""
 
+OF_EXTRAS = {"langchain_autotools.durable": "dbos"}
+"""Modules that need a library of an extra, which the extra `test` has not."""
+
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def fences(page: Path) -> list[tuple[str, str]]:
     """The code blocks of a page: language and text."""
     return _FENCE.findall(page.read_text(encoding="utf-8"))
+
+
+def skip_without_extra(text: str) -> None:
+    """Skip a test about a program, or a name, that needs an extra which is not installed."""
+    for module, library in OF_EXTRAS.items():
+        if module in text:
+            pytest.importorskip(library, reason=f"{module} needs its extra")
+
+
+def end_durable(text: str) -> None:
+    """End what a program about durable runs has launched, and its logging, which holds on to a test's captured output."""
+    if "langchain_autotools.durable" in text:
+        importlib.import_module("langchain_autotools.durable").shutdown()
+        logging.getLogger("dbos").handlers.clear()
 
 
 def can_run(code: str) -> bool:
@@ -38,6 +57,8 @@ def run_page(page: Path, capsys: pytest.CaptureFixture[str], edit: Callable[[str
     Returns:
         The names that the page has defined.
     """
+    whole = page.read_text(encoding="utf-8")
+    skip_without_extra(whole)
     names: dict[str, Any] = {"__name__": "page"}
     printed: str | None = None
     for language, text in fences(page):
@@ -48,4 +69,5 @@ def run_page(page: Path, capsys: pytest.CaptureFixture[str], edit: Callable[[str
                 printed = capsys.readouterr().out
         elif language == "text" and printed is not None:
             assert printed == text
+    end_durable(whole)
     return names

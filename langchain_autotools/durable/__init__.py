@@ -1,0 +1,28 @@
+"""Runs that outlive their process, recorded by DBOS in a database: `durable(model, name)`.
+
+A run is one workflow. The run loop is what it always is; it is replayed from the start whenever the run goes on, and asks a journal where
+it would make a request or run a tool. The journal answers what an earlier execution recorded, or has it done and records it:
+
+- **A turn** is one step. Its output is the turn's message, or why there is none; text leaves while the step runs.
+- **A call** is two steps: who began it, and what it came to. Where the first is there and the second is not, the call was running when
+  its process died: it is answered as interrupted, unless its tool is named in `rerun`. The steps of a turn's calls are reserved in call
+  order before any of them begins. (Steps take their numbers as they begin; calls that run in parallel were seen to get each other's
+  results after a crash. A child workflow for each call has the same order, but is recovered by itself, without the conversation that its
+  tool may ask for.)
+- **A message** is written to the workflow's stream once, by the workflow; live text by the step, in batches, with the execution that
+  writes it.
+- **Time** is that of the journal: while it is read, what time it was when it was written. So a run that goes on decides as it did before.
+
+What is recorded is plain JSON, by a serializer that knows nothing else. Models and keys are no part of it: every worker makes its own
+models, by the same names. An execution that has lost its run to another worker notices at its next record, before it runs the next call.
+
+`plain` is what is recorded, `journal` how; `engine` has DBOS in this process, `leases` what workers do for each other; `runs` is what
+users call, `reading` what readers elsewhere get.
+"""
+
+from .engine import launch, shutdown
+from .errors import RunFailedError
+from .reading import LiveText, RecordedMessage, RunPiece
+from .runs import DurableModel, durable
+
+__all__ = ["DurableModel", "LiveText", "RecordedMessage", "RunFailedError", "RunPiece", "durable", "launch", "shutdown"]

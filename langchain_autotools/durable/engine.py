@@ -1,0 +1,182 @@
+"""DBOS in this process: launched once, under the id of one worker, over one database."""
+
+import hashlib
+import logging
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import Context
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dbos import DBOS, DBOSPortableJSONSerializer
+from filelock import FileLock, Timeout
+
+from ..errors import ConfigurationError
+from ..executor.background import running_loop
+from ..executor.threads import run_beside
+from .leases import Lease
+
+_logger = logging.getLogger("langchain_autotools")
+
+PROTOCOL = 1
+"""The version of what steps a run is made of and what they record. A run goes on in processes of its own version only."""
+
+DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
+_VERSION = f"langchain-autotools-{PROTOCOL}"
+_WORKERS_OF_A_MACHINE = 1000
+
+
+@dataclass
+class Engine:
+    """What this process runs.
+
+    Attributes:
+        workflows: The workflows by the names of their models.
+        url: The database; None before the launch.
+        clock: Seconds since the epoch.
+        cancelled: What cancels each run that is executed here.
+    """
+
+    workflows: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    url: str | None = None
+    clock: Callable[[], float] = time.time
+    cancelled: dict[str, threading.Event] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    held: FileLock | None = None
+    lease: Lease | None = None
+
+    @property
+    def is_launched(self) -> bool:
+        """Whether DBOS runs here."""
+        return self.url is not None
+
+
+engine = Engine()
+"""The one of this process."""
+
+
+def launch(url: str | None = None, worker: str | None = None, *, lease: float = 30.0, clock: Callable[[], float] = time.time) -> str:
+    """Begin to execute durable runs in this process: first its own of an earlier life, then what comes, and what silent workers left.
+
+    Call it after `durable` was called for each model. The first durable run calls it with its defaults.
+
+    Args:
+        url: The database: `sqlite:///file` or `postgresql://...`. By default the file `autotools_runs.sqlite` in the working directory.
+        worker: The id of this worker: no other live one has it, and it has it again after a restart. By default one is made of the
+            machine's name, and no two processes of a machine have the same.
+        lease: After how many seconds of silence the runs of another worker are taken over.
+        clock: Seconds since the epoch, by which deadlines are counted.
+
+    Returns:
+        The worker's id.
+
+    Raises:
+        ConfigurationError: This process has launched with another database or worker, or uses DBOS by itself; or another process of
+            this machine is the same worker.
+    """
+    return str(outside(_launch, url or engine.url or DEFAULT_URL, worker, lease, clock))
+
+
+def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], float]) -> str:
+    with engine.lock:
+        if engine.is_launched:
+            if url != engine.url or worker not in (None, DBOS.executor_id):
+                raise ConfigurationError("this process has launched with another database or worker: DBOS has one of each in a process")
+            return str(DBOS.executor_id)
+        own = _worker_id(url, worker)
+        config: Any = {
+            "name": "langchain-autotools",
+            "system_database_url": url,
+            "executor_id": own,
+            "application_version": _VERSION,
+            "serializer": DBOSPortableJSONSerializer(),
+            "log_level": "ERROR",
+            "enable_otlp": False,
+        }
+        DBOS(config=config)
+        if (DBOS.executor_id, DBOS.application_version) != (own, _VERSION):
+            _release()
+            raise ConfigurationError("this process uses DBOS by itself: durable runs need a process where they launch it")
+        engine.lease = Lease(own, _VERSION, lease, engine.cancelled)
+        try:
+            DBOS.launch()
+            engine.lease.begin()
+        except BaseException:
+            engine.lease = None
+            DBOS.destroy()
+            _release()
+            raise
+        engine.url, engine.clock = url, clock
+        return own
+
+
+def shutdown() -> None:
+    """End what `launch` began. Runs that are being executed here are left as a crash would leave them."""
+    with engine.lock:
+        if engine.lease is not None:
+            engine.lease.end()
+        if engine.is_launched:
+            outside(DBOS.destroy)
+        engine.url = engine.lease = None
+        _release()
+
+
+def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """What a function returns where no workflow, no step and no event loop is around it: in a workflow each question to DBOS
+    would be a step, and on a loop DBOS answers none."""
+    asked = partial(Context().run, function, *args, **keywords)
+    if running_loop() is None:
+        return asked()
+    outcome: Future[Any] = Future()
+    run_beside(partial(_answer_into, outcome, asked))
+    return outcome.result()
+
+
+def _answer_into(outcome: "Future[Any]", asked: Callable[[], Any]) -> None:
+    try:
+        outcome.set_result(asked())
+    except BaseException as error:
+        outcome.set_exception(error)
+
+
+def attributes_of(run_id: str) -> Mapping[str, Any] | None:
+    """What is noted of a run; None where there is no such run."""
+    status = outside(DBOS.get_workflow_status, run_id)
+    return None if status is None else status.attributes or {}
+
+
+def _worker_id(url: str, worker: str | None) -> str:
+    """The id, held by a lock that ends with the process."""
+    names = [worker] if worker else [f"{socket.gethostname()}-{number}" for number in range(1, _WORKERS_OF_A_MACHINE)]
+    folder = Path(tempfile.gettempdir()) / "langchain-autotools-workers"
+    with suppress(FileExistsError):
+        folder.mkdir()
+        folder.chmod(0o1777)  # for the workers of all users of the machine
+    for name in names:
+        lock = FileLock(folder / hashlib.sha256(f"{_place(url)}\n{name}".encode()).hexdigest()[:32])
+        try:
+            lock.acquire(timeout=0)
+        except (Timeout, PermissionError):  # the file of another user
+            continue
+        engine.held = lock
+        return name
+    raise ConfigurationError(f"another process of this machine is the worker {worker!r}: two workers with one id would run the same steps")
+
+
+def _place(url: str) -> str:
+    """The database, whatever the working directory."""
+    file = url.removeprefix("sqlite:///")
+    return url if file == url else str(Path(file).resolve())
+
+
+def _release() -> None:
+    if engine.held is not None:
+        engine.held.release()
+        engine.held = None

@@ -1,0 +1,108 @@
+"""Workers tell that they live; the runs of one that has fallen silent are taken over.
+
+All by what DBOS offers: each worker is the name of a workflow that ended long ago, whose attributes it touches now and then; the
+database's own clock says when. What a worker that is silent left pending is found by its id (`list_workflows(executor_id=)`) and
+resumed (`resume_workflow`), by one of those that live: the first by name, so that no two do it. A worker that was only slow finds at its
+next step that its runs are no longer its own, and leaves them.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+from dbos import DBOS, SetWorkflowID, WorkflowStatus
+
+from ..executor.threads import run_beside
+
+_logger = logging.getLogger("langchain_autotools")
+
+CANCELLED = "autotools_cancelled"
+"""The attribute of a run's workflow that says that somebody has cancelled it."""
+
+_WORKER = "langchain_autotools worker"
+_LOOKS_SECONDS = 1.0
+
+
+def _is_there(worker: str) -> str:
+    """Does nothing: its workflow is there to be touched."""
+    return worker
+
+
+_worker: Any = DBOS.workflow(name=_WORKER)(_is_there)
+
+
+class Lease:
+    """What this worker does beside its runs.
+
+    Args:
+        worker: Its id.
+        version: The application version of the runs that it can go on with.
+        seconds: After how much silence of another worker its runs are taken over.
+        cancelled: What cancels each run that is executed here.
+    """
+
+    def __init__(self, worker: str, version: str, seconds: float, cancelled: Mapping[str, threading.Event]) -> None:
+        self._worker = worker
+        self._version = version
+        self._seconds = seconds
+        self._cancelled = cancelled
+        self._ended = threading.Event()
+        self._gone = threading.Event()
+
+    def begin(self) -> None:
+        """Tell that this worker lives, from now on."""
+        Context().run(self._beat)
+        run_beside(partial(Context().run, self._work))
+
+    def end(self) -> None:
+        """Fall silent."""
+        self._ended.set()
+        self._gone.wait(10.0)
+
+    def _work(self) -> None:
+        pause = min(_LOOKS_SECONDS, self._seconds / 4)
+        while not self._ended.wait(pause):
+            try:
+                self._look_for_cancelled()
+                self._take_over(self._beat())
+            except Exception:
+                if not self._ended.is_set():
+                    _logger.warning("a worker of durable runs could not tell that it lives: it goes on trying", exc_info=True)
+        self._gone.set()
+
+    def _beat(self) -> list[WorkflowStatus]:
+        """Tell that this worker lives; returns what is known of all workers."""
+        own = f"{_WORKER} {self._worker}"
+        DBOS.update_workflow_attributes(own, {"alive": True})
+        known: list[WorkflowStatus] = DBOS.list_workflows(name=_WORKER, load_input=False, load_output=False)
+        if all(one.workflow_id != own for one in known):
+            with SetWorkflowID(own):
+                DBOS.start_workflow(_worker, self._worker).get_result()
+            return self._beat()
+        return known
+
+    def _take_over(self, workers: list[WorkflowStatus]) -> None:
+        """Resume what silent workers have left, if this worker is the first of those that live."""
+        names = {one.workflow_id.removeprefix(f"{_WORKER} "): one.updated_at or 0 for one in workers}
+        now = names[self._worker]
+        silent = [name for name, told in names.items() if now - told > self._seconds * 1000]
+        if not silent or min(name for name in names if name not in silent) != self._worker:
+            return
+        left = DBOS.list_workflows(executor_id=silent, status="PENDING", app_version=self._version, load_input=False, load_output=False)
+        for run in left:
+            if run.name != _WORKER:
+                _logger.warning("the worker %s is silent: its run %s is taken over", run.executor_id, run.workflow_id)
+                DBOS.resume_workflow(run.workflow_id)
+
+    def _look_for_cancelled(self) -> None:
+        """Cancel here what was cancelled in another process."""
+        here = list(self._cancelled)
+        if not here:
+            return
+        for run in DBOS.list_workflows(workflow_ids=here, load_input=False, load_output=False):
+            flag = self._cancelled.get(run.workflow_id)
+            if flag is not None and (run.attributes or {}).get(CANCELLED):
+                flag.set()

@@ -1,0 +1,101 @@
+"""What goes into the database and comes out of it: plain JSON, and nothing that would have to be unpickled."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
+from langchain_core.runnables import RunnableConfig
+
+from ..errors import ConfigurationError
+from ..executor import Decision, ToolCallResult
+from ..messages.calls import ToolCallRecord
+from ..messages.carrier import serialize_messages
+from .errors import RunFailedError
+
+_TRAVELS = ("tags", "metadata", "configurable")
+_SAYS_NOTHING: Mapping[str, Any] = {"recursion_limit": 25, "callbacks": None, "max_concurrency": None, "run_name": None}
+_KEEPS = ("executed", "duration", "return_direct", "attempts")
+
+
+def plain(value: Any, what: str) -> Any:
+    """A value as plain JSON.
+
+    Raises:
+        ConfigurationError: It is not plain JSON, and would come back as something else or not at all.
+    """
+    try:
+        same = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{what} of a durable run must be plain JSON: {error}") from None
+    if same != _listed(value):
+        raise ConfigurationError(f"{what} of a durable run must be plain JSON: it would not come back as it is")
+    return same
+
+
+def _listed(value: Any) -> Any:
+    """A value whose tuples are lists, as JSON has them."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def plain_config(config: RunnableConfig | None) -> dict[str, Any]:
+    """What of a configuration travels to the process that goes on with a run.
+
+    Raises:
+        ConfigurationError: It holds what would be lost on the way.
+    """
+    given: dict[str, Any] = dict(config or {})
+    lost = [name for name in given if name not in (*_TRAVELS, "run_id") and given[name] != _SAYS_NOTHING.get(name) and given[name]]
+    if lost:
+        raise ConfigurationError(
+            f"of the config of a durable run only {', '.join(_TRAVELS)} travel, not {', '.join(sorted(lost))}: give callbacks to the model"
+        )
+    return {name: plain(given[name], name) for name in _TRAVELS if given.get(name)}
+
+
+def plain_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a call as plain JSON; decisions become their dicts.
+
+    Raises:
+        ConfigurationError: One of them is not, or has no effect on a durable run.
+    """
+    if keywords.get("cancel") is not None:
+        raise ConfigurationError("a durable run is cancelled by its id, from any process: durable(...).cancel(run_id)")
+    resume = keywords.get("resume")
+    if isinstance(resume, Sequence) and not isinstance(resume, str):
+        keywords = {**keywords, "resume": [one.to_dict() if isinstance(one, Decision) else one for one in resume]}
+    elif isinstance(resume, Mapping):
+        keywords = {**keywords, "resume": {key: one.to_dict() if isinstance(one, Decision) else one for key, one in resume.items()}}
+    return {name: plain(value, name) for name, value in keywords.items()}
+
+
+def plain_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """Messages as plain JSON."""
+    return cast("list[dict[str, Any]]", plain(serialize_messages(messages), "the messages"))
+
+
+def message_of(data: Mapping[str, Any]) -> Any:
+    """The message of its plain form."""
+    return messages_from_dict([dict(data)])[0]
+
+
+def plain_result(result: ToolCallResult) -> dict[str, Any]:
+    """What became of a call, as plain JSON. An artifact that is not plain data is marked, as the run message would mark it."""
+    said = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
+    kept = {name: getattr(result, name) for name in _KEEPS}
+    return {"message": plain_messages([result.message])[0], "error": said, **kept}
+
+
+def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
+    """What became of a call, of its plain form."""
+    message = cast("ToolMessage", message_of(data["message"]))
+    error = None if data["error"] is None else RunFailedError(data["error"])
+    return replace(ToolCallResult(call, message, error), **{name: data[name] for name in _KEEPS})
+
+
+def message_out(run: Mapping[str, Any]) -> AIMessage:
+    """The run message of what a workflow returned."""
+    return cast("AIMessage", message_of(run["message"]))

@@ -1,0 +1,351 @@
+"""`durable`: a model whose runs outlive the process."""
+
+import asyncio
+import threading
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any, cast
+
+from dbos import DBOS, SetWorkflowID
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import RunnableConfig
+
+from ..chunks import as_chunk, sum_chunks
+from ..compat import input_messages
+from ..errors import ConfigurationError
+from ..executor.threads import run_beside
+from ..listening import Alarm, Listener
+from ..messages.carrier import new_messages
+from ..messages.live import attach_messages
+from ..mixin import ToolsAndMessagesMixin
+from .engine import attributes_of, engine, launch, outside
+from .errors import RunFailedError
+from .journal import STREAM, Journal
+from .leases import CANCELLED
+from .plain import message_of, message_out, plain_config, plain_keywords, plain_messages
+from .reading import Pieces, RunPiece
+
+_POLLS_SECONDS = 0.2  # how often a reader looks into the database where nothing wakes it
+_models: dict[str, "DurableModel"] = {}
+_clients: dict[str, "_Client"] = {}
+
+
+class _Client:
+    """Waits in this process for a run, and reads it as it is written, if it is executed here.
+
+    Attributes:
+        listener: Takes the run's chunks.
+        error: What it raised here.
+        ended: Whether it has ended.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.listener = Listener()
+        self.error: BaseException | None = None
+        self._run_id = run_id
+        self._run: Any = None
+        self._failed: BaseException | None = None
+        self.ended = False
+
+    def wait(self, handle: Any) -> None:
+        """Wait for the workflow, in this thread."""
+        try:
+            self._run = handle.get_result(polling_interval_sec=_POLLS_SECONDS)
+        except BaseException as error:
+            self._failed = error
+        _clients.pop(self._run_id, None)
+        self.ended = True
+        self.listener.tell(None)
+
+    def message(self, undelivered: Sequence[BaseMessage] = ()) -> AIMessage:
+        """The run message.
+
+        Args:
+            undelivered: What the run has brought and the caller has not: an error brings it.
+        """
+        if self._failed is None:
+            return message_out(self._run)
+        if self.error is None:
+            raise RunFailedError(str(self._failed)) from None
+        attach_messages(self.error, [*undelivered, *new_messages(self.error)])
+        raise self.error
+
+    def rest(self, last: AIMessageChunk | None) -> Iterator[AIMessageChunk]:
+        """What is still to be handed out at the end: all of it where the run was not executed here."""
+        message = self.message()
+        if last is None:
+            yield as_chunk(message)
+        elif last.chunk_position != "last":
+            raise RunFailedError("the run was taken over by another worker while it was read: `follow` and `result` have all of it")
+
+
+class DurableModel:
+    """A model whose runs outlive the process; `durable` makes it.
+
+    A run is executed in threads of a worker, whoever waits for it: a client that leaves does not end it. Synchronous and asynchronous
+    clients wait for the same kind of run; an asynchronous tool runs on the event loop on which the model was made, where that runs,
+    else on one of this package's own.
+
+    Args:
+        model: The model.
+        name: Its name, by which other processes know it.
+        rerun: The names of tools whose calls may run again where it is not known what they did.
+    """
+
+    def __init__(self, model: ToolsAndMessagesMixin, name: str, rerun: Collection[str] = ()) -> None:
+        self.model = model
+        self.name = name
+        self._rerun = frozenset(rerun)
+
+    def __repr__(self) -> str:
+        return f"durable({self.model!r}, {self.name!r})"
+
+    # ------------------------------------------------------------------------------------------ runs
+
+    def invoke(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
+    ) -> AIMessage:
+        """Answer the input in a durable run, and wait for it.
+
+        Args:
+            input: Messages, a prompt or a text.
+            config: Its tags, metadata and `configurable` travel with the run; what else it holds is refused.
+            run_id: Names the run, for other processes and for later. One that is there is not begun again: its answer is returned.
+                By default the config's, else a new one.
+            **kwargs: What `invoke` of the model takes, as plain JSON.
+
+        Returns:
+            The run message.
+
+        Raises:
+            ConfigurationError: Something cannot travel.
+            RunFailedError: The run has failed in another process. Here it raises what it raised.
+        """
+        client = self._client(run_id or _id_of(config), input, config, kwargs)
+        return client.message([message for chunk in _read(client) for message in new_messages(chunk)])
+
+    async def ainvoke(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
+    ) -> AIMessage:
+        """Like `invoke`, asynchronously."""
+        client = await asyncio.to_thread(self._client, run_id or _id_of(config), input, config, kwargs)
+        async with aclosing(_aread(client)) as chunks:
+            brought = [message async for chunk in chunks for message in new_messages(chunk)]
+        return client.message(brought)
+
+    def stream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
+    ) -> Iterator[AIMessageChunk]:
+        """Like `stream` of the model, of a durable run. One that is there already comes as one chunk. To stop reading does not end the run.
+
+        Args:
+            input: As of `invoke`.
+            config: As of `invoke`.
+            run_id: As of `invoke`.
+            **kwargs: As of `invoke`.
+        """
+        client, last = self._client(run_id or _id_of(config), input, config, kwargs), None
+        for chunk in _read(client):
+            last = chunk
+            yield chunk
+        yield from client.rest(last)
+
+    async def astream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Like `stream`, asynchronously."""
+        client, last = await asyncio.to_thread(self._client, run_id or _id_of(config), input, config, kwargs), None
+        async with aclosing(_aread(client)) as chunks:
+            async for chunk in chunks:
+                last = chunk
+                yield chunk
+        for chunk in client.rest(last):
+            yield chunk
+
+    # ------------------------------------------------------------------------------------------ later, and elsewhere
+
+    def result(self, run_id: str) -> AIMessage:
+        """Wait for a run that was begun before, here or in another process, and return its run message.
+
+        Raises:
+            ConfigurationError: There is no such run.
+            RunFailedError: The run has failed.
+        """
+        launch()
+        if attributes_of(run_id) is None:
+            raise ConfigurationError(f"there is no run {run_id!r}")
+        try:
+            run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=_POLLS_SECONDS))
+        except Exception as error:
+            raise RunFailedError(str(error)) from None
+        return message_out(run)
+
+    async def aresult(self, run_id: str) -> AIMessage:
+        """Like `result`, asynchronously."""
+        return await asyncio.to_thread(self.result, run_id)
+
+    def follow(self, run_id: str, *, after: int = -1) -> Iterator[RunPiece]:
+        """Read a run as it is written, from any process, also after a crash and when it has ended.
+
+        Args:
+            run_id: The run.
+            after: The position of the last piece that the reader has.
+
+        Returns:
+            `LiveText`s and `RecordedMessage`s, until the run has ended.
+
+        Raises:
+            ConfigurationError: There is no such run.
+        """
+        launch()
+        if attributes_of(run_id) is None:
+            raise ConfigurationError(f"there is no run {run_id!r}")
+        return self._pieces(run_id, after)
+
+    def _pieces(self, run_id: str, after: int) -> Iterator[RunPiece]:
+        pieces = Pieces(after)
+        values = DBOS.read_stream(run_id, STREAM, polling_interval_sec=_POLLS_SECONDS)
+        while (value := outside(next, values, None)) is not None:
+            if (piece := pieces.piece(value)) is not None:
+                yield piece
+
+    async def afollow(self, run_id: str, *, after: int = -1) -> AsyncIterator[RunPiece]:
+        """Like `follow`, asynchronously."""
+        await asyncio.to_thread(launch)
+        if await asyncio.to_thread(attributes_of, run_id) is None:
+            raise ConfigurationError(f"there is no run {run_id!r}")
+        pieces = Pieces(after)
+        async for value in DBOS.read_stream_async(run_id, STREAM, polling_interval_sec=_POLLS_SECONDS):
+            if (piece := pieces.piece(value)) is not None:
+                yield piece
+
+    def cancel(self, run_id: str) -> None:
+        """End a run, wherever it is executed, whatever it waits for; it returns what it has, with the stop reason `cancelled`."""
+        launch()
+        flag = engine.cancelled.get(run_id)
+        if flag is not None:
+            flag.set()
+        outside(DBOS.update_workflow_attributes, run_id, {CANCELLED: True}, merge=True)
+
+    async def acancel(self, run_id: str) -> None:
+        """Like `cancel`, asynchronously."""
+        await asyncio.to_thread(self.cancel, run_id)
+
+    # ------------------------------------------------------------------------------------------ the workflow
+
+    def _client(self, run_id: str, input: LanguageModelInput, config: RunnableConfig | None, kwargs: dict[str, Any]) -> _Client:
+        """Begin a run, unless it is there."""
+        request = {
+            "messages": plain_messages(input_messages(self.model, input)),
+            "config": plain_config(config),
+            "keywords": plain_keywords(kwargs),
+        }
+        launch()
+        client = _Client(run_id)
+        _clients[run_id] = client
+        handle = outside(self._begin, run_id, {**request, "started": engine.clock()})
+        run_beside(partial(outside, client.wait, handle))
+        return client
+
+    def _begin(self, run_id: str, request: dict[str, Any]) -> Any:
+        with SetWorkflowID(run_id):
+            return DBOS.start_workflow(engine.workflows[self.name], request)
+
+    def execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Make the run, as far as it is not recorded."""
+        flag = engine.cancelled.setdefault(run_id, threading.Event())
+        client = _clients.pop(run_id, None)
+        journal = Journal(request["started"], engine.clock, flag, self._rerun)
+        messages = [message_of(data) for data in request["messages"]]
+        config = cast("RunnableConfig", request["config"])
+        chunks: list[AIMessageChunk] = []
+        try:
+            for chunk in self.model.stream(messages, config, journal=journal, **request["keywords"]):
+                for message in plain_messages(new_messages(chunk)):
+                    DBOS.write_stream(STREAM, {"message": message})
+                chunks.append(chunk)
+                if client is not None:
+                    client.listener.tell(chunk)
+        except Exception as error:
+            if client is not None:
+                client.error = error
+            raise RunFailedError(f"{type(error).__name__}: {error}") from error
+        finally:
+            engine.cancelled.pop(run_id, None)
+        return {"message": plain_messages([sum_chunks(chunks)])[0]}
+
+
+def durable(model: ToolsAndMessagesMixin, name: str, rerun: Collection[str] = ()) -> DurableModel:
+    """A model whose `invoke`, `stream` and asynchronous twins outlive the process.
+
+    Each request and each tool call is recorded as it ends. After a crash the run goes on, in the same worker when it
+    is back, or in another one:
+    nothing that is recorded is done again. A call that was running is answered with "interrupted, outcome unknown", unless its tool
+    may run again.
+
+    Args:
+        model: The model, with `tools` or without. It is no part of what is stored: every worker makes its own.
+        name: What this model is called in the database. Every worker calls the same model so.
+        rerun: The names of tools whose calls may run again where a crash left it unknown what they did.
+
+    Raises:
+        ConfigurationError: The model's `approve` or `claim` would decide anew whenever a run goes on, `rerun` names no tool of it, or
+            workers have been launched in this process without a model of this name.
+    """
+    if model.approve is not None or model.claim is not None:
+        raise ConfigurationError("approve and claim would decide anew whenever a run goes on: use requires_approval and resume")
+    known = model._own_tools().executor
+    if known.approvals is not None and (known.approvals.approve is not None or known.approvals.claim is not None):
+        raise ConfigurationError(
+            "approve and claim of an executor would decide anew whenever a run goes on: use requires_approval and resume"
+        )
+    unknown = set(rerun) - known.tools.keys()
+    if isinstance(rerun, str) or unknown:
+        raise ConfigurationError(f"rerun names tools that do not exist: {', '.join(sorted(unknown))}")
+    made = DurableModel(model, name, rerun)
+    if name not in engine.workflows:
+        if engine.is_launched:
+            raise ConfigurationError("call durable for each model before launch: runs that wait for this one would not have found it")
+        engine.workflows[name] = _workflow(name)
+    _models[name] = made
+    return made
+
+
+def _workflow(name: str) -> Callable[..., Any]:
+    def run(request: dict[str, Any]) -> dict[str, Any]:
+        return _models[name].execute(str(DBOS.workflow_id), request)
+
+    return cast("Callable[..., Any]", DBOS.workflow(name=f"langchain_autotools {name}")(run))
+
+
+def _read(client: _Client) -> Iterator[AIMessageChunk]:
+    """What comes to a client, until its run has ended."""
+    changed, waiting = threading.Event(), client.listener.waiting
+    with client.listener.waking(changed.set):
+        while not client.ended or waiting:
+            while waiting:
+                if (chunk := waiting.popleft()) is not None:
+                    yield chunk
+            if not client.ended:
+                changed.wait(1.0)
+                changed.clear()
+
+
+async def _aread(client: _Client) -> AsyncGenerator[AIMessageChunk, None]:
+    """Like `_read`, asynchronously."""
+    alarm, waiting = Alarm(), client.listener.waiting
+    with client.listener.waking(alarm.ring):
+        while not client.ended or waiting:
+            while waiting:
+                if (chunk := waiting.popleft()) is not None:
+                    yield chunk
+            if not client.ended:
+                await asyncio.wait([alarm.rung], timeout=1.0)
+                alarm.reset()
+
+
+def _id_of(config: RunnableConfig | None) -> str:
+    return str((config or {}).get("run_id") or uuid.uuid4())

@@ -1,0 +1,72 @@
+"""Lives of a worker of durable runs, in one process. A crash is an exception that nothing records: the workflow stays
+as a killed process would
+leave it."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import tool
+
+from langchain_autotools import new_messages
+from langchain_autotools.durable import DurableModel, durable, launch, shutdown
+from langchain_autotools.testing import ScriptedChatModel
+
+
+class Crash(BaseException):
+    """Ends a process, as far as a run can tell."""
+
+
+class Life:
+    """Lives of one worker over one database."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"sqlite:///{folder / 'runs.sqlite'}"
+        self.folder = folder
+
+    def model(self, replies: Any, tools: Any = (), name: str = "test", rerun: Any = (), **fields: Any) -> DurableModel:
+        """A durable model."""
+        return durable(ScriptedChatModel(replies=replies, tools=tools, **fields), name, rerun)
+
+    def begin(self, worker: str = "worker", lease: float = 30.0, clock: Callable[[], float] = time.time) -> None:
+        """Launch."""
+        launch(self.url, f"{worker} of {self.folder}", lease=lease, clock=clock)
+
+    def again(self, clock: Callable[[], float] = time.time) -> None:
+        """Launch again, as after a crash."""
+        shutdown()
+        self.begin(clock=clock)
+
+    def dump(self) -> str:
+        """All that stands in the database."""
+        with sqlite3.connect(self.folder / "runs.sqlite") as database:
+            return "\n".join(database.iterdump())
+
+
+def asks(*calls: tuple[str, dict[str, Any]], text: str = "") -> AIMessage:
+    """A reply that makes calls."""
+    return AIMessage(text, tool_calls=[{"name": name, "args": args, "id": f"call {number}"} for number, (name, args) in enumerate(calls)])
+
+
+def answered(messages: list[BaseMessage]) -> bool:
+    """Whether a history ends in results."""
+    return isinstance(messages[-1], ToolMessage)
+
+
+def contents(run: Any) -> list[Any]:
+    """What the new messages of a run say."""
+    return [message.content for message in new_messages(run)]
+
+
+@tool
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+def doubling(messages: list[BaseMessage], **_: Any) -> Any:
+    """A script that needs no state: doubles two numbers, then answers."""
+    return "That is all." if answered(messages) else asks(("double", {"number": 1}), ("double", {"number": 2}), text="Let me see.")

@@ -1,0 +1,205 @@
+"""What becomes of a run whose process dies."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+
+pytest.importorskip("dbos", reason="needs the extra `durable`")
+
+from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.tools import tool
+
+from langchain_autotools import new_messages, stop_reason
+from langchain_autotools.durable import LiveText, RecordedMessage, RunFailedError, shutdown
+from tests.support.durable import Crash, Life, answered, asks, contents, double
+
+
+def test_what_was_recorded_is_not_done_again(life: Life) -> None:
+    """After a crash the run goes on behind the last step that was recorded: no request is made twice, no call runs twice."""
+    asked, ran, crashes = [], [], [True]
+
+    @tool
+    def note(what: str) -> str:
+        """Note something."""
+        ran.append(what)
+        return f"noted {what}"
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        asked.append(len(messages))
+        if len(messages) == 4 and crashes.pop():
+            raise Crash
+        return asks(("note", {"what": "a"}), ("note", {"what": "b"})) if len(messages) == 1 else "Noted."
+
+    chat = life.model(reply, [note])
+    life.begin()
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    life.again()
+    crashes.append(False)
+    run = chat.result("one")
+    assert contents(run) == ["", "noted a", "noted b", "Noted."]
+    assert asked == [1, 4, 4] and sorted(ran) == ["a", "b"]
+
+
+@pytest.mark.parametrize("rerun", [(), ("pay",)])
+def test_a_call_that_was_running_is_answered_as_interrupted_unless_it_may_run_again(life: Life, rerun: Any) -> None:
+    """At most once by default: nobody knows what a call did whose process died. A tool that is named in `rerun` runs again."""
+    ran = []
+
+    @tool
+    def pay(who: str) -> str:
+        """Pay somebody."""
+        ran.append(who)
+        if len(ran) == 1:
+            raise Crash
+        return f"paid {who}"
+
+    chat = life.model(lambda messages, **_: "Done." if answered(messages) else asks(("pay", {"who": "alice"})), [pay], rerun=rerun)
+    life.begin()
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    life.again()
+    _, result, _ = new_messages(chat.result("one"))
+    assert isinstance(result, ToolMessage)
+    if rerun:
+        assert result.content == "paid alice" and len(ran) == 2
+    else:
+        assert result.status == "error" and "interrupted, outcome unknown" in str(result.content) and len(ran) == 1
+
+
+def test_results_are_not_swapped_where_calls_begin_in_another_order_after_a_crash(life: Life) -> None:
+    """Steps are numbered in call order, whichever call begins first: each recorded result answers its own call."""
+    both, asked = threading.Barrier(2), []
+
+    @tool
+    def pay(who: str) -> str:
+        """Pay somebody."""
+        both.wait(20)
+        return f"paid {who}"
+
+    def late(call: Any) -> None:
+        """In the first life the first call is the last to begin."""
+        if call.args["who"] == "alice":
+            time.sleep(0.2)
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if not answered(messages):
+            return asks(("pay", {"who": "alice"}), ("pay", {"who": "bob"}))
+        asked.append(1)
+        if len(asked) == 1:
+            raise Crash
+        return "Done."
+
+    chat = life.model(reply, [pay], on_executing=late)
+    life.begin()
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    life.again()
+    assert contents(chat.result("one")) == ["", "paid alice", "paid bob", "Done."]
+
+
+def test_a_deadline_counts_from_the_first_life_of_a_run(life: Life) -> None:
+    """A run that goes on after its deadline keeps what was recorded, and makes no request and no call."""
+    now, asked = [1000.0], []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        asked.append(len(messages))
+        if answered(messages):
+            raise Crash
+        return asks(("double", {"number": 4}))
+
+    chat = life.model(reply, [double])
+    life.begin(clock=lambda: now[0])
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one", deadline=60)
+    now[0] += 100
+    life.again(clock=lambda: now[0])
+    run = chat.result("one")
+    assert (contents(run), stop_reason(run), asked) == (["", "8"], "deadline", [1, 3])
+
+
+def test_a_reader_drops_the_text_of_a_dead_attempt(life: Life) -> None:
+    """Text of a turn that was never recorded is void: the next attempt has a higher number."""
+    lives = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
+        lives.append(1)
+        yield "abcd"
+        if len(lives) == 1:
+            raise Crash
+        time.sleep(0.3)
+        yield "ef"
+
+    chat = life.model(reply)
+    life.begin()
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    life.again()
+    assert chat.result("one").text == "abcdef"
+    pieces = list(chat.follow("one"))
+    assert [(one.attempt, one.text) for one in pieces if isinstance(one, LiveText)] == [(1, "abcd"), (2, "abcd"), (2, "ef")]
+    assert [one.message.content for one in pieces if isinstance(one, RecordedMessage)] == ["abcdef"]
+    assert list(chat.follow("one", after=pieces[1].position)) == pieces[2:]
+
+
+def test_the_runs_of_a_silent_worker_are_taken_over(life: Life) -> None:
+    """Another worker goes on with them after the lease, although the first one never comes back."""
+    lives = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        lives.append(1)
+        if len(lives) == 1:
+            raise Crash
+        return "Here I am."
+
+    chat = life.model(reply)
+    life.begin("first")
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    shutdown()
+    life.begin("second", lease=1.0)
+    assert chat.result("one").text == "Here I am."
+
+
+class _CrashesOnce(BaseCallbackHandler):
+    """Ends the process when a run has ended and nobody has recorded it yet."""
+
+    raise_error = True
+
+    def __init__(self) -> None:
+        self.crashed = False
+
+    def on_chain_end(self, *args: Any, **kwargs: Any) -> None:
+        if not self.crashed:
+            self.crashed = True
+            raise Crash
+
+
+@pytest.mark.parametrize("ended_by", ["deadline", "cancelled"])
+def test_a_turn_that_was_cut_stays_cut(life: Life, ended_by: str) -> None:
+    """A turn that the deadline or the caller has ended is recorded with what had come; it is not asked for again."""
+    asked = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
+        asked.append(1)
+        yield "first"
+        if ended_by == "cancelled":
+            chat.cancel("one")
+        else:
+            now[0] += 100
+            time.sleep(0.6)
+        yield " second"
+        yield " third"
+
+    now = [time.time()]
+    chat = life.model(reply, callbacks=[_CrashesOnce()])
+    life.begin(clock=lambda: now[0])
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one", **({"deadline": 0.5} if ended_by == "deadline" else {}))
+    life.again(clock=lambda: now[0])
+    run = chat.result("one")
+    assert (stop_reason(run), contents(run), asked) == (ended_by, ["first second"], [1])
