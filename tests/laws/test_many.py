@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-_MODULES = [import_module(f"tests.laws.{path.stem}") for path in sorted(Path(__file__).parent.glob("test_law_*.py"))]
+_FILES = sorted({*Path(__file__).parent.glob("test_*.py")} - {Path(__file__)})
+_MODULES = [import_module(f"tests.laws.{path.stem}") for path in _FILES]
 _LAWS = [(name, value.many) for module in _MODULES for name, value in vars(module).items() if hasattr(value, "many")]
 
 
