@@ -17,7 +17,7 @@ What a vendor answers (rate limits, refused keys, ...) is raised as the vendor S
 from collections.abc import Callable, Mapping
 from traceback import walk_tb
 from types import FrameType, TracebackType
-from typing import Final
+from typing import Any, Final
 
 from langchain_core.exceptions import ModelError, OutputParserException
 
@@ -36,8 +36,23 @@ __all__ = [
 _INTERNAL: Final = frozenset({__name__.partition(".")[0], "langchain_core", "contextlib"})
 
 
+def reduced(error: Any) -> tuple[Any, ...]:
+    """How `pickle` and `copy` write an error whose constructor takes more, or other, than the text that they would call it with."""
+    return _restored, (type(error), error.args, dict(vars(error)))
+
+
+def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    vars(error).update(fields)
+    return error
+
+
 class AutoToolsError(Exception):
     """Root of every error that this package defines."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduced(self)
 
 
 class ConfigurationError(AutoToolsError, ValueError):

@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .executor.pending import PendingCall
+from .messages.artifacts import portable_result
 from .messages.calls import ToolCallRecord
 from .messages.stop_reasons import StopReason
 
@@ -35,6 +36,9 @@ class RunEvent:
     run_id: str
     parent_run_id: str | None = None
     parent_call_id: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: portable_result(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, kw_only=True)

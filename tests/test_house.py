@@ -20,8 +20,9 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 # A room, the trip through the house from its end to its beginning. A module imports from its own room and from those before it.
 ROOMS = (
     ("errors", "compat", "strict_json", "_version"),
+    ("pickling",),
     ("chunks", "messages", "deadline"),
-    ("cancelling", "retry", "listening", "pickling"),
+    ("cancelling", "retry", "listening"),
     ("executor", "history", "tool_calls"),
     ("event_types",),
     ("turn",),

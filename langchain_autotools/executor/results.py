@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import asks_for_a_graph
+from ..messages.artifacts import portable_result
 from ..messages.calls import ToolCallRecord
 from ..strict_json import mend_surrogates
 
@@ -48,6 +49,9 @@ class ToolCallResult:
     inner: tuple["ToolCallResult", ...] = ()
     attempts: int = 1
     full_content: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: portable_result(value) for name, value in vars(self).items()}
 
     @property
     def tool_call_id(self) -> str:

@@ -13,15 +13,15 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import message_chunk_to_message
 
 from ..compat import UNPARSABLE
+from .artifacts import without_artifact
 from .calls import records_of
 from .live import attached_messages
-from .metadata import KEY, own_metadata, with_own_metadata
+from .metadata import own_metadata, with_own_metadata
 
 _logger = logging.getLogger("langchain_autotools")
 
 
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
-_UNCARRIED = "artifact not carried"
 _DEEPEST = 100
 
 _M = TypeVar("_M", bound=BaseMessage)
@@ -49,13 +49,13 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
 
 def serialize_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     """Messages as plain data for the carrier. An artifact that is not plain data is marked, not carried."""
-    return messages_to_dict([_without_artifact(message) for message in messages])
+    return messages_to_dict([_plain(message) for message in messages])
 
 
-def _without_artifact(message: BaseMessage) -> BaseMessage:
+def _plain(message: BaseMessage) -> BaseMessage:
     if not isinstance(message, ToolMessage) or message.artifact is None or _is_plain_data(message.artifact):
         return message
-    return message.model_copy(update={"artifact": {KEY: _UNCARRIED, "type": type(message.artifact).__qualname__}})
+    return without_artifact(message)
 
 
 def _is_plain_data(value: Any, depth: int = _DEEPEST) -> bool:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
+from .artifacts import portable_result
+
 _LIVE: Final = "_autotools_messages"  # attribute of an error
 
 
@@ -23,6 +25,13 @@ class _MetadataWithMessages(dict[str, Any]):
     def __repr__(self) -> str:
         """As a dict's, with the number of the messages that it carries in their place: the data of a run is long."""
         return repr({key: _brief(value) for key, value in self.items()})
+
+
+class _Attached(list[BaseMessage]):
+    """Messages attached to an error, which may go to another process."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Attached, ([portable_result(message) for message in self],)
 
 
 class _Omitted(str):
@@ -44,7 +53,7 @@ def attach_messages(holder: BaseMessage | BaseException, messages: Iterable[Base
         messages: The messages.
     """
     if not isinstance(holder, BaseMessage):
-        holder.__dict__[_LIVE] = [*messages]
+        holder.__dict__[_LIVE] = _Attached(messages)
         return
     metadata = _MetadataWithMessages(holder.response_metadata)
     metadata.live = [*messages]

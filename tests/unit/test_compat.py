@@ -1,7 +1,9 @@
 """What the package uses of other libraries beyond their documented interfaces still holds: one test for each dependence, named after it."""
 
 import json
+import pickle
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Annotated, Any
 
 import pytest
@@ -59,6 +61,36 @@ class Shout(BaseTool):
 
 
 # ---------------------------------------------------------------------------------------------- pydantic
+
+
+class Writing(pickle.Pickler):
+    """A pickler that writes functions its own way, as cloudpickle's does: in Python, by `reducer_override`."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Nothing of its own."""
+        return NotImplemented
+
+    def dump(self, obj: Any) -> None:
+        """As the base class."""
+        super().dump(obj)
+
+
+class Asking:
+    """An object that asks, while it is pickled, who does it."""
+
+    found: type[pickle.Pickler] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        Asking.found = compat.current_pickler()
+        return {}
+
+
+def test_python_shows_which_pickler_is_writing() -> None:
+    """Among the callers of `__getstate__`."""
+    for write, expected in ((pickle.dumps, pickle.Pickler), (lambda value: Writing(BytesIO()).dump(value), Writing)):
+        write([Asking()])  # type: ignore[operator]
+        assert Asking.found is expected
+    assert compat.current_pickler() is pickle.Pickler
 
 
 def test_pydantic_lets_models_be_made_through_its_slots() -> None:

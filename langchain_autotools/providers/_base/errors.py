@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.exceptions import ModelError
-from langchain_core.messages import BaseMessage, messages_from_dict
 
-from ...messages.carrier import serialize_messages
+from ...errors import reduced
 from ...retry import is_transient, retry_after, should_retry
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 from .lazy import lazy
@@ -48,27 +47,9 @@ class ProviderError(ModelError):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        setattr(cls, "__reduce__", _reduced)  # noqa: B010 - an SDK's own would go before one that is inherited
+        setattr(cls, "__reduce__", reduced)  # noqa: B010 - an SDK's own would go before one that is inherited
         if cls.__module__.startswith(_PROVIDERS):  # `error_types` defines the classes, and users import them from `errors`
             cls.__module__ = cls.__module__.replace("error_types", "errors")
-
-
-def _reduced(error: Any) -> tuple[Any, ...]:
-    """How `pickle` and `copy` write an error: the SDKs' constructors take more than the text that they would be called with."""
-    return _restored, (type(error), error.args, {name: _portable(value) for name, value in vars(error).items()})
-
-
-def _portable(value: Any) -> Any:
-    """What an error holds, as another process can have it: what had completed, with marks in place of artifacts that are no plain data."""
-    is_history = isinstance(value, list) and all(isinstance(item, BaseMessage) for item in value)
-    return messages_from_dict(serialize_messages(value)) if is_history else value
-
-
-def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
-    error = cls.__new__(cls, *args)
-    error.args = args
-    vars(error).update(fields)
-    return error
 
 
 def lazy_classes(module: str, prefix: str) -> Callable[[str], Any]:
