@@ -123,7 +123,8 @@ def test_a_client_that_leaves_ends_its_run(example: str, path: str, body: dict[s
     gate = Gate()
     vendor.extend([Turn("A long story.", holds={3: gate})])
     with httpx.stream("POST", serve(example) + path, json=body, timeout=20) as response:
-        next(response.iter_raw())
+        pieces = response.iter_raw()  # kept: its end would be that of the response
+        assert next(pieces)
         assert gate.reached.wait(20)
     assert vendor.exchanges[0].disconnected.wait(20)
 
