@@ -5,6 +5,8 @@ Names and meanings are those of LangChain's `init_chat_model`. What is declared 
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -13,7 +15,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
 from ..errors import ConfigurationError
+from ..executor import dump_tools, restore_tools
+from ..pickling import check_portable, left_out, refuse
 from ..run.binding import Batched
+from ._transport.secrets import is_key, secret_names
 
 Fields = Literal["any"] | Sequence[str]
 """Which arguments a call may set."""
@@ -48,6 +53,32 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
 
     def __repr__(self) -> str:
         return f"ConfigurableChatModel(fields={self._fields!r}, prefix={self._prefix!r})"
+
+    def __copy__(self) -> "ConfigurableChatModel":
+        return ConfigurableChatModel(self._make, self._defaults, self._fields, self._prefix, self._steps)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ConfigurableChatModel":
+        return ConfigurableChatModel(self._make, deepcopy(self._defaults, memo), self._fields, self._prefix, deepcopy(self._steps, memo))
+
+    def __getstate__(self) -> dict[str, Any]:
+        owner = type(self).__name__
+        refuse(left_out(owner, self._secret_names()))
+        defaults = {name: value for name, value in self._defaults.items() if not is_key(name, value)}
+        check_portable(owner, {name: value for name, value in defaults.items() if name != "tools"})
+        if "tools" in defaults:
+            defaults["tools"] = dump_tools(owner, defaults["tools"])
+        steps = _with_tools(partial(dump_tools, owner), self._steps)
+        check_portable(owner, {"what is declared on it": steps})
+        return {**self.__dict__, "_defaults": defaults, "_steps": steps}
+
+    def _secret_names(self) -> list[str]:
+        given = [{name: value for name, value in self._defaults.items() if not is_key(name, value)}, *(one[2] for one in self._steps)]
+        return [name for one in given for name in secret_names(one)]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        defaults, steps = state["_defaults"], state["_steps"]
+        tools = {"tools": restore_tools(defaults["tools"])} if "tools" in defaults else {}
+        self.__dict__.update(state, _defaults={**defaults, **tools}, _steps=_with_tools(restore_tools, steps))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "model" not in self._defaults:
@@ -178,3 +209,8 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         """Like `resume`, asynchronously."""
         message: AIMessage = await self._model(config).aresume(history, decisions, config, **kwargs)
         return message
+
+
+def _with_tools(change: Callable[[Any], Any], steps: Sequence[_Step]) -> tuple[_Step, ...]:
+    """The steps, with something else in place of the tools that they declare."""
+    return tuple((name, tuple(map(change, args)) if name == "bind_tools" else args, kwargs) for name, args, kwargs in steps)

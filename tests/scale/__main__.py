@@ -80,8 +80,8 @@ def on_ray(ledger: Path, tickets: int) -> list[str]:
 
     from examples.scale.on_ray import label
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "node_ip_address": "127.0.0.1"})
-    one, _ = (cluster.add_node(num_cpus=2, node_ip_address="127.0.0.1") for _ in range(2))
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    one, _ = (cluster.add_node(num_cpus=2) for _ in range(2))
     ray.init(address=cluster.address, log_to_driver=False)
     try:
         killing = kill_half_way(ledger, tickets, lambda: cluster.remove_node(one, allow_graceful=False))

@@ -168,10 +168,19 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: ChatGoogleGenerativeAI(model="m", project="p", credentials=AnonymousCredentials()), "credentials cannot"),
     (lambda: ChatGoogleGenerativeAI(**PLACE, client_args={"auth": ("me", KEY)}), r"client_args\['auth'\] cannot"),
     (lambda: ChatOllama(model="m", client_kwargs={"cookies": {"session": KEY}}), r"client_kwargs\['cookies'\]\['session'\] cannot"),
+    (lambda: configurable(default_headers={"X-Api-Key": KEY}), r"ConfigurableChatModel: default_headers\['X-Api-Key'\] cannot"),
+    (lambda: configurable(http_client=openai.DefaultHttpxClient()), "ConfigurableChatModel: http_client cannot"),
+    (lambda: configurable().bind(extra_headers={"X-Api-Key": KEY}), r"ConfigurableChatModel: extra_headers\['X-Api-Key'\] cannot"),
+    (lambda: configurable().bind(on_executing=lambda call: None), "ConfigurableChatModel: what is declared on it cannot"),
     (lambda: Agent(ChatOpenAI(**PLACE), tools=[lambda_named()]), r"ChatOpenAI: tools\[0\] \(inner\) cannot"),
     (lambda: ToolExecutor([plain], on_executed=lambda result: None), "ToolExecutor: on_executed cannot"),
     (lambda: ToolExecutor([plain], approve=lambda call: None), "ToolExecutor: approve cannot"),
 ]
+
+
+def configurable(**more: Any) -> Any:
+    """A model that is made at each call."""
+    return init_chat_model("openai:any", configurable_fields="any", api_key=KEY, **more)
 
 
 def lambda_named() -> Callable[[str], str]:
@@ -294,10 +303,20 @@ def test_a_program_can_send_its_models_by_whatever_made_them() -> None:
         model.with_structured_output(Weather, method="function_calling"),
         model.with_retry(),
         model | new_messages,
-        init_chat_model(configurable_fields="any"),
         Decision,
     ):
         assert type(travelled(made)) is type(made)
+
+
+def test_a_model_that_is_made_at_each_call_travels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its tools and what is declared on it, and without its key, which a copy within the process keeps."""
+    monkeypatch.setenv("OPENAI_API_KEY", "another")
+    made = configurable(base_url="http://127.0.0.1:9", tools=[get_temperature]).bind_tools([kept]).with_config(tags=["blue"])
+    pickled = pickle.dumps(made)
+    assert KEY.encode() not in pickled
+    other, same, deep = (one._model(None) for one in (pickle.loads(pickled), copy.copy(made), copy.deepcopy(made)))
+    assert [one.bound.openai_api_key.get_secret_value() for one in (other, same, deep)] == ["another", KEY, KEY]
+    assert other.bound.tools == [get_temperature] and other.kwargs == same.kwargs and other.config["tags"] == ["blue"]
 
 
 def test_an_artifact_that_cannot_travel_holds_nothing_back() -> None:

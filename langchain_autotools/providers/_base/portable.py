@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from pydantic import SecretStr
 
 from ...pickling import differing, findable, left_out, refuse
-from .._transport.secrets import has_password, portable, public_params, secret_values, with_user
+from .._transport.secrets import has_password, portable, secret_names, secret_values, with_user
 from .parameters import Environment
 from .structured_output import StructuredChatModel
 
@@ -82,7 +82,7 @@ class PortableChatModel(StructuredChatModel):
         changed = {name: value for name, value in own.items() if fields[name] != value and (name not in self._keys or callable(value))}
         lost = [one for name, value in changed.items() for one in differing(name, value, getattr(other, name))]
         declared = [tool for tool in self.tools if isinstance(tool, Mapping)] if isinstance(self.tools, Sequence) else []
-        return left_out(type(self).__name__, [*lost, *self._secret_names({"tools": declared})], self._advice(lost))
+        return left_out(type(self).__name__, [*lost, *secret_names({"tools": declared})], self._advice(lost))
 
     def _advice(self, lost: Sequence[str]) -> str | None:
         """Where a copy finds what no pickle holds."""
@@ -93,8 +93,7 @@ class PortableChatModel(StructuredChatModel):
         return f"no pickle holds a secret, and a copy takes {found}: set that in both processes"
 
     def _secret_names(self, kwargs: Mapping[str, Any]) -> list[str]:
-        public = public_params({name: portable(name, value) for name, value in kwargs.items()})
-        return [one for name, value in kwargs.items() for one in differing(name, value, public[name])]
+        return secret_names(kwargs)
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from pydantic import SecretStr
+
+from ...pickling import differing
 from .._encode.origin import public_url
 
 _HIDDEN = "***"
@@ -93,6 +96,17 @@ def portable(name: str, value: Any) -> Any:
     if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
         return public_headers(value)
     return portable_body(value) if name in _OF_THE_BODY else value
+
+
+def secret_names(kwargs: Mapping[str, Any]) -> list[str]:
+    """What among the keywords of a request, or the arguments of a constructor, no pickle may hold; keys are not among them."""
+    public = public_params({name: portable(name, value) for name, value in kwargs.items()})
+    return [one for name, value in kwargs.items() for one in differing(name, value, public[name])]
+
+
+def is_key(name: str, value: Any) -> bool:
+    """Whether an argument of a constructor is a key or a token, which every process takes from its own environment."""
+    return isinstance(value, SecretStr) or _is_secret_text(name, value)
 
 
 def portable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
