@@ -77,7 +77,8 @@ def random_reply(draw: random.Random, calls: Sequence[RandomCall], identity: str
     """
     if draw.random() < 0.1:
         return [_whole(draw, calls, identity)]
-    text, thought = _text(draw), _reasoning(draw)
+    listed = draw.random() < 0.3
+    text, thought = _text(draw, listed=listed), _reasoning(draw, listed=listed)
     fragments = _fragments(draw, calls)
     pieces = [*thought, *text, *fragments] if draw.random() < 0.8 else _mixed(draw, [[*thought, *text], fragments])
     _identify(draw, pieces, identity)
@@ -92,18 +93,18 @@ def _whole(draw: random.Random, calls: Sequence[RandomCall], identity: str) -> A
     return AIMessage(random_text(draw), tool_calls=made, id=draw.choice([None, identity]))
 
 
-def _text(draw: random.Random) -> list[Any]:
+def _text(draw: random.Random, *, listed: bool) -> list[Any]:
     pieces: list[str] = [draw.choice(WORDS) for _ in range(draw.choice([0, 1, 3, 6]))]
-    if draw.random() < 0.7:
+    if not listed:
         return list(pieces)
     return [AIMessageChunk(content=[{"type": "text", "text": piece, "index": 0}]) for piece in pieces]
 
 
-def _reasoning(draw: random.Random) -> list[Any]:
-    """What the model thinks, in one of the forms in which servers send it."""
+def _reasoning(draw: random.Random, *, listed: bool) -> list[Any]:
+    """What the model thinks, in one of the forms in which servers send it, beside text as text or as blocks."""
     thoughts = [draw.choice(WORDS) for _ in range(draw.choice([0, 0, 2]))]
-    form = draw.choice(["keyword", "thinking", "reasoning"])
-    if form == "keyword":
+    form = draw.choice(["thinking", "reasoning"])
+    if not listed:
         return [AIMessageChunk(content="", additional_kwargs={"reasoning_content": thought}) for thought in thoughts]
     return [AIMessageChunk(content=[{"type": form, form: thought, "index": 9}]) for thought in thoughts]
 

@@ -208,7 +208,7 @@ def random_decisions(draw: random.Random, calls: Sequence[PendingCall]) -> list[
 
 
 def _edit(call: PendingCall) -> Any:
-    return lambda: call.edit({**call.args, "gate": "edited"} if "gate" in call.args else call.args)
+    return (lambda: call.edit({**call.args, "gate": "edited"})) if "gate" in call.args else call.approve
 
 
 # ---------------------------------------------------------------------------------------------- reading them
