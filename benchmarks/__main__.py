@@ -26,11 +26,14 @@ _PROTOCOLS = (
     "pydantic_ai",
     "autotools",
     "autotools_async",
-    "autotools_events",
-    "autotools_events_async",
     "autotools_traced",
     "autotools_chain",
 )
+_LISTENED = {
+    "stream": ("autotools", "autotools_events"),
+    "astream": ("autotools_async", "autotools_events_async"),
+    "a chain": ("autotools_chain", "autotools_events_chain"),
+}
 _LOOPS = ("sdk", "langchain", "create_agent", "pydantic_ai", "autotools", "autotools_async")
 
 _CONSTRUCT = {
@@ -126,6 +129,16 @@ def text(port: int, rounds: int) -> None:
     table(title, _PROTOCOLS, "text", (500, 4000, 64_000), interleaved(cases, port, rounds), 1e6, "us")
 
 
+def listener(port: int, rounds: int) -> None:
+    """Streamed text, with and without somebody who reads its events."""
+    cases = [(peer, "text", 4000) for pair in _LISTENED.values() for peer in pair]
+    figures = interleaved(cases, port, rounds)
+    print("\n### What a listener costs: CPU per text chunk (us), 4,000 chunks\n\n| | without | with | ratio |\n|---|---|---|---|")
+    for way, pair in _LISTENED.items():
+        without, heard = (figures[peer, "text", 4000][0] * 1e6 for peer in pair)
+        print(f"| {way} | {without:.2f} | {heard:.2f} | {heard / without:.2f} |", flush=True)
+
+
 def fragments(port: int, rounds: int) -> None:
     """Streamed arguments of one call."""
     cases = [(peer, "arguments", 2000) for peer in _PROTOCOLS]
@@ -198,7 +211,15 @@ def wires(port: int, rounds: int) -> None:
         print(f"| {name} | {sdk:.0f} | {partner:.0f} | {ours:.0f} | {ours / partner:.2f} |", flush=True)
 
 
-_TASKS = {"text": text, "arguments": fragments, "turns": turns, "construct": construct, "first": first, "wires": wires}
+_TASKS = {
+    "text": text,
+    "listener": listener,
+    "arguments": fragments,
+    "turns": turns,
+    "construct": construct,
+    "first": first,
+    "wires": wires,
+}
 
 
 def main() -> None:

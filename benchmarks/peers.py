@@ -171,6 +171,16 @@ def autotools_events_async(port: int) -> Callable[..., int]:
     return lambda model, messages: loop.run_until_complete(consume(chat(model), messages))
 
 
+def autotools_events_chain(port: int) -> Callable[..., int]:
+    """This package as `prompt | model`, read as events."""
+    from langchain_core.runnables import RunnablePassthrough
+
+    from langchain_autotools import events
+
+    chat = _chat(port)
+    return lambda model, messages: _consume(events((RunnablePassthrough() | chat(model)).stream(messages)))
+
+
 def autotools_async(port: int) -> Callable[..., int]:
     """This package, asynchronously."""
     chat = _chat(port)
@@ -262,6 +272,7 @@ PEERS: dict[str, Callable[[int], Callable[..., int]]] = {
     "autotools_async": autotools_async,
     "autotools_events": autotools_events,
     "autotools_events_async": autotools_events_async,
+    "autotools_events_chain": autotools_events_chain,
     "autotools_traced": autotools_traced,
     "autotools_chain": autotools_chain,
 }

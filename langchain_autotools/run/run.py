@@ -169,7 +169,7 @@ class Run:
         if self._events is not None:
             self._events.part(part)
         if isinstance(part, AIMessageChunk):
-            if self._events is None or not only_shows(part):
+            if part.__dict__["additional_kwargs"].__class__ is dict or not only_shows(part):
                 self._parts.add(part)
             out = [] if self.settings.last_text_only else self._output.chunk(part)
         else:

@@ -105,6 +105,13 @@ def pieces_of(keywords: Mapping[str, Any]) -> Sequence[CallPiece]:
     return keywords.pieces if isinstance(keywords, _KeywordsWithPieces) else ()
 
 
+def may_show(raw: AIMessage) -> bool:
+    """Whether a raw chunk may bring pieces of calls: it is not text alone."""
+    fields = raw.__dict__
+    keywords = fields["additional_kwargs"]
+    return bool(keywords or keywords.__class__ is not dict or fields.get("tool_call_chunks"))
+
+
 def only_shows(chunk: AIMessageChunk) -> bool:
     """Whether a chunk has nothing but pieces of calls, or not even these, and no part in the message."""
     fields = chunk.__dict__

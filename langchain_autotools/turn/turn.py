@@ -22,7 +22,7 @@ from ..history.sent import as_sent
 from ..listening import listening
 from ..messages.calls import call_ids, calls_of
 from .accumulator import TurnAccumulator, canonical_message
-from .forming import FormingCalls, restart_chunk, restarts
+from .forming import FormingCalls, may_show, restart_chunk, restarts
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
 
@@ -74,14 +74,21 @@ class Turn:
         """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
         self._begun = True
         raw = chunk if chunk.__class__ is AIMessageChunk else _as_message(chunk)
-        if self._forming is not None and restarts(raw.additional_kwargs):
+        if self._forming is not None and may_show(raw):
+            return self._feed_shown(raw, self._forming)
+        left = self._accumulator.feed(raw)
+        return left if left is None or self._writer is None else self._writer.chunk(left)
+
+    def _feed_shown(self, raw: AIMessage, forming: FormingCalls) -> AIMessageChunk | None:
+        """Like `feed`, of a chunk that may bring pieces of calls, for who watches."""
+        if restarts(raw.additional_kwargs):
             self._accumulator.restart()
             self._forming = FormingCalls(self._is_used)
             return restart_chunk(self._accumulator.message_id)
         left = self._accumulator.feed(raw)
         if left is not None and self._writer is not None:
             left = self._writer.chunk(left)
-        return left if self._forming is None else self._forming.shown(raw, left, self._accumulator.message_id)
+        return forming.shown(raw, left, self._accumulator.message_id)
 
     def finish(self) -> AIMessageChunk:
         """The turn's last chunk, with its calls and the verdict on them. A turn without any chunk before it has broken off."""

@@ -5,8 +5,9 @@ listener is shown the pieces as they come, and is told where they count no more.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, closing
+from itertools import chain
 
 from langchain_core.messages import AIMessageChunk
 
@@ -28,7 +29,14 @@ def shown(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessa
     """
     while True:
         reply = _ShownReply(attempts)
-        yield from reply.chunks(*opened())
+        begun, rest = opened()
+        try:
+            with closing(rest):
+                chunks = chain(begun, rest)
+                yield from reply.first(chunks)
+                yield from chunks
+        except Exception as error:
+            yield from reply.tail(error)
         if reply.wait is None:
             return
         yield restart_chunk()
@@ -39,8 +47,15 @@ async def ashown(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]
     """Like `shown`, asynchronously."""
     while True:
         reply = _ShownReply(attempts)
-        async with aclosing(reply.achunks(*await opened())) as chunks:
-            async for chunk in chunks:
+        begun, rest = await opened()
+        try:
+            async with aclosing(rest):
+                for chunk in begun:
+                    yield reply.seen(chunk)
+                async for chunk in rest:
+                    yield chunk if reply.left else reply.seen(chunk)
+        except Exception as error:
+            for chunk in reply.tail(error):
                 yield chunk
         if reply.wait is None:
             return
@@ -55,49 +70,32 @@ class _ShownReply:
         attempts: The attempts at its request.
 
     Attributes:
+        left: Whether anything of it has left but pieces of calls.
         wait: Seconds to wait before the reply is asked for again; None where it has come to its end.
     """
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
-        self._held = True  # nothing of it has left but pieces of calls
+        self.left = False
         self.wait: float | None = None
 
-    def chunks(self, begun: Sequence[AIMessageChunk], rest: Generator[AIMessageChunk, None, None]) -> Generator[AIMessageChunk, None, None]:
-        """The chunks of the reply, as far as it comes."""
-        try:
-            with closing(rest):
-                yield from (self._seen(chunk) for chunk in begun)
-                yield from (self._seen(chunk) for chunk in rest)
-        except EndedEarly as early:
-            if not self._is_again(early):
-                yield from early.chunks
-        except Exception as error:
-            if not self._is_again(error):
-                raise
+    def first(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+        """The chunks up to the first one that is more than a piece of a call."""
+        for chunk in chunks:
+            yield self.seen(chunk)
+            if self.left:
+                return
 
-    async def achunks(
-        self, begun: Sequence[AIMessageChunk], rest: AsyncGenerator[AIMessageChunk, None]
-    ) -> AsyncGenerator[AIMessageChunk, None]:
-        """Like `chunks`, asynchronously."""
-        try:
-            async with aclosing(rest):
-                for chunk in begun:
-                    yield self._seen(chunk)
-                async for chunk in rest:
-                    yield self._seen(chunk)
-        except EndedEarly as early:
-            if not self._is_again(early):
-                for chunk in early.chunks:
-                    yield chunk
-        except Exception as error:
-            if not self._is_again(error):
-                raise
-
-    def _seen(self, chunk: AIMessageChunk) -> AIMessageChunk:
-        self._held = self._held and not leaves_at_once(chunk)
+    def seen(self, chunk: AIMessageChunk) -> AIMessageChunk:
+        """The chunk, of which note was taken."""
+        self.left = self.left or leaves_at_once(chunk)
         return chunk
 
-    def _is_again(self, error: Exception) -> bool:
-        self.wait = self._attempts.wait_after(error) if self._held else None
-        return self.wait is not None
+    def tail(self, error: Exception) -> Sequence[AIMessageChunk]:
+        """What is left to hand out of a reply that broke off with this error, which is raised where that does not end it."""
+        self.wait = None if self.left else self._attempts.wait_after(error)
+        if self.wait is not None:
+            return ()
+        if isinstance(error, EndedEarly):
+            return error.chunks
+        raise error
