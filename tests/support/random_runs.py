@@ -185,7 +185,14 @@ def _settings(draw: random.Random, depth: int) -> dict[str, Any]:
         settings["max_concurrency"] = 1
     if draw.random() < 0.03 and depth == 0:
         settings["deadline"] = 0.05
+    if draw.random() < 0.03:
+        settings["on_executed"] = _full
     return settings
+
+
+def _full(result: Any) -> None:
+    """A listener that ends the run once a call has run."""
+    raise OSError("full")
 
 
 def _history(draw: random.Random) -> list[BaseMessage]:
