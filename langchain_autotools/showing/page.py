@@ -39,7 +39,7 @@ def part_html(part: SeenPart) -> str:
         inner = _reasoning(part.text) if part.is_reasoning else markdown_html(part.text)
     else:
         inner = _call(part) if isinstance(part, SeenCall) else _end(part)
-    return f'<div class="at-part tex2jax_ignore mathjax_ignore">{inner}</div>'
+    return f'<div class="at-piece tex2jax_ignore mathjax_ignore">{inner}</div>'
 
 
 def _reasoning(text: str) -> str:
@@ -183,21 +183,21 @@ def _lines(text: str) -> str:
 
 
 STYLE: Final = """<style>
-.at-part { --at-line: rgba(128,128,128,.3); --at-faint: rgba(128,128,128,.1); margin: 0; padding: 0; line-height: 1.5; }
-.at-part p { margin: .35em 0; }
-.at-part :is(ul, ol, blockquote) { margin: .35em 0; }
-.at-part :is(ul, ol) { padding-left: 1.8em; list-style: disc; }
-.at-part ol { list-style: decimal; }
-.at-part li { margin: .1em 0; }
-.at-part blockquote { padding-left: .75em; border-left: 3px solid var(--at-line); opacity: .85; }
-.at-part :is(p, li, td, th) > code { padding: .1em .3em; background: var(--at-faint); border-radius: 4px; font-size: .92em; }
-.at-part a { color: #3b82d1; }
-.at-part pre { margin: .25em 0; padding: .5em .75em; max-height: 22em; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere;
+.at-piece { --at-line: rgba(128,128,128,.3); --at-faint: rgba(128,128,128,.1); margin: 0; padding: 0; line-height: 1.5; }
+.at-piece p { margin: .35em 0; }
+.at-piece :is(ul, ol, blockquote) { margin: .35em 0; }
+.at-piece :is(ul, ol) { padding-left: 1.8em; list-style: disc; }
+.at-piece ol { list-style: decimal; }
+.at-piece li { margin: .1em 0; }
+.at-piece blockquote { padding-left: .75em; border-left: 3px solid var(--at-line); opacity: .85; }
+.at-piece :is(p, li, td, th) > code { padding: .1em .3em; background: var(--at-faint); border-radius: 4px; font-size: .92em; }
+.at-piece a { color: #3b82d1; }
+.at-piece pre { margin: .25em 0; padding: .5em .75em; max-height: 22em; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere;
   background: var(--at-faint); border: 0; border-radius: 6px; font: .9em/1.45 var(--jp-code-font-family, ui-monospace, monospace); }
-.at-part pre code { padding: 0; background: none; font: inherit; color: inherit; }
-.at-part.at-part table { margin: .35em 0; border: 0; border-collapse: collapse; font-size: inherit; table-layout: auto; }
-.at-part.at-part.at-part tr { background: none; }
-.at-part.at-part :is(th, td) { padding: .25em .75em; text-align: left; vertical-align: top; border: 1px solid var(--at-line);
+.at-piece pre code { padding: 0; background: none; font: inherit; color: inherit; }
+.at-piece.at-piece table { margin: .35em 0; border: 0; border-collapse: collapse; font-size: inherit; table-layout: auto; }
+.at-piece.at-piece.at-piece tr { background: none; }
+.at-piece.at-piece :is(th, td) { padding: .25em .75em; text-align: left; vertical-align: top; border: 1px solid var(--at-line);
   background: none; }
 .at-heading { font-size: 1.1em; }
 .at-heading-1, .at-heading-2 { font-size: 1.25em; }
@@ -212,8 +212,8 @@ STYLE: Final = """<style>
 .at-word { flex: none; margin-left: auto; color: var(--at-colour); }
 .at-time { flex: none; margin-left: auto; opacity: .55; font-size: .9em; }
 .at-body { padding: 0 .75em .4em 2.1em; }
-.at-part.at-part .at-body > table th { font-weight: 500; opacity: .75; border: 0; padding: .25em .75em .25em 0; }
-.at-part.at-part .at-body > table td { border: 0; padding: 0; width: 100%; }
+.at-piece.at-piece .at-body > table th { font-weight: 500; opacity: .75; border: 0; padding: .25em .75em .25em 0; }
+.at-piece.at-piece .at-body > table td { border: 0; padding: 0; width: 100%; }
 .at-label { font-size: .85em; opacity: .65; }
 .at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
 .at-end { font-size: .85em; opacity: .65; }

@@ -319,12 +319,12 @@ class HttpChatModel(ToolsAndMessagesMixin):
             StreamError: The reply is none of this wire.
         """
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return whole_in_time(partial(self._retry_policy().call, partial(self._read_whole, exchange)))()
+        return whole_in_time(partial(Attempts(self._retry_policy()).call, partial(self._read_whole, exchange)))()
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return await self._retry_policy().acall(partial(self._aread_whole, exchange))
+        return await Attempts(self._retry_policy()).acall(partial(self._aread_whole, exchange))
 
     def _read_whole(self, exchange: Exchange) -> AIMessageChunk:
         try:
