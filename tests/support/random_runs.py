@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,8 @@ DECLARED = [
     for name in CALLERS
 ]
 _NESTED = 2
+# LangChain silences warnings while it makes a tool of a function: no more than one thread at a time can do that.
+_MAKING = threading.Lock()
 _TEXTS = ("chain", "achain")
 
 
@@ -66,8 +69,9 @@ class RandomModel:
     def made(self, around: Around) -> Any:
         """The model."""
         script = iter(deepcopy(self.replies))  # LangChain's core writes ids into the chunks that it is given
-        tools = tools_of(around, lambda seed: random_model(random.Random(seed), self.depth + 1).made(around)) if self.has_tools else ()
-        model = ScriptedChatModel(replies=lambda messages, **_: next(script, "Fine."), tools=tools, **self.settings)
+        with _MAKING:
+            tools = tools_of(around, lambda seed: random_model(random.Random(seed), self.depth + 1).made(around)) if self.has_tools else ()
+            model = ScriptedChatModel(replies=lambda messages, **_: next(script, "Fine."), tools=tools, **self.settings)
         return model.bind_tools(DECLARED) if self.declares else model
 
 
