@@ -3,7 +3,6 @@
 The history is the server's own. Nothing of a posted one is believed; what is left out is logged.
 """
 
-import hmac
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from pydantic import SecretStr
 
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, digest_of, pending_calls
+from ..executor.approvals import same_digest
 from ..executor.resolution import Meaning
 from ..messages.calls import ToolCallRecord
 from ..strict_json import read_json
@@ -135,7 +135,11 @@ class PostedDecisions:
         call = self._waiting(call_id)
         if call is None:
             self.drop("decisions about calls that do not wait")
-        elif not (isinstance(signature, str) and _equal(signature, signature_of(call)) and _equal(call.digest, _digest(call, self._key))):
+        elif (
+            not isinstance(signature, str)
+            or not same_digest(signature, signature_of(call))
+            or not same_digest(call.digest, _digest(call, self._key))
+        ):
             self.drop("decisions without the call's own signature")
         else:
             return call
@@ -158,7 +162,3 @@ def _digest(call: PendingCall, key: str) -> str:
     inside = {name.rpartition(".")[2]: None for name in names if isinstance(name, str)}
     record = ToolCallRecord(call.id, call.name, "", call.args)
     return digest_of(Meaning(inside).of(record), call.kind, call.uuid, key)
-
-
-def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))

@@ -240,7 +240,7 @@ class Approvals:
         Raises:
             ConfigurationError: It, or its record, was changed since the model wrote it, or the key is another one.
         """
-        if not _equal(record["digest"], self.digest(call, record["kind"], record["uuid"])):
+        if not same_digest(record["digest"], self.digest(call, record["kind"], record["uuid"])):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
             raise ConfigurationError(text)
 
@@ -252,7 +252,7 @@ class Approvals:
         """
         check_offered(call.id, record["kind"], decision.action)
         self.check_record(call, record)
-        if not _equal(decision.digest, record["digest"]):
+        if not same_digest(decision.digest, record["digest"]):
             raise ConfigurationError(
                 f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
             )
@@ -304,7 +304,7 @@ def _problem(tool: BaseTool, args: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _equal(one: str, other: str) -> bool:
+def same_digest(one: str, other: str) -> bool:
     """Whether two digests are equal, in a time that says nothing of where they differ. They may come from anybody."""
     return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))
 
