@@ -1,28 +1,33 @@
 """Kills workers and looks at what became of their runs."""
 
+import faulthandler
 import json
 import os
 import random
 import signal
-import sqlite3
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import new_messages, stop_reason
 from langchain_autotools.durable import DurableModel, LiveText, RecordedMessage, launch, shutdown
+from langchain_autotools.durable.engine import outside
 from langchain_autotools.history import repair
+from tests.support.postgres import PostgresServer
 
-from .worker import effects_of, made, work
+from .worker import Place, effects_of, in_postgresql, in_sqlite, made, stay, work
 
 RUNS_AT_ONCE = 3
-_LONGEST = 2.2  # seconds from the launch to the kill
+_LONGEST = 1.2  # seconds from the launch to the kill
 _PATIENCE = 90.0
+_LIVES_ON = "lives on"
 
 
 @dataclass
@@ -31,7 +36,10 @@ class Figures:
 
     Attributes:
         kills: How many processes were killed while they worked.
+        replaced: How many of them were not restarted: a worker of another id came instead.
+        frozen: How many times a worker was frozen for longer than its lease, and then went on.
         runs: How many runs have ended.
+        elsewhere: How many of them ended in the worker that lives on.
         calls: How many calls they made.
         twice: Keys of calls that ran twice and must not.
         repeated: How many calls ran again that may.
@@ -41,7 +49,10 @@ class Figures:
     """
 
     kills: int = 0
+    replaced: int = 0
+    frozen: int = 0
     runs: int = 0
+    elsewhere: int = 0
     calls: int = 0
     twice: list[str] = field(default_factory=list)
     repeated: int = 0
@@ -50,13 +61,14 @@ class Figures:
     wrong: list[str] = field(default_factory=list)
 
 
-def in_child(task: Callable[[], None]) -> int:
-    """Do something in a process of its own; returns its id."""
+def in_child(task: Callable[[], None], longest: float = 2 * _PATIENCE) -> int:
+    """Do something in a process of its own; returns its id. What takes too long ends, and writes where it stood."""
     child = os.fork()
     if child:
         return child
     status = 1
     try:
+        faulthandler.dump_traceback_later(longest, exit=True)
         task()
         status = 0
     except BaseException:
@@ -72,40 +84,94 @@ def ended(child: int) -> bool:
     return bool(done)
 
 
-def kill_until_done(folder: Path, mode: str, runs: list[str], chance: random.Random, figures: Figures) -> None:
-    """Kill workers at random moments, until one of them sees the end of all runs."""
-    longest = _LONGEST
-    while True:
-        (folder / "launched").unlink(missing_ok=True)
-        child = in_child(lambda: work(folder, mode, runs))
-        begun = time.monotonic()
-        while not (folder / "launched").exists():
-            assert time.monotonic() - begun < _PATIENCE and not ended(child)
-            time.sleep(0.005)
-        until = time.monotonic() + chance.uniform(0, longest)
-        while time.monotonic() < until:
-            if ended(child):
-                return
-            time.sleep(0.005)
+def kill(child: int) -> None:
+    """Kill a process at once, unless it has ended."""
+    with suppress(ProcessLookupError, ChildProcessError):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        figures.kills += 1
-        longest += 0.1  # so that there is an end also on a slow machine
 
 
-def look(folder: Path, runs: list[str], figures: Figures) -> None:
+def launched(place: Place, worker: str, task: Callable[[], None], longest: float = 2 * _PATIENCE) -> int:
+    """A process that has launched a worker; returns its id."""
+    told = place.folder / worker
+    told.unlink(missing_ok=True)
+    child = in_child(task, longest)
+    begun = time.monotonic()
+    while not told.exists():
+        assert time.monotonic() - begun < _PATIENCE and not ended(child)
+        time.sleep(0.005)
+    return child
+
+
+def ends_within(child: int, seconds: float) -> bool:
+    """Whether a process ends by itself in so many seconds."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if ended(child):
+            return True
+        time.sleep(0.005)
+    return False
+
+
+class Killer:
+    """Kills workers at random moments.
+
+    Args:
+        place: Where they work.
+        mode: How their clients wait.
+        chance: Says when they are killed.
+        figures: Takes what is seen.
+        replaces: Whether a killed worker may be replaced by one of another id, and a worker be frozen for longer than its lease: where
+            another one lives.
+    """
+
+    def __init__(self, place: Place, mode: str, chance: random.Random, figures: Figures, replaces: bool) -> None:
+        self._place = place
+        self._mode = mode
+        self._chance = chance
+        self._figures = figures
+        self._replaces = replaces
+        self._number = 1
+
+    def kill_until_done(self, runs: list[str]) -> None:
+        """Kill workers, until one of them sees the end of all runs."""
+        longest = _LONGEST
+        while True:
+            worker = f"worker {self._number}"
+            child = launched(self._place, worker, lambda worker=worker: work(self._place, worker, self._mode, runs))
+            if ends_within(child, self._chance.uniform(0, longest)):
+                return
+            if self._happens(0.1):
+                os.kill(child, signal.SIGSTOP)
+                time.sleep(self._place.lease + 1)
+                os.kill(child, signal.SIGCONT)
+                self._figures.frozen += 1
+                if ends_within(child, self._chance.uniform(0, longest)):
+                    return
+            kill(child)
+            self._figures.kills += 1
+            if self._happens(0.25):
+                self._number += 1
+                self._figures.replaced += 1
+            longest += 0.1  # so that there is an end also on a slow machine
+
+    def _happens(self, often: float) -> bool:
+        return self._replaces and self._chance.random() < often
+
+
+def look(place: Place, runs: list[str], figures: Figures) -> None:
     """Look at what the runs came to."""
-    chat = made(folder)
-    launch(f"sqlite:///{folder / 'runs.sqlite'}", f"worker of {folder}", lease=2)
+    chat = made(place.folder)
+    launch(place.url, f"reader of {place.folder}", lease=place.lease)
     try:
-        effects = Counter(effects_of(folder))
+        effects = Counter(effects_of(place.folder))
         for run in runs:
             _look_at(chat, run, effects, figures)
+            figures.elsewhere += outside(DBOS.get_workflow_status, run).executor_id == f"{_LIVES_ON} of {place.folder}"
     finally:
         shutdown()
-    with sqlite3.connect(folder / "runs.sqlite") as database:
-        if any("py_pickle" in line for line in database.iterdump()):
-            figures.wrong.append("the database has a pickle")
+    if "py_pickle" in place.dump():
+        figures.wrong.append("the database has a pickle")
 
 
 def _look_at(chat: DurableModel, run: str, effects: Counter[str], figures: Figures) -> None:
@@ -153,26 +219,44 @@ def _look_at_stream(chat: DurableModel, run: str, messages: list[BaseMessage], f
             figures.wrong.append(f"{run} reads {text!r} for {written[turn - 1].text!r}")
 
 
-def kills(folder: Path, mode: str, wanted: int, seed: int = 0) -> Figures:
-    """Kill at least so many workers."""
-    chance, figures, number = random.Random(f"{mode} {seed}"), Figures(), 0
-    while figures.kills < wanted:
-        number += 1
-        place = folder / f"{mode}{number}"
-        place.mkdir(parents=True)
-        runs = [f"{mode}{number}r{one}" for one in range(RUNS_AT_ONCE)]
-        kill_until_done(place, mode, runs, chance, figures)
-        look_in_child(place, runs, figures)
+def kills(folder: Path, mode: str, wanted: int, seed: int = 0, server: PostgresServer | None = None) -> Figures:
+    """Kill at least so many workers: each over a SQLite file, or all over one PostgreSQL, where another worker lives on and takes over."""
+    chance, figures = random.Random(f"{mode} {seed}"), Figures()
+    if server is None:
+        while figures.kills < wanted:
+            place = in_sqlite(_made(folder / f"{mode}{figures.runs}"))
+            _round(place, Killer(place, mode, chance, figures, replaces=False), mode, figures)
+        return figures
+    place = in_postgresql(_made(folder / mode), server)
+    lives_on = launched(place, _LIVES_ON, lambda: stay(place, _LIVES_ON), longest=3600)
+    try:
+        killer = Killer(place, mode, chance, figures, replaces=True)
+        while figures.kills < wanted:
+            _round(place, killer, mode, figures)
+            assert not ended(lives_on)
+    finally:
+        kill(lives_on)
     return figures
 
 
-def look_in_child(folder: Path, runs: list[str], figures: Figures) -> None:
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _round(place: Place, killer: Killer, mode: str, figures: Figures) -> None:
+    runs = [f"{mode}{figures.runs + one}" for one in range(RUNS_AT_ONCE)]
+    killer.kill_until_done(runs)
+    look_in_child(place, runs, figures)
+
+
+def look_in_child(place: Place, runs: list[str], figures: Figures) -> None:
     """Look in a process of its own: this one stays without threads, and can be forked."""
-    seen = folder / "figures.json"
+    seen = place.folder / "figures.json"
 
     def task() -> None:
         own = Figures()
-        look(folder, runs, own)
+        look(place, runs, own)
         seen.write_text(json.dumps(asdict(own)))
 
     child = in_child(task)

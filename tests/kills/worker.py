@@ -2,18 +2,57 @@
 
 import asyncio
 import os
+import sqlite3
+import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import tool
 
-from langchain_autotools.durable import DurableModel, durable, launch
+from langchain_autotools.durable import DurableModel, RunFailedError, durable, launch
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.postgres import PostgresServer
 
 TURNS = 3
 CALLS = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are recorded, and where what they do is counted.
+
+    Attributes:
+        folder: Holds what the processes tell by files.
+        url: The database.
+        dump: Returns all that stands in the database.
+        lease: After how many seconds a silent worker loses its runs.
+    """
+
+    folder: Path
+    url: str
+    dump: Callable[[], str]
+    lease: float
+
+
+def in_sqlite(folder: Path) -> Place:
+    """A place with a SQLite file."""
+    file = folder / "runs.sqlite"
+
+    def dump() -> str:
+        with closing(sqlite3.connect(file)) as database:
+            return "\n".join(database.iterdump())
+
+    return Place(folder, f"sqlite:///{file}", dump, 2.0)
+
+
+def in_postgresql(folder: Path, server: PostgresServer) -> Place:
+    """A place with a database of a server."""
+    return Place(folder, server.create(folder.name), lambda: server.dump(folder.name), 1.5)
 
 
 def effects_of(folder: Path) -> list[str]:
@@ -62,25 +101,36 @@ def made(folder: Path) -> DurableModel:
     return durable(ScriptedChatModel(tools=[pay, look], replies=reply), "kills", rerun=["look"])
 
 
-def work(folder: Path, mode: str, runs: list[str]) -> None:
+def work(place: Place, worker: str, mode: str, runs: list[str]) -> None:
     """Launch a worker and wait for all runs, which begin where they have not begun."""
-    chat = made(folder)
-    launch(f"sqlite:///{folder / 'runs.sqlite'}", f"worker of {folder}", lease=2)
-    (folder / "launched").touch()
+    chat = made(place.folder)
+    launch(place.url, f"{worker} of {place.folder}", lease=place.lease)
+    (place.folder / worker).touch()
     if mode == "async":
         asyncio.run(_gather(chat, runs))
     else:
         with ThreadPoolExecutor(len(runs)) as pool:
             list(pool.map(lambda run: _wait(chat, mode, run), runs))
-    (folder / "done").touch()
+
+
+def stay(place: Place, worker: str) -> None:
+    """Launch a worker that begins no runs and goes on with those of others, until it is killed."""
+    made(place.folder)
+    launch(place.url, f"{worker} of {place.folder}", lease=place.lease)
+    (place.folder / worker).touch()
+    threading.Event().wait()
 
 
 def _wait(chat: DurableModel, mode: str, run: str) -> None:
-    if mode == "stream":
+    if mode != "stream":
+        chat.invoke(run, run_id=run)
+        return
+    try:
         for _ in chat.stream(run, run_id=run):
             pass
-    else:
-        chat.invoke(run, run_id=run)
+    except RunFailedError as error:  # this worker was frozen while it read
+        assert "taken over" in str(error)
+        chat.result(run)
 
 
 async def _gather(chat: DurableModel, runs: list[str]) -> None:
