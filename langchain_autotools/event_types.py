@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import jiter
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .executor.pending import PendingCall
@@ -31,11 +31,14 @@ class RunEvent:
             made for the events.
         parent_run_id: The run around it, one of whose tools made this one; None for a run that no tool made.
         parent_call_id: The call of that run whose tool made this one.
+        position: Where it stands among the events of a run or a conversation that is kept (`langchain_autotools.durable`), whose readers
+            go on behind it. None for all others.
     """
 
     run_id: str
     parent_run_id: str | None = None
     parent_call_id: str | None = None
+    position: str | None = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: portable_result(value) for name, value in vars(self).items()}
@@ -204,6 +207,32 @@ class MessageDone(RunEvent):
     def message_id(self) -> str:
         """The message's id."""
         return str(self.message.id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageDiscarded(RunEvent):
+    """What was told of a message is void: its reply was never whole, and is asked for again. Drop its text and its reasoning.
+
+    Only of runs that outlive their process (`langchain_autotools.durable`): the process that read the reply has died.
+
+    Attributes:
+        message_id: The id that the message would have had.
+        attempt: Which attempt at the reply this was, from 1 on.
+    """
+
+    message_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessagesAdded(RunEvent):
+    """Messages were added to a conversation from outside (`langchain_autotools.durable.Conversations`).
+
+    Attributes:
+        messages: The messages: those that the run answers, or that were appended.
+    """
+
+    messages: Sequence[BaseMessage]
 
 
 @dataclass(frozen=True, kw_only=True)

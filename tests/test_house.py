@@ -29,10 +29,10 @@ ROOMS = (
     ("run",),
     ("mixin",),
     ("testing", "providers"),
-    ("agent", "durable"),
+    ("agent",),
     ("following",),
     ("encoders",),
-    ("showing",),
+    ("durable", "showing"),
     ("cli",),
     ("__main__",),
 )

@@ -9,20 +9,19 @@ it would make a request or run a tool. The journal answers what an earlier execu
   order before any of them begins. (Steps take their numbers as they begin; calls that run in parallel were seen to get each other's
   results after a crash. A child workflow for each call has the same order, but is recovered by itself, without the conversation that its
   tool may ask for.)
-- **A message** is written to the workflow's stream once, by the workflow; live text by the step, in batches, with the execution that
-  writes it.
+- **Events** are written to the workflow's stream by a step that lasts as long as the run, in batches, each with the execution that tells
+  it. Each execution tells all again; a reader takes each thing once.
 - **Time** is that of the journal: while it is read, what time it was when it was written. So a run that goes on decides as it did before.
 
 What is recorded is plain JSON, by a serializer that knows nothing else. Models and keys are no part of it: every worker makes its own
 models, by the same names. An execution that has lost its run to another worker notices at its next record, before it runs the next call.
 
-`plain` is what is recorded, `journal` how; `engine` has DBOS in this process, `leases` what workers do for each other; `runs` is what
-users call, `reading` what readers elsewhere get.
+`plain` is what is recorded, `journal` how; `event_rows` and `live` are what is told and how it is written, `reading` how it is read.
+`engine` has DBOS in this process, `leases` what workers do for each other; `runs` is what users call.
 """
 
 from .engine import launch, shutdown
 from .errors import RunFailedError
-from .reading import LiveText, RecordedMessage, RunPiece
 from .runs import DurableModel, durable
 
-__all__ = ["DurableModel", "LiveText", "RecordedMessage", "RunFailedError", "RunPiece", "durable", "launch", "shutdown"]
+__all__ = ["DurableModel", "RunFailedError", "durable", "launch", "shutdown"]

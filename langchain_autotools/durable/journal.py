@@ -10,7 +10,6 @@ steps of all calls of a turn are reserved in call order before any of them begin
 
 import queue
 import threading
-import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import copy_context
@@ -27,20 +26,12 @@ from ..executor import ToolCallResult
 from ..executor.results import failed
 from ..executor.threads import run_beside
 from ..messages.calls import ToolCallRecord
-from ..messages.deltas import deltas_of
 from .errors import RunFailedError
+from .live import NotRecorded
 from .plain import message_of, plain_messages, plain_result, result_of
 
-STREAM = "run"
-"""The key of the workflow's stream that readers in other processes follow."""
-
-_BATCH_SECONDS = 0.25  # how long live text waits for more, so that each batch and not each word is a row
 _INTERRUPTED = "interrupted, outcome unknown: the process that ran this call has ended. What it did may remain; check before you repeat it."
 _END: Any = object()
-
-
-class _Unrecorded(BaseException):
-    """Leaves a step that is not to be recorded: DBOS records what is an `Exception`."""
 
 
 class Journal:
@@ -160,13 +151,11 @@ class _Turn:
     def _make(self) -> dict[str, Any]:
         self.began = True
         self._journal.goes_on()
-        live = _LiveText(self._journal.execution, self._number)
         whole: AIMessage | None = None
         chunks = ChunkSum()
         try:
             for part in self._parts:
                 self._queue.put(part)
-                live.add(part)
                 if isinstance(part, AIMessageChunk):
                     chunks.add(part)
                 else:
@@ -179,24 +168,6 @@ class _Turn:
         if cut is not None and message is not None:
             message = as_chunk(message)
         return self._journal.written({"message": plain_messages([message])[0] if message else None, "cut": cut, "error": None})
-
-
-class _LiveText:
-    """Text on its way to readers in other processes, in batches. What they have of a turn that is never recorded is void."""
-
-    def __init__(self, execution: str, turn: int) -> None:
-        self._about = {"execution": execution, "turn": turn}
-        self._texts: dict[str, str] = {}
-        self._since = 0.0
-
-    def add(self, part: AIMessage) -> None:
-        """Take a part of a reply; writes what has waited long enough."""
-        for kind, text in deltas_of(part.content, part.additional_kwargs):
-            self._texts[kind] = self._texts.get(kind, "") + text
-        if self._texts and time.monotonic() - self._since >= _BATCH_SECONDS:
-            texts, self._texts = self._texts, {}
-            DBOS.write_stream(STREAM, {**self._about, **texts})
-            self._since = time.monotonic()
 
 
 class _Call:
@@ -213,7 +184,7 @@ class _Call:
         begun_by = self._begun.run({"name": f"begin {call.id}"}, self._begin)
         try:
             record = self._ended.run({"name": f"call {call.id}"}, self._make, call, begun_by, run)
-        except _Unrecorded:
+        except NotRecorded:
             return None
         self._journal.read(record)
         if record["raised"] is not None:
@@ -235,5 +206,5 @@ class _Call:
                 self._raised = error
                 raised = f"{type(error).__name__}: {error}"
             if result is None and raised is None:
-                raise _Unrecorded
+                raise NotRecorded
         return self._journal.written({"result": plain_result(result) if result else None, "raised": raised})

@@ -1,75 +1,226 @@
-"""What a run tells readers in other processes, and after a crash: texts as they are written, messages as they are recorded."""
+"""What a run has told, read from the database: by any process, from any position, while it runs and when it has ended."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from contextlib import aclosing, closing
+from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from dbos import DBOS
+from dbos import error as dbos_error
 
-from .plain import message_of
+from ..errors import ConfigurationError
+from ..event_types import (
+    CallArgumentsDelta,
+    CallDiscarded,
+    CallProgress,
+    CallReady,
+    CallResult,
+    CallsPending,
+    CallStarted,
+    MessageDiscarded,
+    MessageDone,
+    ReasoningDelta,
+    RunEnded,
+    RunEvent,
+    RunFailed,
+    RunStarted,
+    TextDelta,
+    TurnUsage,
+)
+from .engine import outside
+from .errors import RunFailedError
+from .event_rows import event_of
+from .live import STREAM
 
-
-@dataclass(frozen=True)
-class LiveText:
-    """A piece of a reply that is being written. What came of the same turn with a lower `attempt` is void: its process has died.
-
-    Attributes:
-        position: Where it stands in the run's stream; `follow(run_id, after=position)` goes on behind it.
-        turn: The number of the turn, from 1 on.
-        attempt: Which attempt at this turn writes it, from 1 on.
-        text: What was written.
-        reasoning: What was thought.
-    """
-
-    position: int
-    turn: int
-    attempt: int
-    text: str = ""
-    reasoning: str = ""
-
-
-@dataclass(frozen=True)
-class RecordedMessage:
-    """A new message of the history. It is final, and comes once; an AI message says all that the texts of its turn said.
-
-    Attributes:
-        position: Where it stands in the run's stream.
-        message: The message.
-    """
-
-    position: int
-    message: AIMessage | ToolMessage
+POLLS_SECONDS = 0.2  # how often a reader looks into the database where nothing wakes it
+_DIED = "the process that ran this has ended"
 
 
-RunPiece = LiveText | RecordedMessage
-"""What `follow` gives."""
+class Story:
+    """The events of one run, whichever executions told of them: each thing once, and void what died with its process.
 
-
-class Pieces:
-    """Reads the values of a run's stream, one after another.
+    The rows of a stream never change, so the same event has the same position each time.
 
     Args:
-        after: The position before the first one that is wanted.
+        run_id: The run's id in the database, which stands for the ids that its executions had for it.
     """
 
-    def __init__(self, after: int) -> None:
-        self._after = after
-        self._next = 0
-        self._attempts: dict[int, list[str]] = {}
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._execution: str | None = None
+        self._past: set[str] = set()
+        self._own_id: str | None = None
+        self._told: set[tuple[str, ...]] = set()
+        self._writing: str | None = None  # the message whose reply is being written
+        self._whole: set[str] = set()  # messages of which nothing more is written
+        self._attempt = 1
+        self._calls: dict[tuple[str, str], RunEvent] = {}  # what was told last of a call that has no end so far
+        self._nested: dict[str, RunEvent] = {}
+        self._count = 0
 
-    def piece(self, value: Mapping[str, Any]) -> RunPiece | None:
-        """The next value as a piece; None where the reader has it."""
-        position = self._next
-        self._next += 1
-        piece = self._message(position, value) if "message" in value else self._text(position, value)
-        return piece if position > self._after else None
+    def take(self, row: Mapping[str, Any]) -> Iterator[RunEvent]:
+        """The events of the next row."""
+        if row["execution"] in self._past:  # a worker that was slow, and lost the run
+            return
+        if row["execution"] != self._execution:
+            if self._execution is not None:
+                self._past.add(self._execution)
+                yield from map(self._placed, self._voided())
+            self._execution, self._own_id = row["execution"], None
+        for event in map(event_of, row["events"]):
+            own = self._renamed(event)
+            if self._is_new(own):
+                yield self._placed(own)
 
-    def _message(self, position: int, value: Mapping[str, Any]) -> RunPiece:
-        return RecordedMessage(position, message_of(value["message"]))
+    def end(self) -> Iterator[RunEvent]:
+        """The events that are missing where the run was ended from outside."""
+        if ("end",) in self._told:
+            return
+        self._told.add(("end",))
+        for event in [*self._left(lambda _: True), RunFailed(run_id=self._run_id, error=RunFailedError("the run was ended from outside"))]:
+            yield self._placed(event)
 
-    def _text(self, position: int, value: Mapping[str, Any]) -> RunPiece:
-        executions = self._attempts.setdefault(value["turn"], [])
-        if value["execution"] not in executions:
-            executions.append(value["execution"])
-        attempt = executions.index(value["execution"]) + 1
-        return LiveText(position, value["turn"], attempt, value.get("text", ""), value.get("reasoning", ""))
+    def _placed(self, event: RunEvent) -> RunEvent:
+        position, self._count = self._count, self._count + 1
+        return replace(event, position=str(position))
+
+    def _renamed(self, event: RunEvent) -> RunEvent:
+        """The event, with the id that the run has in the database."""
+        if event.parent_run_id is None:
+            self._own_id = event.run_id
+            return replace(event, run_id=self._run_id)
+        return replace(event, parent_run_id=self._run_id) if event.parent_run_id == self._own_id else event
+
+    # ------------------------------------------------------------------------------------------ what is new
+
+    def _is_new(self, event: RunEvent) -> bool:
+        """Whether an event says what was not told before; notes it."""
+        if event.parent_run_id is not None:
+            self._note_nested(event)
+        elif isinstance(event, CallStarted):
+            if (self._run_id, event.call_id) in self._calls or ("CallReady", event.call_id) in self._told:
+                return False
+        elif isinstance(event, TextDelta | ReasoningDelta | CallArgumentsDelta):
+            if event.message_id in self._whole:
+                return False
+            self._writing = event.message_id
+        elif isinstance(event, CallDiscarded):
+            return self._calls.pop((self._run_id, event.call_id), None) is not None
+        elif isinstance(event, CallProgress):
+            return ("CallResult", event.call_id) not in self._told
+        else:
+            return self._once(event)
+        self._note_call(event)
+        return True
+
+    def _once(self, event: RunEvent) -> bool:
+        key = _key(event)
+        if key in self._told:
+            return False
+        self._told.add(key)
+        if isinstance(event, CallReady | MessageDone):
+            self._whole.add(event.message_id)
+            self._attempt = 1
+        self._note_call(event)
+        return True
+
+    def _note_call(self, event: RunEvent) -> None:
+        if isinstance(event, CallStarted | CallReady):
+            self._calls[event.run_id, event.call_id] = event
+        elif isinstance(event, CallResult | CallDiscarded):
+            self._calls.pop((event.run_id, event.call_id), None)
+        elif isinstance(event, CallsPending):
+            for call in event.calls:
+                self._calls.pop((event.run_id, call.id), None)
+
+    def _note_nested(self, event: RunEvent) -> None:
+        if isinstance(event, RunStarted):
+            self._nested[event.run_id] = event
+        elif isinstance(event, RunEnded | RunFailed):
+            self._nested.pop(event.run_id, None)
+
+    # ------------------------------------------------------------------------------------------ what is void
+
+    def _voided(self) -> Iterator[RunEvent]:
+        """What is told where another execution goes on: the end of what the last one began and did not record."""
+        yield from self._left(lambda event: event.run_id != self._run_id or isinstance(event, CallStarted))
+        if self._writing is not None and self._writing not in self._whole:
+            yield MessageDiscarded(run_id=self._run_id, message_id=self._writing, attempt=self._attempt)
+            self._attempt += 1
+        self._writing = None
+
+    def _left(self, ended: Any) -> Iterator[RunEvent]:
+        """The ends of calls, and of runs inside tools, that nobody goes on with."""
+        for key, event in list(self._calls.items()):
+            if ended(event):
+                del self._calls[key]
+                about = {name: getattr(event, name) for name in ("run_id", "parent_run_id", "parent_call_id", "message_id", "call_id")}
+                yield CallDiscarded(**about, reason=_DIED)
+        for event in reversed(self._nested.values()):
+            about = {name: getattr(event, name) for name in ("run_id", "parent_run_id", "parent_call_id")}
+            yield RunEnded(**about, stop_reason="cancelled", turns=0)
+        self._nested.clear()
+
+
+def _key(event: RunEvent) -> tuple[str, ...]:
+    """What an event that is told once is about."""
+    if isinstance(event, RunEnded | RunFailed):
+        return ("end",)
+    if isinstance(event, MessageDone | TurnUsage):
+        return type(event).__name__, event.message_id
+    return type(event).__name__, getattr(event, "call_id", "")
+
+
+# ---------------------------------------------------------------------------------------------- readers
+
+
+def behind(position: str | None) -> int:
+    """The number of the event at a position; -1 for none.
+
+    Raises:
+        ConfigurationError: It is no position.
+    """
+    if position is not None and not (isinstance(position, str) and position.isascii() and position.isdigit()):
+        raise ConfigurationError(f"after takes the position of an event, not {position!r}")
+    return -1 if position is None else int(position)
+
+
+def raise_failed(event: RunEvent) -> None:
+    """Raise what a run has failed with, after its event."""
+    if isinstance(event, RunFailed) and event.parent_run_id is None:
+        raise event.error
+
+
+def read_run(run_id: str, timeout: float | None) -> Generator[RunEvent, None, None]:
+    """The events of a run, from the first one on.
+
+    Raises:
+        TimeoutError: For so many seconds nothing came.
+    """
+    story = Story(run_id)
+    with closing(DBOS.read_stream(run_id, STREAM, polling_interval_sec=POLLS_SECONDS, timeout_seconds=timeout)) as rows:
+        while (row := outside(_next, rows)) is not None:
+            yield from story.take(row)
+    yield from story.end()
+
+
+def _next(rows: Iterator[Any]) -> Any:
+    try:
+        return next(rows, None)
+    except dbos_error.DBOSStreamTimeoutError:
+        raise TimeoutError("nothing came of the run in time") from None
+
+
+async def aread_run(run_id: str, timeout: float | None) -> AsyncGenerator[RunEvent, None]:
+    """Like `read_run`, asynchronously."""
+    story = Story(run_id)
+    rows = DBOS.read_stream_async(run_id, STREAM, polling_interval_sec=POLLS_SECONDS, timeout_seconds=timeout)
+    try:
+        async with aclosing(rows):
+            async for row in rows:
+                for event in story.take(row):
+                    yield event
+    except dbos_error.DBOSStreamTimeoutError:
+        raise TimeoutError("nothing came of the run in time") from None
+    for event in story.end():
+        yield event

@@ -16,6 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from ..chunks import as_chunk, sum_chunks
 from ..compat import input_messages
 from ..errors import ConfigurationError
+from ..event_types import RunEvent
 from ..executor.threads import run_beside
 from ..listening import Alarm, Listener
 from ..messages.carrier import new_messages
@@ -23,12 +24,12 @@ from ..messages.live import attach_messages
 from ..mixin import ToolsAndMessagesMixin
 from .engine import attributes_of, engine, launch, outside
 from .errors import RunFailedError
-from .journal import STREAM, Journal
+from .journal import Journal
 from .leases import CANCELLED
+from .live import LiveEvents
 from .plain import message_of, message_out, plain_config, plain_keywords, plain_messages
-from .reading import Pieces, RunPiece
+from .reading import POLLS_SECONDS, aread_run, behind, raise_failed, read_run
 
-_POLLS_SECONDS = 0.2  # how often a reader looks into the database where nothing wakes it
 _models: dict[str, "DurableModel"] = {}
 _clients: dict[str, "_Client"] = {}
 
@@ -53,7 +54,7 @@ class _Client:
     def wait(self, handle: Any) -> None:
         """Wait for the workflow, in this thread."""
         try:
-            self._run = handle.get_result(polling_interval_sec=_POLLS_SECONDS)
+            self._run = handle.get_result(polling_interval_sec=POLLS_SECONDS)
         except BaseException as error:
             self._failed = error
         _clients.pop(self._run_id, None)
@@ -79,7 +80,7 @@ class _Client:
         if last is None:
             yield as_chunk(message)
         elif last.chunk_position != "last":
-            raise RunFailedError("the run was taken over by another worker while it was read: `follow` and `result` have all of it")
+            raise RunFailedError("the run was taken over by another worker while it was read: `events` and `result` have all of it")
 
 
 class DurableModel:
@@ -178,7 +179,7 @@ class DurableModel:
         if attributes_of(run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
         try:
-            run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=_POLLS_SECONDS))
+            run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=POLLS_SECONDS))
         except Exception as error:
             raise RunFailedError(str(error)) from None
         return message_out(run)
@@ -187,40 +188,45 @@ class DurableModel:
         """Like `result`, asynchronously."""
         return await asyncio.to_thread(self.result, run_id)
 
-    def follow(self, run_id: str, *, after: int = -1) -> Iterator[RunPiece]:
-        """Read a run as it is written, from any process, also after a crash and when it has ended.
+    def events(self, run_id: str, *, after: str | None = None, timeout: float | None = None) -> Iterator[RunEvent]:
+        """The events of a run, from any process, while it runs, after a crash and when it has ended.
 
         Args:
             run_id: The run.
-            after: The position of the last piece that the reader has.
+            after: The `position` of the last event that the reader has; None for all.
+            timeout: After how many seconds in which nothing comes the reader gives up; None for never.
 
         Returns:
-            `LiveText`s and `RecordedMessage`s, until the run has ended.
+            The events that `events` tells of the model, in batches. A reply that died with its process is told as `MessageDiscarded`.
 
         Raises:
-            ConfigurationError: There is no such run.
+            ConfigurationError: There is no such run, or no such position.
+            RunFailedError: The run has failed; after the event that says so.
+            TimeoutError: Nothing came in time. The run goes on.
         """
         launch()
         if attributes_of(run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
-        return self._pieces(run_id, after)
+        return self._events(run_id, behind(after), timeout)
 
-    def _pieces(self, run_id: str, after: int) -> Iterator[RunPiece]:
-        pieces = Pieces(after)
-        values = DBOS.read_stream(run_id, STREAM, polling_interval_sec=_POLLS_SECONDS)
-        while (value := outside(next, values, None)) is not None:
-            if (piece := pieces.piece(value)) is not None:
-                yield piece
+    def _events(self, run_id: str, after: int, timeout: float | None) -> Iterator[RunEvent]:
+        for number, event in enumerate(read_run(run_id, timeout)):
+            if number > after:
+                yield event
+            raise_failed(event)
 
-    async def afollow(self, run_id: str, *, after: int = -1) -> AsyncIterator[RunPiece]:
-        """Like `follow`, asynchronously."""
+    async def aevents(self, run_id: str, *, after: str | None = None, timeout: float | None = None) -> AsyncIterator[RunEvent]:
+        """Like `events`, asynchronously."""
         await asyncio.to_thread(launch)
         if await asyncio.to_thread(attributes_of, run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
-        pieces = Pieces(after)
-        async for value in DBOS.read_stream_async(run_id, STREAM, polling_interval_sec=_POLLS_SECONDS):
-            if (piece := pieces.piece(value)) is not None:
-                yield piece
+        number, first = 0, behind(after) + 1
+        async with aclosing(aread_run(run_id, timeout)) as events:
+            async for event in events:
+                if number >= first:
+                    yield event
+                raise_failed(event)
+                number += 1
 
     def cancel(self, run_id: str) -> None:
         """End a run, wherever it is executed, whatever it waits for; it returns what it has, with the stop reason `cancelled`."""
@@ -263,12 +269,11 @@ class DurableModel:
         config = cast("RunnableConfig", request["config"])
         chunks: list[AIMessageChunk] = []
         try:
-            for chunk in self.model.stream(messages, config, journal=journal, **request["keywords"]):
-                for message in plain_messages(new_messages(chunk)):
-                    DBOS.write_stream(STREAM, {"message": message})
-                chunks.append(chunk)
-                if client is not None:
-                    client.listener.tell(chunk)
+            with LiveEvents(journal.execution).told():
+                for chunk in self.model.stream(messages, config, journal=journal, **request["keywords"]):
+                    chunks.append(chunk)
+                    if client is not None:
+                        client.listener.tell(chunk)
         except Exception as error:
             if client is not None:
                 client.error = error

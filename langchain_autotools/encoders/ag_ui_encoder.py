@@ -49,6 +49,7 @@ from ..event_types import (
     CallResult,
     CallsPending,
     CallStarted,
+    MessageDiscarded,
     MessageDone,
     ReasoningDelta,
     RunEnded,
@@ -296,6 +297,15 @@ class AgUiEncoder:
         told = message.response_metadata
         run.model = (_label(told.get("model_provider")), _label(told.get("model_name")))
 
+    def _message_discarded(self, event: MessageDiscarded) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        yield from self._end_reasoning(run)
+        yield from self._end_text(run)
+        run.turn, run.shown = None, False
+        value = {"messageId": self._message_id(run, event.message_id), "attempt": event.attempt}
+        run.done[event.message_id] += 1
+        yield CustomEvent(name="message_discarded", value=value, subagent_run_id=run.tag)
+
     def _used(self, event: TurnUsage) -> Iterator[BaseEvent]:
         self._count(event, *self._runs[event.run_id].model)
         yield from ()
@@ -382,6 +392,7 @@ _WRITERS: Final[Mapping[type[RunEvent], Callable[[AgUiEncoder, Any], Iterator[Ba
     CallProgress: AgUiEncoder._progress,
     CallResult: AgUiEncoder._answered,
     MessageDone: AgUiEncoder._message,
+    MessageDiscarded: AgUiEncoder._message_discarded,
     TurnUsage: AgUiEncoder._used,
     CallsPending: AgUiEncoder._waiting,
     RunEnded: AgUiEncoder._run_ended,

@@ -23,6 +23,7 @@ from ..event_types import (
     CallResult,
     CallsPending,
     CallStarted,
+    MessageDiscarded,
     MessageDone,
     ReasoningDelta,
     RunEnded,
@@ -80,6 +81,7 @@ class UIMessageChunks:
             CallProgress: self._progress,
             CallResult: self._result,
             MessageDone: self._message_done,
+            MessageDiscarded: self._message_discarded,
             TurnUsage: self._turn_usage,
             CallsPending: self._pending,
             RunEnded: self._run_ended,
@@ -181,6 +183,11 @@ class UIMessageChunks:
         yield from self._step(event.message_id)
         for ready in [one for one in self._held.values() if one.message_id == event.message_id]:
             yield from self._announce(self._held.pop(ready.call_id).call)
+
+    def _message_discarded(self, event: MessageDiscarded) -> Iterator[Chunk]:
+        """The protocol has no way to take text back: the page is told."""
+        yield from self._close(event.message_id)
+        yield {"type": "data-message-discarded", "data": {"messageId": event.message_id, "attempt": event.attempt}}
 
     # ------------------------------------------------------------------------------------------ calls being made
 

@@ -15,7 +15,9 @@ from ..event_types import (
     CallResult,
     CallsPending,
     CallStarted,
+    MessageDiscarded,
     MessageDone,
+    MessagesAdded,
     ReasoningDelta,
     RunEnded,
     RunEvent,
@@ -76,7 +78,8 @@ def sse(
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
     """Events as server-sent events, for a response with `SSE_HEADERS`.
 
-    Each event is a frame with a name (`event:`), a number (`id:`) and one JSON object (`data:`). The last one is `done` or `error`.
+    Each event is a frame with a name (`event:`), a number (`id:`) and one JSON object (`data:`). The last one is `done` or `error`. Events
+    that have a `position` of their own bear it in place of the number: it is what a client that comes back says.
 
     Args:
         events: What `events` or `aevents` returned, or a list of events that were kept.
@@ -124,12 +127,13 @@ class FrameEncoder:
         self._details, self._nested, self._artifacts = details, nested, artifacts
         self._number, self._after = first_id, after
         self._runs: set[str] = set()
+        self._kept = False  # whether the events have positions of their own
         self._last: RunEnded | RunFailed | None = None  # the end of the last run that no tool made
 
     def encode(self, event: RunEvent) -> bytes:
         """The frame of an event."""
         told = self.described(event)
-        return b"" if told is None else self._frame(*told)
+        return b"" if told is None else self._frame(*told, position=event.position)
 
     def described(self, event: RunEvent) -> tuple[str, Data] | None:
         """What is told of an event: a name and plain data; None where nothing is. Data of a run inside another has its `parent_run_id`."""
@@ -165,10 +169,16 @@ class FrameEncoder:
             return message
         return message.model_copy(update={"artifact": None})
 
-    def _frame(self, name: str, data: Mapping[str, Any]) -> bytes:
-        number = self._number
-        self._number += 1
-        return f"event: {name}\nid: {number}\ndata: {to_json(data)}\n\n".encode() if number > self._after else b""
+    def _frame(self, name: str, data: Mapping[str, Any], position: str | None = None) -> bytes:
+        self._kept = self._kept or position is not None
+        number, shown = self._number, position
+        if not self._kept:
+            self._number += 1
+            if number <= self._after:
+                return b""
+            shown = str(number)
+        line = "" if shown is None else f"id: {shown}\n"
+        return f"event: {name}\n{line}data: {to_json(data)}\n\n".encode()
 
 
 # ---------------------------------------------------------------------------------------------- what stands in which frame
@@ -217,6 +227,14 @@ def _message(event: MessageDone, encoder: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "message": message_to_dict(encoder.message(event.message))}
 
 
+def _message_discarded(event: MessageDiscarded, _: FrameEncoder) -> Data:
+    return {"message_id": event.message_id, "attempt": event.attempt}
+
+
+def _messages_added(event: MessagesAdded, encoder: FrameEncoder) -> Data:
+    return {"messages": [message_to_dict(encoder.message(message)) for message in event.messages]}
+
+
 def _usage(event: TurnUsage, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "turn": event.turn, "usage": event.usage}
 
@@ -252,6 +270,8 @@ _FRAMES: Final[Mapping[type[RunEvent], tuple[str, Callable[[Any, FrameEncoder], 
     CallProgress: ("tool_progress", _progress),
     CallResult: ("tool_result", _result),
     MessageDone: ("message", _message),
+    MessageDiscarded: ("message_discarded", _message_discarded),
+    MessagesAdded: ("messages", _messages_added),
     TurnUsage: ("usage", _usage),
     CallsPending: ("pending", _pending),
     RunEnded: ("run_end", _run_end),

@@ -13,6 +13,7 @@ from ..event_types import (
     CallResult,
     CallsPending,
     CallStarted,
+    MessageDiscarded,
     ReasoningDelta,
     RunEnded,
     RunEvent,
@@ -141,6 +142,7 @@ class Seen:
             CallResult: self._result,
             CallDiscarded: self._discarded,
             CallsPending: self._pending,
+            MessageDiscarded: self._message_discarded,
             RunEnded: self._ended,
             RunFailed: self._ended,
         }
@@ -217,6 +219,12 @@ class Seen:
         call = self._call(event, run)
         call.discarded = event.reason
         return call
+
+    def _message_discarded(self, event: MessageDiscarded, run: SeenRun) -> None:
+        for part in run.parts:
+            if isinstance(part, SeenText) and part.message_id == event.message_id:
+                part.text = ""
+                self._touch(run, part)
 
     def _pending(self, event: CallsPending, run: SeenRun) -> None:
         run.waiting = list(event.calls)

@@ -16,8 +16,19 @@ from pathlib import Path
 from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import new_messages, stop_reason
-from langchain_autotools.durable import DurableModel, LiveText, RecordedMessage, launch, shutdown
+from langchain_autotools import (
+    CallDiscarded,
+    CallResult,
+    CallStarted,
+    MessageDiscarded,
+    MessageDone,
+    RunEnded,
+    RunStarted,
+    TextDelta,
+    new_messages,
+    stop_reason,
+)
+from langchain_autotools.durable import DurableModel, launch, shutdown
 from langchain_autotools.durable.engine import outside
 from langchain_autotools.history import repair
 from tests.support.postgres import PostgresServer
@@ -201,22 +212,23 @@ def _look_at(chat: DurableModel, run: str, effects: Counter[str], figures: Figur
 
 
 def _look_at_stream(chat: DurableModel, run: str, messages: list[BaseMessage], figures: Figures) -> None:
-    """A reader from elsewhere has each message once; of each turn's text what the last attempt wrote is how its message begins."""
-    pieces = list(chat.follow(run))
-    if [one.message for one in pieces if isinstance(one, RecordedMessage)] != messages:
+    """A reader from elsewhere has each message once; what is told of a message that is not void is what the message says."""
+    texts: dict[str, str] = {}
+    told = list(chat.events(run))
+    for event in told:
+        if isinstance(event, TextDelta):
+            texts[event.message_id] = texts.get(event.message_id, "") + event.text
+        elif isinstance(event, MessageDiscarded):
+            texts.pop(event.message_id, None)
+    done = [event.message for event in told if isinstance(event, MessageDone)]
+    if done != messages or [event.position for event in told] != [str(number) for number in range(len(told))]:
         figures.wrong.append(f"{run} reads otherwise than it is")
-    texts: dict[int, str] = {}
-    attempts: dict[int, int] = {}
-    for piece in pieces:
-        if isinstance(piece, LiveText):
-            if piece.attempt != attempts.get(piece.turn):
-                texts[piece.turn] = ""
-            attempts[piece.turn] = piece.attempt
-            texts[piece.turn] += piece.text
-    written = [one for one in messages if isinstance(one, AIMessage)]
-    for turn, text in texts.items():
-        if not written[turn - 1].text.startswith(text):
-            figures.wrong.append(f"{run} reads {text!r} for {written[turn - 1].text!r}")
+    if texts != {str(one.id): one.text for one in messages if isinstance(one, AIMessage) and one.text}:
+        figures.wrong.append(f"{run} reads {texts}")
+    begun = Counter(event.call_id for event in told if isinstance(event, CallStarted))
+    ended = Counter(event.call_id for event in told if isinstance(event, CallResult | CallDiscarded))
+    if begun != ended or sum(isinstance(event, RunStarted) for event in told) != 1 or not isinstance(told[-1], RunEnded):
+        figures.wrong.append(f"{run} tells of starts without an end")
 
 
 def kills(folder: Path, mode: str, wanted: int, seed: int = 0, server: PostgresServer | None = None) -> Figures:

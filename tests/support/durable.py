@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import new_messages
+from langchain_autotools import MessageDone, RunEvent, new_messages
 from langchain_autotools.durable import DurableModel, durable, launch, shutdown
 from langchain_autotools.testing import ScriptedChatModel
 
@@ -59,6 +59,12 @@ def answered(messages: list[BaseMessage]) -> bool:
 def contents(run: Any) -> list[Any]:
     """What the new messages of a run say."""
     return [message.content for message in new_messages(run)]
+
+
+def kind(event: RunEvent) -> str:
+    """An event in a word, and what it says."""
+    said = event.message.content if isinstance(event, MessageDone) else getattr(event, "text", getattr(event, "attempt", ""))
+    return f"{type(event).__name__} {said}".strip()
 
 
 @tool

@@ -13,9 +13,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import new_messages, stop_reason
-from langchain_autotools.durable import LiveText, RecordedMessage, RunFailedError, shutdown
-from tests.support.durable import Crash, Life, answered, asks, contents, double
+from langchain_autotools import MessageDiscarded, TextDelta, new_messages, stop_reason
+from langchain_autotools.durable import RunFailedError, shutdown
+from tests.support.durable import Crash, Life, answered, asks, contents, double, kind
 
 
 def test_what_was_recorded_is_not_done_again(life: Life) -> None:
@@ -123,27 +123,36 @@ def test_a_deadline_counts_from_the_first_life_of_a_run(life: Life) -> None:
 
 
 def test_a_reader_drops_the_text_of_a_dead_attempt(life: Life) -> None:
-    """Text of a turn that was never recorded is void: the next attempt has a higher number."""
-    lives = []
+    """Text of a turn that was never recorded is told to be void, and the turn is told anew; positions stay what they are."""
+    lives: list[int] = []
+    seen = threading.Event()
 
     def reply(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
         lives.append(1)
         yield "abcd"
         if len(lives) == 1:
+            assert seen.wait(20)
             raise Crash
-        time.sleep(0.3)
         yield "ef"
 
     chat = life.model(reply)
     life.begin()
+    chunks = chat.stream("Go", run_id="one")
+    next(chunks)
+    told = chat.events("one")
+    begun = [next(told), next(told)]
+    seen.set()
     with pytest.raises(RunFailedError):
-        chat.invoke("Go", run_id="one")
+        list(chunks)
     life.again()
     assert chat.result("one").text == "abcdef"
-    pieces = list(chat.follow("one"))
-    assert [(one.attempt, one.text) for one in pieces if isinstance(one, LiveText)] == [(1, "abcd"), (2, "abcd"), (2, "ef")]
-    assert [one.message.content for one in pieces if isinstance(one, RecordedMessage)] == ["abcdef"]
-    assert list(chat.follow("one", after=pieces[1].position)) == pieces[2:]
+    whole = list(chat.events("one"))
+    kinds = [kind(event) for event in whole]
+    assert kinds[:3] == ["RunStarted", "TextDelta abcd", "MessageDiscarded 1"] and kinds[-2:] == ["MessageDone abcdef", "RunEnded"]
+    assert "".join(event.text for event in whole[3:] if isinstance(event, TextDelta)) == "abcdef"
+    assert isinstance(whole[1], TextDelta) and isinstance(whole[2], MessageDiscarded) and whole[2].message_id == whole[1].message_id
+    assert [event.position for event in whole] == [str(number) for number in range(len(whole))] and whole[:2] == begun
+    assert list(chat.events("one", after=whole[2].position)) == whole[3:]
 
 
 def test_the_runs_of_a_silent_worker_are_taken_over(life: Life) -> None:

@@ -16,8 +16,8 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, T
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
-from langchain_autotools import new_messages, pending_calls, stop_reason
-from langchain_autotools.durable import RecordedMessage, RunFailedError, launch, shutdown
+from langchain_autotools import MessageDone, new_messages, pending_calls, stop_reason
+from langchain_autotools.durable import RunFailedError, launch, shutdown
 from langchain_autotools.durable.journal import Journal
 from langchain_autotools.durable.leases import CANCELLED
 from langchain_autotools.errors import ConfigurationError
@@ -46,15 +46,15 @@ def test_a_durable_run_comes_to_what_the_model_comes_to(life: Life) -> None:
 
 
 async def test_asynchronous_clients_wait_for_the_same_runs(life: Life) -> None:
-    """`ainvoke`, `astream`, `aresult` and `afollow` give what their twins give, and the loop goes on meanwhile."""
+    """`ainvoke`, `astream`, `aresult` and `aevents` give what their twins give, and the loop goes on meanwhile."""
     chat = life.model(doubling, [double])
     life.begin()
     run, other = await asyncio.gather(chat.ainvoke("Go"), chat.ainvoke("Go", run_id="one"))
     assert contents(run) == contents(other) == contents(await chat.aresult("one"))
     chunks = [chunk async for chunk in chat.astream("Go", run_id="two")]
     assert "".join(chunk.text for chunk in chunks) == run.text
-    pieces = [piece async for piece in chat.afollow("two")]
-    assert [one.message.content for one in pieces if isinstance(one, RecordedMessage)] == contents(run)
+    told = [event async for event in chat.aevents("two")]
+    assert [one.message.content for one in told if isinstance(one, MessageDone)] == contents(run)
 
 
 def test_a_model_without_tools_is_durable_too(life: Life) -> None:
@@ -200,7 +200,7 @@ def test_a_process_has_one_database_and_one_worker(life: Life, tmp_path: Path) -
         life.begin("other")
     with pytest.raises(ConfigurationError, match="before launch"):
         life.model(doubling, [double], name="never seen")
-    for ask in (chat.result, chat.follow):
+    for ask in (chat.result, chat.events):
         with pytest.raises(ConfigurationError, match="there is no run"):
             ask("none")
 
@@ -212,7 +212,7 @@ async def test_synchronous_clients_may_stand_on_an_event_loop(life: Life) -> Non
     run = chat.invoke("Go", run_id="one")
     chat.cancel("one")
     assert contents(chat.result("one")) == contents(run)
-    assert [one.message.content for one in chat.follow("one") if isinstance(one, RecordedMessage)] == contents(run)
+    assert [one.message.content for one in chat.events("one") if isinstance(one, MessageDone)] == contents(run)
     shutdown()
 
 

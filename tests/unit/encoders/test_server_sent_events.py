@@ -21,7 +21,9 @@ from langchain_autotools import (
     CallsPending,
     CallStarted,
     ConfigurationError,
+    MessageDiscarded,
     MessageDone,
+    MessagesAdded,
     PendingCall,
     ReasoningDelta,
     RunEnded,
@@ -183,7 +185,8 @@ def test_artifacts_are_sent_where_that_is_asked_for() -> None:
 
 def told_by(frame: Frame) -> Any:
     """What a frame tells; a message read, whose fields in JSON are those of the release of langchain-core."""
-    message = messages_from_dict([frame.json["message"]]) if frame.event == "message" else None
+    said = frame.json.get("messages") or ([frame.json["message"]] if frame.event == "message" else None)
+    message = messages_from_dict(said) if said else None
     return frame.event, frame.id, message or list(frame.json.items())
 
 
@@ -215,11 +218,20 @@ def test_the_page_shows_every_frame_as_it_is() -> None:
     failed = RunFailed(run_id="r2", error=type("OpenAIRateLimitError", (ModelRateLimitError,), {})())
     inside = TextDelta(run_id="r3", parent_run_id="r1", parent_call_id="c1", message_id="m5", text="I am the tool's own model.")
     nested = list(sse([told[0], inside], first_id=17))[1]
-    sent = b"".join([*sse(told), *sse([failed], first_id=16), nested]).decode()
+    added = MessagesAdded(run_id="r4", position="2-0", messages=[HumanMessage("And in Rome?", id="h2")])
+    void = MessageDiscarded(run_id="r4", position="2-4", message_id="m7", attempt=1)
+    sent = b"".join([*sse(told), *sse([failed], first_id=16), nested, *sse([added, void])]).decode()
     shown = "".join(text for language, text in fences(REPOSITORY / "docs" / "howto" / "web.md") if language == "sse")
     assert [told_by(frame) for frame in frames_of([shown.encode()])] == [told_by(frame) for frame in frames_of([sent.encode()])]
     kinds = {frame.event for frame in frames_of([shown.encode()])}
-    assert kinds == {*(name for _, name, _ in RUN), "message", "run_error", "done", "error"}
+    assert kinds == {*(name for _, name, _ in RUN), "message", "messages", "message_discarded", "run_error", "done", "error"}
+
+
+def test_events_that_are_kept_bear_their_positions() -> None:
+    """A client that comes back says the position; frames without one do not change what it says."""
+    kept = [replace(event, position=f"1-{number}") for number, event in enumerate([START, RUN[2][0]])]
+    frames = frames_of(sse([*kept, RUN[1][0]], after="1-7"))
+    assert [(frame.event, frame.id) for frame in frames] == [("run_start", "1-0"), ("text", "1-1"), ("reasoning", "1-1"), ("done", "1-1")]
 
 
 def failing(*events: RunEvent) -> Any:

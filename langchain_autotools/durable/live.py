@@ -1,0 +1,83 @@
+"""What a run tells while it is executed, on its way into the database: events, in batches, by a step of their own."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
+
+from dbos import DBOS, StepReservation
+
+from ..event_types import RunEvent
+from ..executor.threads import run_beside
+from ..listening import Listener, Place, listening
+from .event_rows import joined, row_of
+
+STREAM = "run"
+"""The key of the workflow's stream that readers follow."""
+
+_BATCH_SECONDS = 0.1  # how long events wait for more, so that each batch and not each word is a row
+
+
+class NotRecorded(BaseException):
+    """Leaves a step that is not to be recorded: DBOS records what is an `Exception`."""
+
+
+class LiveEvents:
+    """Writes the events of one execution of a run's workflow into its stream.
+
+    The step that does so lasts as long as the run. It is recorded when all is written; an execution whose process died is followed by
+    one that tells again, under another name, what the journal knows. So rows are there at least once, and `Story` reads each thing once.
+
+    Args:
+        execution: Names the execution.
+    """
+
+    def __init__(self, execution: str) -> None:
+        self._execution = execution
+        self._listener = Listener()
+        self._changed = threading.Event()
+        self._over = threading.Event()
+        self._died = False
+        self._ended = threading.Event()
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Write what the runs tell that are made inside."""
+        step = DBOS.reserve_step()
+        run_beside(partial(copy_context().run, self._work, step))
+        before = listening.set(Place(self._listener))
+        try:
+            yield
+        except BaseException as error:
+            self._died = not isinstance(error, Exception)
+            raise
+        finally:
+            listening.reset(before)
+            self._over.set()
+            self._changed.set()
+            self._ended.wait()
+
+    def _work(self, step: StepReservation) -> None:
+        try:
+            step.run({"name": "events"}, self._write)
+        except NotRecorded:
+            pass
+        finally:  # also where they were written before, or the run is another worker's now
+            self._listener.close(left=False)
+            self._ended.set()
+
+    def _write(self) -> None:
+        waiting, over = self._listener.waiting, self._over
+        with self._listener.waking(self._changed.set):
+            while not over.is_set() or waiting:
+                self._changed.wait()
+                self._changed.clear()
+                if self._died:
+                    raise NotRecorded
+                events: list[RunEvent] = []
+                while waiting:
+                    joined(events, waiting.popleft())
+                if events:
+                    DBOS.write_stream(STREAM, {"execution": self._execution, "events": [row_of(event) for event in events]})
+                    over.wait(_BATCH_SECONDS)
