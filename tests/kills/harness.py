@@ -37,6 +37,7 @@ from .worker import Place, effects_of, in_postgresql, in_sqlite, made, stay, wor
 
 RUNS_AT_ONCE = 3
 _LONGEST = 1.2  # seconds from the launch to the kill
+_LAUNCH = 0.5  # about how long a launch takes, in which a worker may be killed too
 _PATIENCE = 90.0
 _LIVES_ON = "lives on"
 
@@ -149,15 +150,12 @@ class Killer:
         longest = _LONGEST
         while True:
             worker = f"worker {self._number}"
-            child = launched(self._place, worker, lambda worker=worker: work(self._place, worker, self._mode, runs))
-            if ends_within(child, self._chance.uniform(0, longest)):
-                return
-            if self._happens(0.1):
-                os.kill(child, signal.SIGSTOP)
-                time.sleep(self._place.lease + 1)
-                os.kill(child, signal.SIGCONT)
-                self._figures.frozen += 1
-                if ends_within(child, self._chance.uniform(0, longest)):
+            if self._chance.random() < 0.1:
+                child = in_child(lambda worker=worker: work(self._place, worker, self._mode, runs))
+                time.sleep(self._chance.uniform(0, _LAUNCH))
+            else:
+                child = launched(self._place, worker, lambda worker=worker: work(self._place, worker, self._mode, runs))
+                if ends_within(child, self._chance.uniform(0, longest)) or self._freeze(child, longest):
                     return
             kill(child)
             self._figures.kills += 1
@@ -165,6 +163,16 @@ class Killer:
                 self._number += 1
                 self._figures.replaced += 1
             longest += 0.1  # so that there is an end also on a slow machine
+
+    def _freeze(self, child: int, longest: float) -> bool:
+        """Now and then, freeze a worker until it has lost its runs; returns whether it has ended by itself afterwards."""
+        if not self._happens(0.1):
+            return False
+        os.kill(child, signal.SIGSTOP)
+        time.sleep(self._place.lease + 1)
+        os.kill(child, signal.SIGCONT)
+        self._figures.frozen += 1
+        return ends_within(child, self._chance.uniform(0, longest))
 
     def _happens(self, often: float) -> bool:
         return self._replaces and self._chance.random() < often
