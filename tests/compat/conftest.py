@@ -5,6 +5,13 @@ Where one of these libraries is missing nothing here is collected, so asking for
 
 from importlib.util import find_spec
 
-LIBRARIES = ("langgraph_supervisor", "langgraph_swarm", "deepagents", "langchain_anthropic", "langchain_mcp_adapters")
+LIBRARIES = (
+    "langgraph_supervisor",
+    "langgraph_swarm",
+    "langgraph.checkpoint.sqlite",
+    "deepagents",
+    "langchain_anthropic",
+    "langchain_mcp_adapters",
+)
 
 collect_ignore_glob = [] if all(find_spec(name) for name in LIBRARIES) else ["test_*.py"]

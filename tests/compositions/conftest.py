@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langchain_autotools.testing import ScriptedChatModel
 
@@ -44,3 +46,9 @@ def chat() -> Callable[..., ScriptedChatModel]:
         return ScriptedChatModel(**{"replies": answer, "tools": [get_temperature], **fields})
 
     return make
+
+
+@pytest.fixture
+def saver() -> InMemorySaver:
+    """Keeps what LangGraph's serializer writes, in strict mode: of types it reads back only those that are known as safe."""
+    return InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
