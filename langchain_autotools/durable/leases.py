@@ -1,9 +1,10 @@
 """Workers tell that they live; the runs of one that has fallen silent are taken over.
 
 All by what DBOS offers: each worker is the name of a workflow that ended long ago, whose attributes it touches now and then; the
-database's own clock says when. What a worker that is silent left pending is found by its id (`list_workflows(executor_id=)`) and
+database's own clock says when. What a worker that is silent left pending is found by its id (`list_workflows(status=)`) and
 resumed (`resume_workflow`), by one of those that live: the first by name, so that no two do it. A worker that was only slow finds at its
-next step that its runs are no longer its own, and leaves them.
+next step that its runs are no longer its own, and leaves them. A worker that has told nothing yet may hold runs already, as DBOS takes
+them from its queue: it is silent when it has held one for that long.
 """
 
 import logging
@@ -87,13 +88,12 @@ class Lease:
     def _take_over(self, workers: list[WorkflowStatus]) -> None:
         """Resume what silent workers have left, if this worker is the first of those that live."""
         names = {one.workflow_id.removeprefix(f"{_WORKER} "): one.updated_at or 0 for one in workers}
-        now = names[self._worker]
-        silent = [name for name, told in names.items() if now - told > self._seconds * 1000]
-        if not silent or min(name for name in names if name not in silent) != self._worker:
+        silent_since = names[self._worker] - self._seconds * 1000
+        if min(name for name, told in names.items() if told >= silent_since) != self._worker:
             return
-        left = DBOS.list_workflows(executor_id=silent, status="PENDING", app_version=self._version, load_input=False, load_output=False)
-        for run in left:
-            if run.name != _WORKER:
+        for run in DBOS.list_workflows(status="PENDING", app_version=self._version, load_input=False, load_output=False):
+            told = names.get(str(run.executor_id), run.updated_at or 0)  # one that never told anything took its run at that time
+            if told < silent_since and run.name != _WORKER:
                 _logger.warning("the worker %s is silent: its run %s is taken over", run.executor_id, run.workflow_id)
                 DBOS.resume_workflow(run.workflow_id)
 

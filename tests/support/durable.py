@@ -5,6 +5,7 @@ leave it."""
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,11 @@ class Life:
         """Launch again, as after a crash."""
         shutdown()
         self.begin(clock=clock)
+
+    def forget_workers(self) -> None:
+        """Delete what workers have told of themselves."""
+        with closing(sqlite3.connect(self.folder / "runs.sqlite")) as database, database:
+            assert database.execute("delete from workflow_status where name like '% worker'").rowcount
 
     def dump(self) -> str:
         """All that stands in the database."""

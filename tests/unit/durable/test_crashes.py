@@ -155,8 +155,9 @@ def test_a_reader_drops_the_text_of_a_dead_attempt(life: Life) -> None:
     assert list(chat.events("one", after=whole[2].position)) == whole[3:]
 
 
-def test_the_runs_of_a_silent_worker_are_taken_over(life: Life) -> None:
-    """Another worker goes on with them after the lease, although the first one never comes back."""
+@pytest.mark.parametrize("told", [True, False])
+def test_the_runs_of_a_silent_worker_are_taken_over(life: Life, told: bool) -> None:
+    """Another worker goes on with them after the lease, although the first never comes back, or died before it told that it lives."""
     lives = []
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
@@ -170,6 +171,8 @@ def test_the_runs_of_a_silent_worker_are_taken_over(life: Life) -> None:
     with pytest.raises(RunFailedError):
         chat.invoke("Go", run_id="one")
     shutdown()
+    if not told:
+        life.forget_workers()
     life.begin("second", lease=1.0)
     assert chat.result("one").text == "Here I am."
 
