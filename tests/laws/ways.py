@@ -79,6 +79,11 @@ class After:
     def __call__(self) -> bool:
         """Whether the run is cancelled."""
         self._left -= 1
+        return self.said
+
+    @property
+    def said(self) -> bool:
+        """Whether it has told the run so: a run that ended before does not know."""
         return self._left < 0
 
 
