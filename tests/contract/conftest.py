@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -10,22 +10,34 @@ import pytest
 
 from tests.contract.supports import facts
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
-from tests.contract.wires import PRESETS, ROWS, Wire
+from tests.contract.wires import ROWS, Wire
 from tests.support.scripted_server import Script, ScriptedServer
 
-PRESET_WAYS = ("stream", "ainvoke")
-"""The ways in which a preset runs by default: a stream and a whole body, in a thread and on an event loop."""
+OWN = ("openai-chat", "openai-responses", "anthropic", "ollama", "google")
+"""The rows whose wire is read and written by code of their own. The others are data for it: an address, a dialect."""
+TURNS = ("stream", "ainvoke")
+"""The ways that those others take by turns: a stream and a whole body, in a thread and on an event loop."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A preset is data for the code of another wire, which all ways run over: its other two ways are `exhaustive`."""
-    presets = {row.name for row in PRESETS}
+    """A behaviour runs where it can differ: in every way over a wire's own row, in one way over others; the rest is `exhaustive`."""
     for item in items:
         params = getattr(getattr(item, "callspec", None), "params", {})
-        row = params.get("wire")
-        if isinstance(row, Wire) and row.name in presets and params.get("way") not in (None, *PRESET_WAYS):
+        if isinstance(row := params.get("wire"), Wire) and not _differs(row, getattr(item, "originalname", ""), params):
             item.add_marker(pytest.mark.exhaustive)
+
+
+def _differs(row: Wire, test: str, params: Mapping[str, Any]) -> bool:
+    """Whether a test with these parameters may find over this row what no other finds.
+
+    A row that shares its wire takes the ways by turns, repeats few times what a wire's own row repeats many times, and is given the
+    histories of the wires' own rows and of itself.
+    """
+    if row.name in OWN:
+        return params.get("times") != "few"
+    turn = TURNS[(ROWS.index(row) + len(test)) % len(TURNS)]
+    return params.get("way", turn) == turn and params.get("times") != "many" and params.get("origin", row.name) in {*OWN, row.name}
 
 
 @pytest.fixture(params=ROWS, ids=[row.name for row in ROWS])

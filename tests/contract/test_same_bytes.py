@@ -4,6 +4,7 @@ import random
 import time
 from itertools import pairwise
 
+import pytest
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
@@ -47,7 +48,8 @@ async def test_each_request_begins_with_the_one_before(start: Start, run: Run) -
         assert later.startswith(earlier[:-1])
 
 
-async def test_requests_do_not_depend_on_delays_or_listeners(start: Start) -> None:
+@pytest.mark.parametrize("times", ["many", "few"])
+async def test_requests_do_not_depend_on_delays_or_listeners(start: Start, times: str) -> None:
     """Ten repetitions with shuffled tool delays, handlers and ways to run send the same bytes."""
     chance = random.Random(11)
 
@@ -58,7 +60,7 @@ async def test_requests_do_not_depend_on_delays_or_listeners(start: Start) -> No
         return number
 
     bodies = set()
-    for repetition in range(10):
+    for repetition in range({"many": 10, "few": 3}[times]):
         talk = start(ten_turns(), tools=[count])
         handlers = [[], [Silent()], [UsageMetadataCallbackHandler()]][repetition % 3]
         way = ("stream", "astream")[repetition % 2]

@@ -194,10 +194,12 @@ async def test_interleaved_asynchronous_streams_of_one_model(start: Start, wire:
     assert await asyncio.gather(*tasks) == [belongs(name) for name in gates]
 
 
-async def test_a_hundred_runs_at_once(start: Start, wire: Wire) -> None:
+@pytest.mark.parametrize("times", ["many", "few"])
+async def test_a_hundred_runs_at_once(start: Start, wire: Wire, times: str) -> None:
     """A hundred runs of one model at once, half of them in threads and half in tasks, each get their own answer."""
     talk = start(by_question(wire), tools=[get_temperature])
-    names = [f"city {number}" for number in range(100)]
+    half = {"many": 50, "few": 10}[times]
+    names = [f"city {number}" for number in range(2 * half)]
 
     def threaded(name: str) -> str:
         return summed(list(talk.model.stream([HumanMessage(name)]))).text
@@ -205,9 +207,9 @@ async def test_a_hundred_runs_at_once(start: Start, wire: Wire) -> None:
     async def tasked(name: str) -> str:
         return (await talk.model.ainvoke([HumanMessage(name)])).text
 
-    with ThreadPoolExecutor(50) as pool:
-        in_threads = [asyncio.get_running_loop().run_in_executor(pool, threaded, name) for name in names[:50]]
-        assert await asyncio.gather(*in_threads, *map(tasked, names[50:])) == [belongs(name) for name in names]
+    with ThreadPoolExecutor(half) as pool:
+        in_threads = [asyncio.get_running_loop().run_in_executor(pool, threaded, name) for name in names[:half]]
+        assert await asyncio.gather(*in_threads, *map(tasked, names[half:])) == [belongs(name) for name in names]
 
 
 def held(talk: Talk) -> Exchange:

@@ -19,10 +19,10 @@ _MEDIA = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A preset is data for the code of another wire: its suites without a tool that is called are `exhaustive`."""
+    """Azure and a preset are data for the code of another wire: their suites without a tool that is called are `exhaustive`."""
     for item in items:
-        suite = getattr(item, "cls", None)
-        if getattr(suite, "vendor", None) is not None and suite.__name__.endswith(("Plain", "ToolNeverCalled")):
+        name = getattr(suite := getattr(item, "cls", None), "__name__", "")
+        if (hasattr(suite, "vendor") or "Azure" in name) and name.endswith(("Plain", "ToolNeverCalled")):
             item.add_marker(pytest.mark.exhaustive)
 
 
