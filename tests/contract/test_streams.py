@@ -198,8 +198,7 @@ async def test_interleaved_asynchronous_streams_of_one_model(start: Start, wire:
 async def test_a_hundred_runs_at_once(start: Start, wire: Wire, times: str) -> None:
     """A hundred runs of one model at once, half of them in threads and half in tasks, each get their own answer."""
     talk = start(by_question(wire), tools=[get_temperature])
-    half = {"many": 50, "few": 10}[times]
-    names = [f"city {number}" for number in range(2 * half)]
+    names = [f"city {number}" for number in range({"many": 100, "few": 20}[times])]
 
     def threaded(name: str) -> str:
         return summed(list(talk.model.stream([HumanMessage(name)]))).text
@@ -207,9 +206,9 @@ async def test_a_hundred_runs_at_once(start: Start, wire: Wire, times: str) -> N
     async def tasked(name: str) -> str:
         return (await talk.model.ainvoke([HumanMessage(name)])).text
 
-    with ThreadPoolExecutor(half) as pool:
-        in_threads = [asyncio.get_running_loop().run_in_executor(pool, threaded, name) for name in names[:half]]
-        assert await asyncio.gather(*in_threads, *map(tasked, names[half:])) == [belongs(name) for name in names]
+    with ThreadPoolExecutor(50) as pool:
+        in_threads = [asyncio.get_running_loop().run_in_executor(pool, threaded, name) for name in names[::2]]
+        assert await asyncio.gather(*in_threads, *map(tasked, names[1::2])) == [belongs(name) for name in names[::2] + names[1::2]]
 
 
 def held(talk: Talk) -> Exchange:
