@@ -5,6 +5,7 @@ What may differ stands in docs/recorded_loops.md, which is made from the same li
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.loops.page import page
 from tests.loops.records import Loop, loops
 from tests.loops.replay import Player
 from tests.loops.rows import ROWS, Row
+from tests.support.recorded import one_of_each
 
 over_every_wire = pytest.mark.parametrize("row", ROWS, ids=[row.wire for row in ROWS])
 
@@ -35,11 +37,18 @@ def test_loops_run_as_recorded(recorded: tuple[Loop, ...], row: Row) -> None:
     assert outcome.driven["one run"] > outcome.loops * 0.7
 
 
+def styles(loop: Loop) -> set[Any]:
+    """What a loop is an example of: each tag of its turns, of its server."""
+    return {(loop.wire, loop.server, tag) for turn in loop.turns for tag in turn.tags}
+
+
+@pytest.mark.parametrize("amount", ["some", pytest.param("all", marks=pytest.mark.exhaustive)])
 @over_every_wire
-def test_loops_run_asynchronously_whatever_the_pieces(recorded: tuple[Loop, ...], row: Row) -> None:
-    """So they do asynchronously, with replies that come in pieces of any length."""
+def test_loops_run_asynchronously_whatever_the_pieces(recorded: tuple[Loop, ...], row: Row, amount: str) -> None:
+    """So they do asynchronously, with replies that come in pieces of any length: one loop of each server and style, or all."""
+    chosen = recorded if amount == "all" else one_of_each(recorded, styles)
     with asyncio.Runner() as runner, Player(cut=True, runner=runner) as player:
-        assert outcome_of(row, recorded, player).wrong == {}
+        assert outcome_of(row, chosen, player).wrong == {}
 
 
 @over_every_wire

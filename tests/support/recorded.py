@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -76,6 +76,22 @@ def recordings(folder: Path, wire: str) -> tuple[Recording, ...]:
     with lzma.open(folder / "dev.jsonl.xz", "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines]
     return tuple(_read(record) for record in records if record["provider"] == wire and "ambiguous" not in record["tags"])
+
+
+def one_of_each(found: Iterable[Any], styles: Callable[[Any], set[Any]]) -> tuple[Any, ...]:
+    """Of what was recorded, in its order, each that has a style which none before it has."""
+    seen: set[Any] = set()
+    chosen = []
+    for one in found:
+        if not styles(one) <= seen:
+            seen |= styles(one)
+            chosen.append(one)
+    return tuple(chosen)
+
+
+def styles(record: Recording) -> set[Any]:
+    """What a recording is an example of: each of its tags, of its server, streamed or whole."""
+    return {(record.server, record.streamed, tag) for tag in record.tags}
 
 
 def _read(record: dict[str, Any]) -> Recording:

@@ -1,6 +1,7 @@
 """Recorded replies, served again over HTTP and read in every way: the suite that each wire's tests inherit.
 
-Each request carries its recording's name as the model's; the server answers with that recording's bytes.
+Each request carries its recording's name as the model's; the server answers with that recording's bytes. All recordings are read once
+as they came; everything else is done with one of each server and style, and with all of them under the marker `exhaustive`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_autotools.messages.calls import calls_of
 from tests.support.http_server import Exchange
 from tests.support.perturbed import broken_off, with_strange_values, with_unknown_keys
-from tests.support.recorded import Recording, recordings
+from tests.support.recorded import Recording, one_of_each, recordings, styles
 from tests.support.script import Raw
 from tests.support.scripted_server import Script, ScriptedServer
 
@@ -84,17 +85,22 @@ class RecordedSuite:
     # ------------------------------------------------------------------------------------------ asking
 
     @pytest.fixture
-    def records(self, wire_folder: Path) -> Records:
+    def every(self, wire_folder: Path) -> Records:
         """The wire's recordings by id."""
         return {record.id: record for record in recordings(wire_folder, self.wire)}
 
+    @pytest.fixture(params=["some", pytest.param("all", marks=pytest.mark.exhaustive)])
+    def records(self, every: Records, request: pytest.FixtureRequest) -> Records:
+        """One of each server and style, or all."""
+        return every if request.param == "all" else dict(one_of_each(every.items(), lambda item: styles(item[1])))
+
     @pytest.fixture
-    def serve(self, records: Records) -> Iterator[Serve]:
+    def serve(self, every: Records) -> Iterator[Serve]:
         """A function that gives a model whose server answers with recordings, cut into pieces in the named way."""
         ways: dict[str, str | Callable[[Recording], bytes]] = {}
 
         def answer(exchange: Exchange) -> Raw:
-            record, way = records[self.named(exchange)], ways["now"]
+            record, way = every[self.named(exchange)], ways["now"]
             pieces = record.pieces(way) if isinstance(way, str) else [way(record)]
             return Raw(pieces, record.content_type or "application/json", record.status)
 
@@ -128,12 +134,17 @@ class RecordedSuite:
 
     # ------------------------------------------------------------------------------------------ tests
 
-    @pytest.mark.parametrize("cut", ["arrived", "seven", "random", pytest.param("one", marks=pytest.mark.exhaustive)])
-    def test_streams_are_read_exactly(self, records: Records, serve: Serve, cut: str) -> None:
-        """Every recorded stream gives all that it says, however its bytes are cut."""
-        model, chosen = serve(cut), streamed(records)
+    def test_streams_are_read_exactly(self, every: Records, serve: Serve) -> None:
+        """Every recorded stream gives all that it says."""
+        model, chosen = serve("arrived"), streamed(every)
         assert len(chosen) >= self.least[0]
         assert self.wrong(chosen, lambda name, record: self.summed(model, name, record)) == {}
+
+    @pytest.mark.parametrize("cut", ["seven", "random", pytest.param("one", marks=pytest.mark.exhaustive)])
+    def test_streams_are_read_exactly_however_cut(self, records: Records, serve: Serve, cut: str) -> None:
+        """So it does whatever the pieces are that its bytes come in."""
+        model = serve(cut)
+        assert self.wrong(streamed(records), lambda name, record: self.summed(model, name, record)) == {}
 
     async def test_streams_are_read_exactly_asynchronously(self, records: Records, serve: Serve) -> None:
         """The asynchronous stream reads the same."""
@@ -143,9 +154,9 @@ class RecordedSuite:
             messages[name] = message_chunk_to_message(reduce(add, chunks))
         assert self.wrong(streamed(records), lambda name, record: messages[name]) == {}  # type: ignore[arg-type,return-value]
 
-    def test_whole_bodies_are_read_exactly(self, records: Records, serve: Serve) -> None:
+    def test_whole_bodies_are_read_exactly(self, every: Records, serve: Serve) -> None:
         """Every recorded whole body gives all that it says through `invoke`."""
-        model, chosen = serve("arrived"), whole(records)
+        model, chosen = serve("arrived"), whole(every)
         assert len(chosen) >= self.least[1]
         assert self.wrong(chosen, lambda name, record: self.invoked(model, name, record)) == {}
 

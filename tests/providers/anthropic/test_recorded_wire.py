@@ -77,11 +77,11 @@ class TestAnthropic(RecordedSuite):
         """What a message says otherwise than the record."""
         return unequal(found(message), wanted(record))
 
-    def test_errors_are_typed(self, records: Records, serve: Serve) -> None:
+    def test_errors_are_typed(self, every: Records, serve: Serve) -> None:
         """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words and status."""
         model = serve("arrived")
-        assert len(failed(records)) >= 10
-        for name, record in failed(records).items():
+        assert len(failed(every)) >= 10
+        for name, record in failed(every).items():
             for ask in (lambda model: model.invoke("x"), lambda model: list(model.stream("x"))):
                 with pytest.raises(ModelError) as raised:
                     ask(self.asking(model, name, record))

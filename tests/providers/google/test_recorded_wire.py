@@ -84,7 +84,7 @@ class TestGoogle(RecordedSuite):
     least: ClassVar[tuple[int, int]] = (61, 201)
 
     @pytest.fixture
-    def records(self, wire_folder: Path) -> Records:
+    def every(self, wire_folder: Path) -> Records:
         """The recordings by number: their ids cannot stand in a path."""
         return {f"r{number}": record for number, record in enumerate(recordings(wire_folder, self.wire))}
 
@@ -109,11 +109,11 @@ class TestGoogle(RecordedSuite):
         """What a message says otherwise than the record."""
         return unequal(found(message), wanted(record, message))
 
-    def test_errors_are_typed(self, records: Records, serve: Serve) -> None:
+    def test_errors_are_typed(self, every: Records, serve: Serve) -> None:
         """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words and status."""
         model = serve("arrived")
-        assert len(failed(records)) >= 5
-        for name, record in failed(records).items():
+        assert len(failed(every)) >= 5
+        for name, record in failed(every).items():
             for ask in (lambda model: model.invoke("x"), lambda model: list(model.stream("x"))):
                 with pytest.raises(ModelError) as raised:
                     ask(self.asking(model, name, record))

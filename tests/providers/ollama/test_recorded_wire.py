@@ -58,10 +58,10 @@ class TestOllama(RecordedSuite):
         """What a message says otherwise than the record."""
         return [*differences(record, message), *also(record, message).items()]
 
-    def test_errors_are_typed(self, records: Records, serve: Serve) -> None:
+    def test_errors_are_typed(self, every: Records, serve: Serve) -> None:
         """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words and status."""
         model = serve("arrived")
-        [(name, record)] = failed(records).items()
+        [(name, record)] = failed(every).items()
         for ask in (lambda model: model.invoke("x"), lambda model: list(model.stream("x"))):
             with pytest.raises(ModelError) as raised:
                 ask(self.asking(model, name, record))

@@ -63,7 +63,7 @@ class TestResponses(RecordedSuite):
     least: ClassVar[tuple[int, int]] = (101, 201)
 
     @pytest.fixture
-    def records(self, wire_folder: Path) -> Records:
+    def every(self, wire_folder: Path) -> Records:
         """The recordings by id, with finish reasons as this package says them."""
         return {record.id: _in_our_words(record) for record in recordings(wire_folder, self.wire)}
 
@@ -90,21 +90,21 @@ class TestResponses(RecordedSuite):
         }
         return [*differences(record, message), *unlike(record, message), *unequal(found, {key: expected[key] for key in found}).items()]
 
-    def test_errors_are_typed(self, records: Records, serve: Serve) -> None:
+    def test_errors_are_typed(self, every: Records, serve: Serve) -> None:
         """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words."""
         model = serve("arrived")
-        assert len(failed(records)) >= 5
-        for name, record in failed(records).items():
+        assert len(failed(every)) >= 5
+        for name, record in failed(every).items():
             with pytest.raises(openai.APIError) as raised:
                 self.summed(model, name, record) if record.streamed else self.invoked(model, name, record)
             error = record.expected["error"]
             assert isinstance(raised.value, ModelError), (record.id, type(raised.value))
             assert str(error.get("message") or error.get("detail"))[:60] in str(raised.value), record.id
 
-    def test_items_go_back_as_they_came(self, records: Records, serve: Serve) -> None:
+    def test_items_go_back_as_they_came(self, every: Records, serve: Serve) -> None:
         """Items of a reply with reasoning, tools of the vendor or phases go back unchanged and in order, to their own server only."""
         model, seen = serve("arrived"), Counter[str]()
-        for name, record in records.items():
+        for name, record in every.items():
             if record.failed or not record.ended_well:
                 continue
             bound = self.asking(model, name, record)

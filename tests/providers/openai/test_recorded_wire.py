@@ -75,11 +75,11 @@ class TestChatCompletions(RecordedSuite):
                 found[record.id] = told
         assert found == {}
 
-    def test_errors_are_typed(self, records: Records, serve: Serve) -> None:
+    def test_errors_are_typed(self, every: Records, serve: Serve) -> None:
         """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words."""
         model = serve("arrived")
-        assert len(failed(records)) >= 5
-        for name, record in failed(records).items():
+        assert len(failed(every)) >= 5
+        for name, record in failed(every).items():
             with pytest.raises((openai.APIError, ModelError)) as raised:
                 self.summed(model, name, record) if record.streamed else self.invoked(model, name, record)
             error = raised.value
