@@ -1,9 +1,11 @@
 """What LangGraph's checkpointers lose: what ran in a node that died, and turns that run at once: docs/howto/langgraph_checkpointers.md."""
 
+import asyncio
 import threading
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import RetryPolicy
@@ -71,16 +73,18 @@ def test_a_node_that_returns_what_an_error_brings_keeps_it(saver: InMemorySaver)
 
 
 async def test_an_asynchronous_stream_that_is_given_up_leaves_the_question_alone(saver: InMemorySaver) -> None:
-    """Although its calls have run: the graph cancels the node."""
+    """Although a call has run: the graph cancels the node."""
     desk = Desk()
-    model = ScriptedChatModel(
-        tools=[desk.send],
-        replies=lambda messages, **_: ["Do", "ne."] if messages[-1].type == "tool" else asking(call("send", "1", to="Anna")),
-    )
-    app = one_node(model, saver)
+
+    async def wait() -> None:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+
+    replies = [asking(call("send", "1", to="Anna")), AIMessage("Wait.", tool_calls=[call("wait", "2")])]
+    app = one_node(ScriptedChatModel(tools=[desk.send, wait], replies=replies), saver)
     stream = app.astream(QUESTION, THREAD, stream_mode="messages")
     async for chunk, _ in stream:
-        if chunk.text == "Do":
+        if chunk.text == "Wait.":
             break
     await stream.aclose()
     assert desk.done == ["send Anna 1"]
