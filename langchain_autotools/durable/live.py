@@ -39,11 +39,12 @@ class LiveEvents:
         self._changed = threading.Event()
         self._over = threading.Event()
         self._died = False
+        self._error: BaseException | None = None
         self._ended = threading.Event()
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Write what the runs tell that are made inside."""
+        """Write what the runs tell that are made inside. Raises what went wrong with that, unless they have raised."""
         step = DBOS.reserve_step()
         run_beside(partial(copy_context().run, self._work, step))
         before = listening.set(Place(self._listener))
@@ -57,12 +58,16 @@ class LiveEvents:
             self._over.set()
             self._changed.set()
             self._ended.wait()
+        if self._error is not None:
+            raise self._error
 
     def _work(self, step: StepReservation) -> None:
         try:
             step.run({"name": "events"}, self._write)
         except NotRecorded:
             pass
+        except BaseException as error:  # for the thread of the run: above all that the run is no longer this execution's
+            self._error = error
         finally:  # also where they were written before, or the run is another worker's now
             self._listener.close(left=False)
             self._ended.set()

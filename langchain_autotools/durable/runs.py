@@ -262,7 +262,7 @@ class DurableModel:
 
     def execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Make the run, as far as it is not recorded."""
-        flag = engine.cancelled.setdefault(run_id, threading.Event())
+        flag = engine.cancelled[run_id] = threading.Event()  # an execution that has lost the run may have one yet
         client = _clients.pop(run_id, None)
         journal = Journal(request["started"], engine.clock, flag, self._rerun)
         messages = [message_of(data) for data in request["messages"]]
@@ -279,7 +279,8 @@ class DurableModel:
                 client.error = error
             raise RunFailedError(f"{type(error).__name__}: {error}") from error
         finally:
-            engine.cancelled.pop(run_id, None)
+            if engine.cancelled.get(run_id) is flag:
+                del engine.cancelled[run_id]
         return {"message": plain_messages([sum_chunks(chunks)])[0]}
 
 
