@@ -233,6 +233,7 @@ def told_of(run: RandomRun, *, heard: bool = True) -> Told:
         heard: Whether its events are read; else its stream is read itself, and nobody listens.
     """
     around, told = Around(), Told(run)
+    gc.freeze()  # what is older than the run is not looked through at its end, in `settled`
     model = run.model.made(around)
     try:
         if run.way in ("astream", "achain", "alambda", "aagent"):

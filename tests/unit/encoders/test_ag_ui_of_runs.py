@@ -15,7 +15,7 @@ from langchain_autotools.messages.metadata import text_of
 from tests.support.ag_ui_client import AgUiClient
 from tests.support.random_runs import Told, conversation
 
-SEEDS = 20
+SEEDS = 12
 
 
 def raising(told: Told) -> Iterator[RunEvent]:
