@@ -37,7 +37,7 @@ def question(number: int) -> HumanMessage:
     return HumanMessage(f"story {number}")
 
 
-@law(6, 100)
+@law(4, 100)
 def test_law_5_concurrent_runs_do_not_mix(data: st.DataObject) -> None:
     """Random conversations at once on one model, each in its own way: each gives its own messages and text."""
     tales = data.draw(st.lists(stories(), min_size=8, max_size=8))
@@ -95,7 +95,7 @@ def test_law_5_a_hundred_runs_in_threads_and_in_tasks() -> None:
         assert waited(in_tasks()) == list(map(belongs, range(100)))
 
 
-@law(10)
+@law(6)
 def test_law_5_the_callers_list_is_copied(data: st.DataObject) -> None:
     """A caller may append to, empty or spoil the list that he gave while it is streamed; the requests do not notice."""
     story = data.draw(stories(least=1))

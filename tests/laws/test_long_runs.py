@@ -81,7 +81,7 @@ def counting(calls: Counter[str]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("call_id", [None, ""], ids=["ids of the server", "ids made here"])
-@pytest.mark.parametrize("turns", [200, pytest.param(1000, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("turns", [100, pytest.param(1000, marks=pytest.mark.exhaustive)])
 def test_a_long_run_does_the_same_work_in_every_turn(turns: int, call_id: str | None) -> None:
     """Late turns call as many of the package's functions as early ones; only what looks at each message, once, grows with them."""
 

@@ -8,7 +8,7 @@ import pytest
 from tests.providers.openai.fragments import Verdict, fragment_reader, verdict
 from tests.support.grid import TOOLS, Case, streams
 
-EVERY = 7
+EVERY = 23
 """Which part of the grid the default run reads; a prime, so that every column of the grid is met."""
 
 
