@@ -109,15 +109,16 @@ def cells() -> list[Cell]:
     return list(itertools.starmap(Cell, itertools.product(IDS, INDEX, NAMES, ARGUMENTS, LAYOUT, NOTHING, CALLS)))
 
 
-def streams(seed: int = 0, per_cell: int = 1, *, alike: bool = False) -> Iterator[Case]:
+def streams(seed: int = 0, per_cell: int = 1, *, every: int = 1, alike: bool = False) -> Iterator[Case]:
     """Random streams of every cell, each of one call or of two to four.
 
     Args:
         seed: The same seed gives the same streams.
         per_cell: How many streams of each cell.
+        every: Of how many cells one is taken; a prime meets every column of the grid.
         alike: Whether calls and fragments are small and much alike, so that fragments of one call often fit into another.
     """
-    for number, cell in enumerate(cells()):
+    for number, cell in itertools.islice(enumerate(cells()), 0, None, every):
         for script in range(per_cell):
             draw = random.Random(f"{seed}/{number}/{script}")
             count = 1 if cell.calls == "one" else draw.choice((2, 2, 3, 4))

@@ -54,14 +54,14 @@ def check(cases: Iterable[Case], declared: Iterable[str] = TOOLS) -> None:
     assert clear["exact"] >= 0.99 * clear.total()
 
 
-def test_one_stream_of_every_cell() -> None:
-    """A random stream of each cell."""
-    check(streams(seed=1))
+def test_a_stream_of_one_cell_in_seven() -> None:
+    """A random stream of each of these cells."""
+    check(streams(seed=1, every=7))
 
 
 def test_calls_that_are_much_alike() -> None:
     """Small calls of few tools, whose fragments often fit into one another: nothing wrong runs, however little is told."""
-    assert [case.label for case in streams(seed=1, alike=True) if verdict(read(case), case.calls) == "wrong"] == []
+    assert [case.label for case in streams(seed=1, every=7, alike=True) if verdict(read(case), case.calls) == "wrong"] == []
 
 
 @pytest.mark.exhaustive

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.tool_calls.test_tool_calls import REFUSED, Fragment, assemble, fragment, meant
 
 
-@pytest.mark.parametrize("count", [64_000])
+@pytest.mark.parametrize("count", [16_000, pytest.param(64_000, marks=pytest.mark.exhaustive)])
 def test_long_arguments_in_many_fragments(count: int) -> None:
     """Tens of thousands of fragments make one call, in whatever way they are told apart (wire quirk B-25)."""
     text = json.dumps({"q": "{x} " * (count // 4)})
@@ -63,8 +63,8 @@ def standard(calls: list[tuple[str, dict[str, Any]]], data: st.DataObject) -> li
     return [rows[number].pop(0) for number in turns]
 
 
+@settings(max_examples=60)
 @given(CALLS, st.data())
-@settings(max_examples=200)
 def test_standard_streams_come_out_as_meant(calls: list[tuple[str, dict[str, Any]]], data: st.DataObject) -> None:
     """Random calls, cut and mixed in any way, come out as they went in, in the order they began."""
     fragments = standard(calls, data)
@@ -73,8 +73,8 @@ def test_standard_streams_come_out_as_meant(calls: list[tuple[str, dict[str, Any
     assert meant(assemble(*fragments, declared=("f", "g", "get_weather"))) == expected
 
 
+@settings(max_examples=60)
 @given(CALLS, st.data())
-@settings(max_examples=200)
 def test_a_cut_stream_never_runs_what_was_not_meant(calls: list[tuple[str, dict[str, Any]]], data: st.DataObject) -> None:
     """Of any beginning of a stream a call is whole, or refused, or has only its header (which alone means: no arguments)."""
     fragments = standard(calls, data)
@@ -83,6 +83,13 @@ def test_a_cut_stream_never_runs_what_was_not_meant(calls: list[tuple[str, dict[
             index = int(call.id.removeprefix("call_"))
             texts = [one["function"]["arguments"] for one in fragments[:end] if one["index"] == index]
             assert call.args in (None, json.loads(json.dumps(calls[index][1]))) or not any(texts)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("check", [test_standard_streams_come_out_as_meant, test_a_cut_stream_never_runs_what_was_not_meant])
+def test_many_streams(check: Any) -> None:
+    """The same of two thousand streams each."""
+    settings(max_examples=2000)(given(CALLS, st.data())(check.hypothesis.inner_test))()
 
 
 @pytest.mark.parametrize("seed", range(5))
