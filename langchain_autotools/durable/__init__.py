@@ -1,4 +1,4 @@
-"""Runs that outlive their process, recorded by DBOS in a database: `durable(model, name)`.
+"""Runs and conversations that outlive their process, recorded by DBOS in a database: `durable(model, name)`, `Conversations(model, url)`.
 
 A run is one workflow. The run loop is what it always is; it is replayed from the start whenever the run goes on, and asks a journal where
 it would make a request or run a tool. The journal answers what an earlier execution recorded, or has it done and records it:
@@ -17,11 +17,25 @@ What is recorded is plain JSON, by a serializer that knows nothing else. Models 
 models, by the same names. An execution that has lost its run to another worker notices at its next record, before it runs the next call.
 
 `plain` is what is recorded, `journal` how; `event_rows` and `live` are what is told and how it is written, `reading` how it is read.
-`engine` has DBOS in this process, `leases` what workers do for each other; `runs` is what users call.
+`engine` has DBOS in this process, `leases` what workers do for each other. `runs` and `conversations` are what users call;
+`conversation_runs` is how a conversation stands in the database, `conversation_reading` how its events are read.
 """
 
+from .conversation_runs import ConversationInfo, Sent
+from .conversations import Conversations
 from .engine import launch, shutdown
 from .errors import RunFailedError
+from .message_history import ConversationHistory
 from .runs import DurableModel, durable
 
-__all__ = ["DurableModel", "RunFailedError", "durable", "launch", "shutdown"]
+__all__ = [
+    "ConversationHistory",
+    "ConversationInfo",
+    "Conversations",
+    "DurableModel",
+    "RunFailedError",
+    "Sent",
+    "durable",
+    "launch",
+    "shutdown",
+]

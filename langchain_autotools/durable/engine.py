@@ -13,7 +13,7 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dbos import DBOS, DBOSPortableJSONSerializer
 from filelock import FileLock, Timeout
@@ -29,8 +29,9 @@ PROTOCOL = 1
 """The version of what steps a run is made of and what they record. A run goes on in processes of its own version only."""
 
 DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
-_VERSION = f"langchain-autotools-{PROTOCOL}"
+VERSION = f"langchain-autotools-{PROTOCOL}"
 _WORKERS_OF_A_MACHINE = 1000
+_POLLS_SECONDS = 0.1  # how often a worker that has room looks for runs that wait
 
 
 @dataclass
@@ -38,13 +39,19 @@ class Engine:
     """What this process runs.
 
     Attributes:
-        workflows: The workflows by the names of their models.
+        workflows: The workflows by name, as DBOS runs them.
+        bodies: What each of them does, by name: given the id of its run and its request, what the run came to.
+        queues: The queues that this process takes runs from, and how many at a time.
+        wanted: The database that somebody has asked for before the launch.
         url: The database; None before the launch.
         clock: Seconds since the epoch.
         cancelled: What cancels each run that is executed here.
     """
 
     workflows: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    bodies: dict[str, Callable[[str, dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
+    queues: dict[str, int] = field(default_factory=dict)
+    wanted: str | None = None
     url: str | None = None
     clock: Callable[[], float] = time.time
     cancelled: dict[str, threading.Event] = field(default_factory=dict)
@@ -81,7 +88,7 @@ def launch(url: str | None = None, worker: str | None = None, *, lease: float = 
         ConfigurationError: This process has launched with another database or worker, or uses DBOS by itself; or another process of
             this machine is the same worker.
     """
-    return str(outside(_launch, url or engine.url or DEFAULT_URL, worker, lease, clock))
+    return str(outside(_launch, url or engine.url or engine.wanted or DEFAULT_URL, worker, lease, clock))
 
 
 def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], float]) -> str:
@@ -95,18 +102,27 @@ def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], floa
             "name": "langchain-autotools",
             "system_database_url": url,
             "executor_id": own,
-            "application_version": _VERSION,
+            "application_version": VERSION,
             "serializer": DBOSPortableJSONSerializer(),
             "log_level": "ERROR",
             "enable_otlp": False,
         }
         DBOS(config=config)
-        if (DBOS.executor_id, DBOS.application_version) != (own, _VERSION):
+        if (DBOS.executor_id, DBOS.application_version) != (own, VERSION):
             _release()
             raise ConfigurationError("this process uses DBOS by itself: durable runs need a process where they launch it")
-        engine.lease = Lease(own, _VERSION, lease, engine.cancelled)
+        engine.lease = Lease(own, VERSION, lease, engine.cancelled)
         try:
+            DBOS.listen_queues(list(engine.queues))
             DBOS.launch()
+            for name, at_once in engine.queues.items():
+                DBOS.register_queue(
+                    name,
+                    partition_concurrency=1,
+                    worker_concurrency=at_once,
+                    polling_interval_sec=_POLLS_SECONDS,
+                    on_conflict="always_update",
+                )
             engine.lease.begin()
         except BaseException:
             engine.lease = None
@@ -124,8 +140,28 @@ def shutdown() -> None:
             engine.lease.end()
         if engine.is_launched:
             outside(DBOS.destroy)
-        engine.url = engine.lease = None
+        engine.url = engine.lease = engine.wanted = None
         _release()
+
+
+def register(name: str, body: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+    """Have a workflow do this, from now on.
+
+    Raises:
+        ConfigurationError: Workers have been launched in this process without a workflow of this name.
+    """
+    if name not in engine.workflows:
+        if engine.is_launched:
+            raise ConfigurationError("call durable for each model before launch: runs that wait for this one would not have found it")
+        engine.workflows[name] = _workflow(name)
+    engine.bodies[name] = body
+
+
+def _workflow(name: str) -> Callable[..., Any]:
+    def run(request: dict[str, Any]) -> dict[str, Any]:
+        return engine.bodies[name](str(DBOS.workflow_id), request)
+
+    return cast("Callable[..., Any]", DBOS.workflow(name=name)(run))
 
 
 def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

@@ -95,7 +95,7 @@ class Lease:
             told = names.get(str(run.executor_id), run.updated_at or 0)  # one that never told anything took its run at that time
             if told < silent_since and run.name != _WORKER:
                 _logger.warning("the worker %s is silent: its run %s is taken over", run.executor_id, run.workflow_id)
-                DBOS.resume_workflow(run.workflow_id)
+                DBOS.resume_workflow(run.workflow_id, queue_name=run.queue_name)
 
     def _look_for_cancelled(self) -> None:
         """Cancel here what was cancelled in another process."""

@@ -32,7 +32,10 @@ from .errors import RunFailedError
 from .event_rows import event_of
 from .live import STREAM
 
-POLLS_SECONDS = 0.2  # how often a reader looks into the database where nothing wakes it
+POLLS_SECONDS = 0.1  # how often a reader looks into the database where nothing wakes it
+ENDED_FROM_OUTSIDE = "the run was ended from outside"
+"""Why a run has failed that told of no end."""
+
 _DIED = "the process that ran this has ended"
 
 
@@ -77,7 +80,7 @@ class Story:
         if ("end",) in self._told:
             return
         self._told.add(("end",))
-        for event in [*self._left(lambda _: True), RunFailed(run_id=self._run_id, error=RunFailedError("the run was ended from outside"))]:
+        for event in [*self._left(lambda _: True), RunFailed(run_id=self._run_id, error=RunFailedError(ENDED_FROM_OUTSIDE))]:
             yield self._placed(event)
 
     def _placed(self, event: RunEvent) -> RunEvent:
@@ -204,9 +207,19 @@ def read_run(run_id: str, timeout: float | None) -> Generator[RunEvent, None, No
     yield from story.end()
 
 
+def told_so_far(run_id: str) -> Iterator[RunEvent]:
+    """The events that a run has told until now."""
+    try:
+        yield from read_run(run_id, 0)
+    except TimeoutError:
+        return
+
+
 def _next(rows: Iterator[Any]) -> Any:
     try:
         return next(rows, None)
+    except dbos_error.DBOSNonExistentWorkflowError:  # it was deleted
+        return None
     except dbos_error.DBOSStreamTimeoutError:
         raise TimeoutError("nothing came of the run in time") from None
 
@@ -220,6 +233,8 @@ async def aread_run(run_id: str, timeout: float | None) -> AsyncGenerator[RunEve
             async for row in rows:
                 for event in story.take(row):
                     yield event
+    except dbos_error.DBOSNonExistentWorkflowError:
+        pass
     except dbos_error.DBOSStreamTimeoutError:
         raise TimeoutError("nothing came of the run in time") from None
     for event in story.end():

@@ -3,12 +3,13 @@
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, cast
 
 from dbos import DBOS, SetWorkflowID
+from dbos import error as dbos_error
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
@@ -22,15 +23,15 @@ from ..listening import Alarm, Listener
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
 from ..mixin import ToolsAndMessagesMixin
-from .engine import attributes_of, engine, launch, outside
+from .engine import attributes_of, engine, launch, outside, register
 from .errors import RunFailedError
+from .event_rows import said_of
 from .journal import Journal
 from .leases import CANCELLED
 from .live import LiveEvents
 from .plain import message_of, message_out, plain_config, plain_keywords, plain_messages
 from .reading import POLLS_SECONDS, aread_run, behind, raise_failed, read_run
 
-_models: dict[str, "DurableModel"] = {}
 _clients: dict[str, "_Client"] = {}
 
 
@@ -100,6 +101,11 @@ class DurableModel:
         self.model = model
         self.name = name
         self._rerun = frozenset(rerun)
+
+    @property
+    def workflow(self) -> str:
+        """The name of its workflow."""
+        return f"langchain_autotools {self.name}"
 
     def __repr__(self) -> str:
         return f"durable({self.model!r}, {self.name!r})"
@@ -258,30 +264,47 @@ class DurableModel:
 
     def _begin(self, run_id: str, request: dict[str, Any]) -> Any:
         with SetWorkflowID(run_id):
-            return DBOS.start_workflow(engine.workflows[self.name], request)
+            return DBOS.start_workflow(engine.workflows[self.workflow], request)
 
     def execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Make the run, as far as it is not recorded."""
-        flag = engine.cancelled[run_id] = threading.Event()  # an execution that has lost the run may have one yet
         client = _clients.pop(run_id, None)
-        journal = Journal(request["started"], engine.clock, flag, self._rerun)
-        messages = [message_of(data) for data in request["messages"]]
-        config = cast("RunnableConfig", request["config"])
-        chunks: list[AIMessageChunk] = []
-        try:
-            with LiveEvents(journal.execution).told():
-                for chunk in self.model.stream(messages, config, journal=journal, **request["keywords"]):
-                    chunks.append(chunk)
-                    if client is not None:
-                        client.listener.tell(chunk)
-        except Exception as error:
-            if client is not None:
-                client.error = error
-            raise RunFailedError(f"{type(error).__name__}: {error}") from error
-        finally:
-            if engine.cancelled.get(run_id) is flag:
-                del engine.cancelled[run_id]
-        return {"message": plain_messages([sum_chunks(chunks)])[0]}
+        return execute(self.model, self._rerun, run_id, request, client)
+
+
+def execute(
+    model: ToolsAndMessagesMixin, rerun: Collection[str], run_id: str, request: Mapping[str, Any], client: _Client | None = None
+) -> dict[str, Any]:
+    """Make a run inside its workflow, as far as it is not recorded.
+
+    Raises:
+        RunFailedError: It has failed; the error brings the messages that it has made.
+    """
+    flag = engine.cancelled[run_id] = threading.Event()  # an execution that has lost the run may have one yet
+    journal = Journal(request["started"], engine.clock, flag, rerun)
+    messages = [message_of(data) for data in request["messages"]]
+    config = cast("RunnableConfig", request["config"])
+    chunks: list[AIMessageChunk] = []
+    try:
+        if (attributes_of(run_id) or {}).get(CANCELLED):
+            flag.set()
+        with LiveEvents(journal.execution).told():
+            for chunk in model.stream(messages, config, journal=journal, **request["keywords"]):
+                chunks.append(chunk)
+                if client is not None:
+                    client.listener.tell(chunk)
+    except dbos_error.DBOSException:  # the run is another worker's now, or was ended from outside
+        raise
+    except Exception as error:
+        if client is not None:
+            client.error = error
+        failed = RunFailedError(said_of(error))
+        attach_messages(failed, [*(message for chunk in chunks for message in new_messages(chunk)), *new_messages(error)])
+        raise failed from error
+    finally:
+        if engine.cancelled.get(run_id) is flag:
+            del engine.cancelled[run_id]
+    return {"message": plain_messages([sum_chunks(chunks)])[0]}
 
 
 def durable(model: ToolsAndMessagesMixin, name: str, rerun: Collection[str] = ()) -> DurableModel:
@@ -301,6 +324,18 @@ def durable(model: ToolsAndMessagesMixin, name: str, rerun: Collection[str] = ()
         ConfigurationError: The model's `approve` or `claim` would decide anew whenever a run goes on, `rerun` names no tool of it, or
             workers have been launched in this process without a model of this name.
     """
+    check(model, rerun)
+    made = DurableModel(model, name, rerun)
+    register(made.workflow, made.execute)
+    return made
+
+
+def check(model: ToolsAndMessagesMixin, rerun: Collection[str]) -> None:
+    """Refuse a model that cannot be durable.
+
+    Raises:
+        ConfigurationError: As `durable` does.
+    """
     if model.approve is not None or model.claim is not None:
         raise ConfigurationError("approve and claim would decide anew whenever a run goes on: use requires_approval and resume")
     known = model._own_tools().executor
@@ -311,20 +346,6 @@ def durable(model: ToolsAndMessagesMixin, name: str, rerun: Collection[str] = ()
     unknown = set(rerun) - known.tools.keys()
     if isinstance(rerun, str) or unknown:
         raise ConfigurationError(f"rerun names tools that do not exist: {', '.join(sorted(unknown))}")
-    made = DurableModel(model, name, rerun)
-    if name not in engine.workflows:
-        if engine.is_launched:
-            raise ConfigurationError("call durable for each model before launch: runs that wait for this one would not have found it")
-        engine.workflows[name] = _workflow(name)
-    _models[name] = made
-    return made
-
-
-def _workflow(name: str) -> Callable[..., Any]:
-    def run(request: dict[str, Any]) -> dict[str, Any]:
-        return _models[name].execute(str(DBOS.workflow_id), request)
-
-    return cast("Callable[..., Any]", DBOS.workflow(name=f"langchain_autotools {name}")(run))
 
 
 def _read(client: _Client) -> Iterator[AIMessageChunk]:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
 from langchain_autotools import MessageDone, RunEvent, new_messages
-from langchain_autotools.durable import DurableModel, durable, launch, shutdown
+from langchain_autotools.durable import Conversations, DurableModel, durable, launch, shutdown
 from langchain_autotools.testing import ScriptedChatModel
 
 
@@ -31,6 +31,10 @@ class Life:
     def model(self, replies: Any, tools: Any = (), name: str = "test", rerun: Any = (), **fields: Any) -> DurableModel:
         """A durable model."""
         return durable(ScriptedChatModel(replies=replies, tools=tools, **fields), name, rerun)
+
+    def conversations(self, replies: Any, tools: Any = (), name: str = "test", rerun: Any = (), **fields: Any) -> Conversations:
+        """Conversations."""
+        return Conversations(ScriptedChatModel(replies=replies, tools=tools, **fields), self.url, name=name, rerun=rerun)
 
     def begin(self, worker: str = "worker", lease: float = 30.0, clock: Callable[[], float] = time.time) -> None:
         """Launch."""

@@ -1,0 +1,152 @@
+"""The events of conversations, run after run."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, closing
+from dataclasses import replace
+
+from ..errors import ConfigurationError
+from ..event_types import MessagesAdded, RunEvent
+from .conversation_runs import APPEND, ConversationRun, ConversationRuns
+from .reading import POLLS_SECONDS, aread_run, read_run
+
+
+class Patience:
+    """How long somebody waits.
+
+    Args:
+        seconds: The seconds; None for ever.
+
+    Raises:
+        ConfigurationError: It is no number of seconds.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        if isinstance(seconds, bool) or not (seconds is None or (isinstance(seconds, int | float) and seconds >= 0)):
+            raise ConfigurationError(f"timeout must be a number of seconds, or None, not {seconds!r}")
+        self._seconds = seconds
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew."""
+        self._until = None if self._seconds is None else time.monotonic() + self._seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return self._until is not None and time.monotonic() >= self._until
+
+    def check(self) -> None:
+        """Give up where the time is over.
+
+        Raises:
+            TimeoutError: It is.
+        """
+        if self.is_over:
+            raise TimeoutError(f"nothing came within {self._seconds} s")
+
+
+def place_of(position: str | None) -> tuple[int, int]:
+    """The number of the run, and of the event in it, that a position says.
+
+    Raises:
+        ConfigurationError: It is no position.
+    """
+    if position is None:
+        return 1, 0
+    run, _, event = position.partition("-") if isinstance(position, str) and position.isascii() else ("", "", "")
+    if not (run.isdigit() and event.isdigit() and int(run)):
+        raise ConfigurationError(f"after takes the position of an event of a conversation, not {position!r}")
+    return int(run), int(event)
+
+
+class _Place:
+    """Where a reader of a conversation stands.
+
+    Args:
+        runs: The runs of all conversations.
+        conversation: The conversation.
+        start: The run, and how many of its events the reader has.
+
+    Attributes:
+        is_gone: Whether the conversation was deleted while it was read.
+    """
+
+    def __init__(self, runs: ConversationRuns, conversation: str, start: tuple[int, int]) -> None:
+        self._runs = runs
+        self._conversation = conversation
+        self._number, self._had = start
+        self._read = 0
+        self.is_gone = False
+
+    def run(self) -> ConversationRun | None:
+        """The run to read; None where there is none yet, or (`is_gone`) the conversation was deleted."""
+        found = self._runs.numbered(self._conversation, [self._number - 1, self._number])
+        self.is_gone = self._number > 1 and self._number - 1 not in found
+        return None if self.is_gone else found.get(self._number)
+
+    def placed(self, event: RunEvent) -> RunEvent | None:
+        """The next event, with its position; None where the reader has it."""
+        self._read += 1
+        return replace(event, position=f"{self._number}-{self._read}") if self._read > self._had else None
+
+    def go_on(self) -> None:
+        """The run is read."""
+        self._number, self._had, self._read = self._number + 1, 0, 0
+
+
+def read_conversation(
+    runs: ConversationRuns, conversation: str, start: tuple[int, int], follow: bool, timeout: float | None
+) -> Generator[RunEvent, None, None]:
+    """The events of a conversation: see `Conversations.events`."""
+    place, patience = _Place(runs, conversation, start), Patience(timeout)
+    while (run := place.run()) is not None or (follow and not place.is_gone):
+        if run is None:
+            patience.check()
+            time.sleep(POLLS_SECONDS)
+            continue
+        with closing(_told(run, timeout)) as told:
+            for event in told:
+                if (placed := place.placed(event)) is not None:
+                    yield placed
+        place.go_on()
+        patience.renew()
+
+
+async def aread_conversation(
+    runs: ConversationRuns, conversation: str, start: tuple[int, int], follow: bool, timeout: float | None
+) -> AsyncGenerator[RunEvent, None]:
+    """Like `read_conversation`, asynchronously."""
+    place, patience = _Place(runs, conversation, start), Patience(timeout)
+    while (run := await asyncio.to_thread(place.run)) is not None or (follow and not place.is_gone):
+        if run is None:
+            patience.check()
+            await asyncio.sleep(POLLS_SECONDS)
+            continue
+        async with aclosing(_atold(run, timeout)) as told:
+            async for event in told:
+                if (placed := place.placed(event)) is not None:
+                    yield placed
+        place.go_on()
+        patience.renew()
+
+
+def _told(run: ConversationRun, timeout: float | None) -> Generator[RunEvent, None, None]:
+    yield from _added(run)
+    if run.request["kind"] != APPEND:
+        yield from read_run(run.id, timeout)
+
+
+async def _atold(run: ConversationRun, timeout: float | None) -> AsyncGenerator[RunEvent, None]:
+    for event in _added(run):
+        yield event
+    if run.request["kind"] != APPEND:
+        async with aclosing(aread_run(run.id, timeout)) as told:
+            async for event in told:
+                yield event
+
+
+def _added(run: ConversationRun) -> list[RunEvent]:
+    messages = run.added()
+    return [MessagesAdded(run_id=run.id, messages=messages)] if messages else []

@@ -1,0 +1,87 @@
+"""What runs of conversations are begun with: messages, and decisions about the calls that wait."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+
+from ..errors import ConfigurationError
+from ..executor import Decision, PendingCall, pending_calls
+from .conversation_runs import DECIDE, ConversationRun
+from .plain import plain_config, plain_keywords, plain_messages
+
+# ---------------------------------------------------------------------------------------------- what is sent
+
+
+def check_id(conversation: str) -> None:
+    """Refuse what is no id of a conversation.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if not (isinstance(conversation, str) and conversation):
+        raise ConfigurationError(f"the id of a conversation is a text that is not empty, not {conversation!r}")
+
+
+def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The messages, each with an id."""
+    return [one if one.id else one.model_copy(update={"id": uuid.uuid4().hex}) for one in messages]
+
+
+def key_of(messages: Sequence[BaseMessage]) -> str:
+    """What messages are added for: the same messages are added once."""
+    return "messages " + " ".join(str(one.id) for one in messages)
+
+
+def request_of(
+    kind: str, messages: Sequence[BaseMessage], config: RunnableConfig | None = None, keywords: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What a run is begun with, as plain JSON."""
+    said = {"messages": plain_messages(messages), "config": plain_config(config), "keywords": plain_keywords(keywords or {})}
+    return {"kind": kind, **said}
+
+
+# ---------------------------------------------------------------------------------------------- what is decided
+
+
+def shown_as(one: PendingCall | Decision) -> str:
+    """A call as it was shown."""
+    return f"{one.id} {one.digest}"
+
+
+def waiting(runs: Sequence[ConversationRun]) -> list[PendingCall]:
+    """The calls that nobody has decided about, at the end of a conversation."""
+    history: list[BaseMessage] = []
+    decided: set[str] = set()
+    for run in runs:
+        if run.has_ended:
+            history += [*run.added(), *run.made()]
+        elif run.request["kind"] == DECIDE:
+            decided |= run.decided.keys()
+        else:
+            return []
+    return [call for call in pending_calls(history) if shown_as(call) not in decided]
+
+
+def new_decisions(runs: Sequence[ConversationRun], given: Sequence[Decision]) -> ConversationRun | list[Decision]:
+    """Those of the decisions that are new; where none is, the run that has followed them.
+
+    Raises:
+        ConfigurationError: As `decide` does.
+    """
+    open_calls = {shown_as(call): call for call in waiting(runs)}
+    made = {name: (run, decision) for run in runs for name, decision in run.decided.items()}
+    new, followed = [], None
+    for one in given:
+        run, before = made.get(shown_as(one), (None, None))
+        if shown_as(one) in open_calls and open_calls[shown_as(one)].uuid == one.uuid:
+            new.append(one)
+        elif before == one.to_dict():
+            followed = run
+        elif run is not None:
+            raise ConfigurationError(f"call {one.id!r} was decided otherwise before")
+        else:
+            raise ConfigurationError(f"call {one.id!r} does not wait for a decision, or is another call than was shown")
+    return new if new or followed is None else followed

@@ -1,0 +1,257 @@
+"""The runs of conversations, as they stand in the database: each is a workflow, and its number says its place.
+
+A conversation has no row of its own: it is its runs, 1, 2, 3 and so on. Whoever adds one takes the next number; the database lets each
+number be taken once. All wait in one queue, where each conversation is a partition that has one run at a time, and the lowest number first.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+from urllib.parse import quote
+
+from dbos import DBOS, WorkflowStatus
+from langchain_core.messages import BaseMessage
+
+from ..event_types import MessageDone
+from ..messages.carrier import new_messages
+from ..messages.live import attach_messages
+from .engine import VERSION, engine, outside
+from .errors import RunFailedError
+from .leases import CANCELLED
+from .plain import message_of, message_out
+from .reading import ENDED_FROM_OUTSIDE, POLLS_SECONDS, told_so_far
+
+SEND, DECIDE, APPEND = "send", "decide", "append"
+"""What a run is: it answers a message, it goes on with decisions, or it only adds messages."""
+
+DECIDED = "autotools_decided"
+"""The attribute that names the calls that a run decides about, and what."""
+
+_KEY = "autotools_key"  # what a run was added for: the same is added once
+_CONVERSATION = "autotools_conversation"
+_GOES_ON = ("ENQUEUED", "PENDING", "DELAYED")
+_LARGEST = 100  # how many runs are deleted at a time
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was sent to a conversation, and the run that answers it.
+
+    Attributes:
+        conversation: The conversation.
+        run_id: The run. `RunEvent.run_id` says the same.
+        position: The events behind this position are those of the run, and of what follows.
+    """
+
+    conversation: str
+    run_id: str
+    position: str
+
+
+@dataclass(frozen=True)
+class ConversationInfo:
+    """A conversation that there is.
+
+    Attributes:
+        id: Its id.
+        begun: When it began.
+    """
+
+    id: str
+    begun: datetime
+
+
+@dataclass(frozen=True)
+class ConversationRun:
+    """A run of a conversation.
+
+    Attributes:
+        status: Its workflow; with what went in and came out where that was asked for.
+    """
+
+    status: WorkflowStatus
+
+    @property
+    def id(self) -> str:
+        """Its id in the database."""
+        return str(self.status.workflow_id)
+
+    @property
+    def number(self) -> int:
+        """Its place in the conversation, from 1 on."""
+        return int(self.id.rpartition("/")[2])
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has, one way or another."""
+        return self.status.status not in _GOES_ON
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """What it was begun with."""
+        given = cast("Mapping[str, Any]", self.status.input)
+        return cast("Mapping[str, Any]", given["args"][0])
+
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """What it came to."""
+        return cast("Mapping[str, Any]", self.status.output or {})
+
+    @property
+    def _noted(self) -> Mapping[str, Any]:
+        return self.status.attributes or {}
+
+    @property
+    def key(self) -> Any:
+        """What it was added for."""
+        return self._noted.get(_KEY)
+
+    @property
+    def decided(self) -> Mapping[str, Any]:
+        """The calls that it decides about, and what."""
+        return cast("Mapping[str, Any]", self._noted.get(DECIDED, {}))
+
+    @property
+    def conversation(self) -> str:
+        """The conversation that it belongs to."""
+        return str(self._noted[_CONVERSATION])
+
+    @property
+    def begun(self) -> datetime:
+        """When it was added."""
+        return datetime.fromtimestamp((self.status.created_at or 0) / 1000, UTC)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has not begun."""
+        return self.status.status in ("ENQUEUED", "DELAYED")
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a worker executes it, or did when it died."""
+        return bool(self.status.status == "PENDING")
+
+    @property
+    def error(self) -> str | None:
+        """Why it has failed; None where it has not."""
+        if not self.has_ended or self.status.status == "SUCCESS":
+            error = self.outcome.get("error")
+            return None if error is None else str(error)
+        return ENDED_FROM_OUTSIDE
+
+    def raise_failed(self) -> None:
+        """Raise what it has failed with, and the messages that it had made."""
+        if self.error is not None:
+            failed = RunFailedError(self.error)
+            attach_messages(failed, self.made())
+            raise failed
+
+    def added(self) -> list[BaseMessage]:
+        """The messages that it was begun with."""
+        return [message_of(data) for data in self.request["messages"]]
+
+    def made(self) -> list[BaseMessage]:
+        """The messages that it has made, where it has ended."""
+        outcome = self.outcome
+        return new_messages(message_out(outcome)) if "message" in outcome else [message_of(data) for data in outcome.get("messages", ())]
+
+    def made_so_far(self) -> list[BaseMessage]:
+        """The messages that it has made, also where it goes on."""
+        if not self.goes_on:
+            return self.made()
+        return [one.message for one in told_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
+
+    def exported(self) -> dict[str, Any]:
+        """What is exported of it beside its messages."""
+        status = "waits" if self.waits else "goes on" if self.goes_on else "ended" if self.error is None else "failed"
+        return {"id": self.id, "kind": self.request["kind"], "begun": self.begun.isoformat(), "status": status, "error": self.error}
+
+
+class ConversationRuns:
+    """The runs of all conversations of one name.
+
+    Args:
+        name: The name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.first_workflow = f"langchain_autotools.Conversations {name}: first run"  # its name tells the conversations that there are
+        self.workflow = f"langchain_autotools.Conversations {name}"
+        self.queue = f"langchain_autotools {name}"
+
+    def id_of(self, conversation: str, number: int) -> str:
+        """The id of a run."""
+        return f"{self._prefix(conversation)}{number}"
+
+    def _prefix(self, conversation: str) -> str:
+        return f"{quote(self.name, safe='')}/{quote(conversation, safe='')}/"
+
+    def of(self, conversation: str, *, whole: bool = False) -> list[ConversationRun]:
+        """The runs of a conversation, in order; `whole` with what went in and came out."""
+        found = outside(DBOS.list_workflows, workflow_id_prefix=self._prefix(conversation), load_input=whole, load_output=whole)
+        return sorted(
+            (ConversationRun(status) for status in found if status.name in (self.first_workflow, self.workflow)), key=lambda run: run.number
+        )
+
+    def before(self, conversation: str, run_id: str) -> list[BaseMessage]:
+        """The messages that a run answers to: those of all runs before it. One of these that another worker has not ended is waited for."""
+        number = int(run_id.rpartition("/")[2])
+        while True:
+            runs = [run for run in self.of(conversation, whole=True) if run.number < number]
+            if all(run.has_ended for run in runs):
+                return [message for run in runs for message in (*run.added(), *run.made())]
+            time.sleep(POLLS_SECONDS)
+
+    def one(self, run_id: str) -> ConversationRun | None:
+        """A run, whole; None where there is none."""
+        found = outside(DBOS.list_workflows, workflow_ids=[run_id])
+        return ConversationRun(found[0]) if found else None
+
+    def numbered(self, conversation: str, numbers: Sequence[int]) -> dict[int, ConversationRun]:
+        """Those of these runs that there are, with what they were begun with."""
+        ids = [self.id_of(conversation, number) for number in numbers]
+        found = outside(DBOS.list_workflows, workflow_ids=ids, load_output=False)
+        return {run.number: run for run in map(ConversationRun, found)}
+
+    def first(self, limit: int | None, offset: int) -> Iterator[ConversationRun]:
+        """The first runs of all conversations, newest first."""
+        found = outside(
+            DBOS.list_workflows, name=self.first_workflow, limit=limit, offset=offset, sort_desc=True, load_input=False, load_output=False
+        )
+        return map(ConversationRun, found)
+
+    def add(self, conversation: str, number: int, request: Mapping[str, Any], key: str, **attributes: Any) -> bool:
+        """Add a run under a number; returns whether it is there: with the same key, by whomever."""
+        noted = {_KEY: key, _CONVERSATION: conversation, **attributes}
+        options: Any = {
+            "workflow_name": self.first_workflow if number == 1 else self.workflow,
+            "queue_name": self.queue,
+            "workflow_id": self.id_of(conversation, number),
+            "app_version": VERSION,
+            "priority": number,
+            "queue_partition_key": self._prefix(conversation),
+            "attributes": noted,
+        }
+        outside(DBOS.enqueue_workflow_with_options, options, request)
+        there = self.one(self.id_of(conversation, number))
+        return there is not None and there.key == key
+
+    def cancel(self, run: ConversationRun) -> None:
+        """Have a run end, wherever it is."""
+        flag = engine.cancelled.get(run.id)
+        if flag is not None:
+            flag.set()
+        outside(DBOS.update_workflow_attributes, run.id, {CANCELLED: True}, merge=True)
+
+    def end(self, runs: Sequence[ConversationRun]) -> None:
+        """End runs from outside: they are not begun, and not recovered."""
+        if runs:
+            outside(DBOS.cancel_workflows, [run.id for run in runs])
+
+    def delete(self, runs: Sequence[ConversationRun]) -> None:
+        """Take runs out of the database, with all that they left there."""
+        for start in range(0, len(runs), _LARGEST):
+            outside(DBOS.delete_workflows, [run.id for run in runs[start : start + _LARGEST]])

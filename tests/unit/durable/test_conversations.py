@@ -1,0 +1,389 @@
+"""Conversations: who is answered when, what is decided once, what a reader sees, what becomes of them."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbos", reason="needs the extra `durable`")
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
+from langchain_core.tools import tool
+
+from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta, new_messages, stop_reason
+from langchain_autotools.durable import Conversations, RunFailedError, shutdown
+from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.testing import ScriptedChatModel
+from tests.support.durable import Crash, Life, answered, asks, contents, double, kind
+
+
+def counting(messages: list[BaseMessage], **_: Any) -> Any:
+    """Says how many messages there are, and repeats the last one; `double N` calls the tool."""
+    last = messages[-1]
+    if answered(messages):
+        return f"It is {last.text}."
+    if last.text.startswith("double"):
+        return asks(*(("double", {"number": int(number)}) for number in last.text.split()[1:]), text="Let me see.")
+    return f"{len(messages)}: {last.text}"
+
+
+def said(messages: list[BaseMessage]) -> list[tuple[str, str]]:
+    """The messages in short."""
+    return [(message.type, message.text) for message in messages]
+
+
+def test_a_message_is_answered_and_the_next_one_knows_what_was_said(life: Life) -> None:
+    """Runs follow one another in the order in which their messages were sent; nobody has to wait in between."""
+    chats = life.conversations(counting, [double])
+    sent = [chats.send("alice", text) for text in ("Hello", "double 4", "Bye")]
+    assert [chats.result(one).text for one in sent] == ["1: Hello", "Let me see.\nIt is 8.", "7: Bye"]
+    assert said(chats.messages("alice")) == [
+        ("human", "Hello"),
+        ("ai", "1: Hello"),
+        ("human", "double 4"),
+        ("ai", "Let me see."),
+        ("tool", "8"),
+        ("ai", "It is 8."),
+        ("human", "Bye"),
+        ("ai", "7: Bye"),
+    ]
+
+
+def test_a_message_that_is_sent_twice_is_answered_once(life: Life) -> None:
+    """Its id says that it is the same, from whichever thread it comes."""
+    chats = life.conversations(counting)
+    with ThreadPoolExecutor(6) as pool:
+        sent = list(pool.map(lambda number: chats.send("alice", HumanMessage("Hello", id=f"m{number % 2}")), range(6)))
+    assert len({one.run_id for one in sent}) == 2
+    chats.result(sent[0])
+    chats.result(sent[1])
+    assert sorted(message.type for message in chats.messages("alice")) == ["ai", "ai", "human", "human"]
+
+
+def test_one_run_at_a_time_in_each_conversation_in_the_order_sent(life: Life) -> None:
+    """However many are sent at once, and although conversations are answered side by side."""
+    lock, running, most, order = threading.Lock(), {"a": 0, "b": 0}, {"a": 0, "b": 0}, {"a": [], "b": []}  # type: ignore[var-annotated]
+    meet = threading.Barrier(2)
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        which, number = messages[-1].text.split()
+        with lock:
+            running[which] += 1
+            most[which] = max(most[which], running[which])
+            order[which].append(number)
+        if number == "0":
+            meet.wait(20)  # both conversations are at work
+        with lock:
+            running[which] -= 1
+        return "Yes."
+
+    chats = life.conversations(reply)
+    sent = [chats.send(which, f"{which} {number}") for number in range(6) for which in ("a", "b")]
+    for one in sent:
+        chats.result(one)
+    assert most == {"a": 1, "b": 1}
+    assert order["a"] == order["b"] == [str(number) for number in range(6)]
+
+
+def test_events_are_read_from_any_position(life: Life) -> None:
+    """Each event has a position, which is the same each time; `send` says the one before its own events."""
+    chats = life.conversations(counting, [double])
+    chats.send("alice", HumanMessage("Hello", id="m1"))
+    second = chats.send("alice", "double 1 2")
+    told = list(chats.events("alice"))
+    assert isinstance(told[0], MessagesAdded) and [one.id for one in told[0].messages] == ["m1"]
+    assert [kind(event).split()[0] for event in told if event.run_id == second.run_id][:2] == ["MessagesAdded", "RunStarted"]
+    done = [event.message for event in told if isinstance(event, MessageDone)]
+    assert done == [message for message in chats.messages("alice") if message.type != "human"]
+    assert len({event.position for event in told}) == len(told)
+    for number in (0, 3, len(told) - 1):
+        assert list(chats.events("alice", after=told[number].position)) == told[number + 1 :]
+    assert list(chats.events("alice", after=second.position)) == [event for event in told if event.run_id == second.run_id]
+    shutdown()
+    life.begin("another")
+    assert list(chats.events("alice")) == told
+
+
+def test_a_reader_may_wait_for_what_is_to_come(life: Life) -> None:
+    """With `follow` it hears of the next message; without, it ends where all is answered; it may give up."""
+    chats = life.conversations(counting)
+    told = chats.events("alice", follow=True, timeout=20)
+    chats.send("alice", "Hello")
+    assert [kind(event).split()[0] for event in islice(told, 5)] == ["MessagesAdded", "RunStarted", "TextDelta", "MessageDone", "RunEnded"]
+    chats.send("alice", "Bye")
+    assert isinstance(next(told), MessagesAdded)
+    told.close()
+    assert list(chats.events("nobody")) == [] and chats.messages("nobody") == [] and chats.pending("nobody") == []
+    with pytest.raises(TimeoutError):
+        list(chats.events("nobody", follow=True, timeout=0.2))
+
+
+def test_text_is_told_while_it_is_written(life: Life) -> None:
+    """A reader has the first word before the second is there, and `messages` has what is complete."""
+    go_on = threading.Event()
+
+    def slowly(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
+        yield "first"
+        assert go_on.wait(20)
+        yield " second"
+
+    chats = life.conversations(slowly)
+    sent = chats.send("alice", "Go")
+    waits = chats.send("alice", "Then")
+    for event in chats.events("alice"):
+        if isinstance(event, TextDelta):
+            break
+    assert said(chats.messages("alice")) == [("human", "Go"), ("human", "Then")]
+    with pytest.raises(TimeoutError):
+        chats.result(sent, timeout=0.1)
+    go_on.set()
+    assert chats.result(waits).text == "first second"
+
+
+def test_calls_are_decided_once(life: Life) -> None:
+    """The run goes on with the decisions; the same ones again do nothing, and others are refused."""
+    ran = []
+
+    @tool
+    def pay(who: str) -> str:
+        """Pay somebody."""
+        ran.append(who)
+        return f"paid {who}"
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        return "Done." if answered(messages) else asks(("pay", {"who": "alice"}), ("pay", {"who": "bob"}))
+
+    chats = life.conversations(reply, [pay], requires_approval=["pay"])
+    chats.result(chats.send("c", "Go"))
+    first, second = chats.pending("c")
+    one = chats.decide("c", [first.approve()])
+    assert chats.decide("c", [first.approve()]) == one
+    assert [call.id for call in chats.pending("c")] == [second.id]
+    assert stop_reason(chats.result(one)) == "calls_pending"
+    with pytest.raises(ConfigurationError, match="decided otherwise"):
+        chats.decide("c", [first.reject()])
+    other = chats.decide("c", [second.edit({"who": "carol"}).to_dict()])  # type: ignore[list-item]
+    assert chats.decide("c", [first.approve(), second.edit({"who": "carol"})]) == other
+    assert chats.result(other).text == "Done." and ran == ["alice", "carol"] and chats.pending("c") == []
+
+
+def test_decisions_about_calls_that_do_not_wait_are_refused(life: Life) -> None:
+    """Where a message was sent after them nobody is asked any more: the model is told that they did not run."""
+    chats = life.conversations(counting, [double], requires_approval=["double"])
+    chats.result(chats.send("c", "double 3"))
+    (call,) = chats.pending("c")
+    sent = chats.send("c", "Forget it")
+    with pytest.raises(ConfigurationError, match="does not wait"):
+        chats.decide("c", [call.approve()])
+    assert chats.pending("c") == [] and chats.result(sent).text.endswith("Forget it")
+    with pytest.raises(ConfigurationError, match="does not wait"):
+        chats.decide("c", [call.approve()])
+    with pytest.raises(ConfigurationError, match="decide takes decisions"):
+        chats.decide("c", [])
+
+
+def test_a_run_that_fails_does_not_end_its_conversation(life: Life) -> None:
+    """`result` raises with what had completed, a reader is told, and the next message is answered."""
+    lives = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if messages[-1].text == "Bye":
+            return "Bye."
+        if answered(messages):
+            raise ValueError("the vendor is out")
+        return asks(("double", {"number": 4}), text="Let me see.")
+
+    chats = life.conversations(reply, [double])
+    sent, after = chats.send("alice", "Go"), chats.send("alice", "Bye")
+    with pytest.raises(RunFailedError, match="ValueError: the vendor is out") as raised:
+        chats.result(sent)
+    assert contents(raised.value) == ["Let me see.", "8"]
+    assert chats.result(after).text == "Bye."
+    assert [type(event) for event in chats.events("alice") if isinstance(event, RunFailed | RunEnded)] == [RunFailed, RunEnded]
+    assert [text for _, text in said(chats.messages("alice"))] == ["Go", "Let me see.", "8", "Bye", "Bye."]
+    assert not lives
+
+
+def test_cancel_ends_what_runs_and_what_waits(life: Life) -> None:
+    """Each returns what it has; what is sent later is answered."""
+    begun, left = threading.Event(), threading.Event()
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
+        if messages[-1].text != "Go":
+            yield "Later."
+            return
+        yield "Wait"
+        begun.set()
+        while not left.wait(0.05):
+            yield "."
+
+    chats = life.conversations(reply)
+    sent, waits = chats.send("alice", "Go"), chats.send("alice", "Then")
+    assert begun.wait(20)
+    chats.cancel("alice")
+    assert stop_reason(chats.result(sent)) == stop_reason(chats.result(waits)) == "cancelled"
+    left.set()
+    assert chats.result(chats.send("alice", "Now")).text == "Later."
+    assert said(chats.messages("alice"))[2:] == [("human", "Then"), ("human", "Now"), ("ai", "Later.")]
+
+
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_conversation_goes_on_after_a_crash_in_its_order(life: Life, taken_over: bool) -> None:
+    """What was sent waits behind the run whose process died, in the same worker or in another one."""
+    ran, lives = [], []
+
+    @tool
+    def pay(who: str) -> str:
+        """Pay somebody."""
+        ran.append(who)
+        return f"paid {who}"
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if messages[-1].text == "Then":
+            return f"{len(messages)} messages."
+        if not answered(messages):
+            return asks(("pay", {"who": "alice"}))
+        lives.append(1)
+        if len(lives) == 1:
+            raise Crash
+        return "Done."
+
+    chats = life.conversations(reply, [pay])
+    life.begin("first", lease=1.0)
+    sent, then = chats.send("c", "Go"), chats.send("c", "Then")
+    while not lives:
+        threading.Event().wait(0.05)
+    shutdown()
+    life.begin("second" if taken_over else "first", lease=1.0)
+    assert (chats.result(sent).text, chats.result(then).text, ran) == ("Done.", "5 messages.", ["alice"])
+    assert [event.text for event in chats.events("c") if isinstance(event, TextDelta)] == ["Done.", "5 messages."]
+
+
+def test_conversations_are_listed_copied_exported_and_deleted(life: Life) -> None:
+    """A copy ends in the message it is made at, and shares nothing with the other conversation."""
+    chats = life.conversations(counting)
+    for which in ("a/b", "a", "ünï_%"):
+        chats.result(chats.send(which, HumanMessage("Hello", id=f"of {which}")))
+    assert [one.id for one in chats.list()] == ["ünï_%", "a", "a/b"]
+    assert [one.id for one in chats.list(limit=1, offset=1)] == ["a"]
+    copy = chats.fork("a/b", "of a/b", to="copy")
+    assert chats.result(chats.send(copy, "Bye")).text == "2: Bye"
+    exported = chats.export("a/b")
+    assert messages_from_dict(exported["messages"]) == chats.messages("a/b")
+    assert [(run["kind"], run["status"], run["error"]) for run in exported["runs"]] == [("send", "ended", None)]
+    chats.delete("a/b")
+    assert chats.messages("a/b") == [] and said(chats.messages("a")) == [("human", "Hello"), ("ai", "1: Hello")]
+    assert said(chats.messages(copy)) == [("human", "Hello"), ("human", "Bye"), ("ai", "2: Bye")]
+    assert "of a/b" in life.dump()  # in the copy
+    chats.delete(copy)
+    assert "of a/b" not in life.dump()
+    with pytest.raises(ConfigurationError, match="has no message"):
+        chats.fork("a", "of b")
+    with pytest.raises(ConfigurationError, match="there is a conversation 'a'"):
+        chats.fork("ünï_%", "of ünï_%", to="a")
+
+
+def test_a_conversation_that_goes_on_can_be_deleted(life: Life) -> None:
+    """The run ends, a reader is told, and the id can be used again."""
+    begun = threading.Event()
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
+        yield "Wait"
+        begun.set()
+        while messages[-1].text == "Go":
+            yield " on"
+            threading.Event().wait(0.05)
+
+    chats = life.conversations(reply)
+    chats.send("a", "Go")
+    chats.send("a", "Go")
+    told = chats.events("a", follow=True)
+    assert begun.wait(20) and isinstance(next(told), MessagesAdded)
+    chats.delete("a")
+    assert isinstance(list(told)[-1], RunEnded | RunFailed) and chats.list() == []
+    assert chats.result(chats.send("a", "Now")).text == "Wait"
+
+
+def test_a_conversation_is_a_message_history_of_langchain(life: Life) -> None:
+    """Messages can be read, appended and cleared; what was appended is part of what the model reads."""
+    chats = life.conversations(counting)
+    history = chats.history("alice")
+    history.add_messages([SystemMessage("Be brief.", id="s"), HumanMessage("Hello"), AIMessage("Hi.")])
+    history.add_messages([])
+    history.add_messages([SystemMessage("Be brief.", id="s")])
+    history.add_user_message("Again")
+    assert chats.result(chats.send("alice", "Bye")).text == "6: Bye"
+    assert [message.text for message in history.messages][:4] == ["Be brief.", "Hello", "Hi.", "Be brief."]
+    history.clear()
+    assert history.messages == []
+
+
+async def test_every_method_has_an_asynchronous_twin(life: Life) -> None:
+    """They do the same, and the event loop goes on meanwhile."""
+    chats = life.conversations(counting, [double], requires_approval=["double"])
+    sent = await asyncio.gather(*(chats.asend(f"c{number}", "Hello") for number in range(4)))
+    assert [(await chats.aresult(one)).text for one in sent] == ["1: Hello"] * 4
+    second = await chats.asend("c0", "double 3")
+    assert stop_reason(await chats.aresult(second)) == "calls_pending"
+    (call,) = await chats.apending("c0")
+    decided = await chats.adecide("c0", [call.approve()])
+    assert [kind(event) async for event in chats.aevents("c0", after=decided.position)][-1] == "RunEnded"
+    assert [event async for event in chats.aevents("c0")] == await asyncio.to_thread(lambda: list(chats.events("c0")))
+    await chats.aappend("c1", [HumanMessage("More", id="m")])
+    assert await chats.afork("c1", "m", "copy") == "copy"
+    assert len(await chats.amessages("copy")) == 3 and len((await chats.aexport("copy"))["messages"]) == 3
+    assert {one.id for one in await chats.alist()} == {"c0", "c1", "c2", "c3", "copy"}
+    await chats.acancel("copy")
+    await chats.adelete("copy")
+    history = chats.history("c1")
+    await history.aadd_messages([AIMessage("Yes.")])
+    assert (await history.aget_messages())[-1].text == "Yes."
+    await history.aclear()
+    assert {one.id for one in await chats.alist()} == {"c0", "c2", "c3"}
+    with pytest.raises(TimeoutError):
+        async for _ in chats.aevents("c1", follow=True, timeout=0.2):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (lambda chats: chats.send("", "Hello"), "the id of a conversation"),
+        (lambda chats: chats.send("a", AIMessage("Hello")), "append takes any messages"),
+        (lambda chats: chats.send("a", ToolMessage("Hello", tool_call_id="1")), "append takes any messages"),
+        (lambda chats: chats.send("a", ["Hello"]), "send takes a text"),
+        (lambda chats: chats.send("a", "Hello", {"callbacks": [object()]}), "callbacks"),
+        (lambda chats: chats.append("a", []), "append takes a list of messages"),
+        (lambda chats: chats.append("a", "Hello"), "append takes a list of messages"),
+        (lambda chats: chats.events("a", after="x"), "after takes the position"),
+        (lambda chats: chats.events("a", after="0-1"), "after takes the position"),
+        (lambda chats: chats.result("a/b/1"), "there is no run"),
+        (lambda chats: chats.result(chats.append("a", [HumanMessage("Hello")])), "there is no run"),
+        (lambda chats: list(chats.events("a", timeout="x")), "timeout must be"),
+    ],
+)
+def test_what_cannot_be_is_refused(life: Life, ask: Any, why: str) -> None:
+    """The text says what is wrong; nothing is sent."""
+    chats = life.conversations(counting)
+    with pytest.raises(ConfigurationError, match=why):
+        ask(chats)
+
+
+def test_conversations_that_cannot_work_are_refused(life: Life) -> None:
+    """Another database than the one in use, limits and names that are none, a model that decides anew."""
+    chats = life.conversations(counting)
+    model = ScriptedChatModel(replies=["Hello."])
+    with pytest.raises(ConfigurationError, match="another database"):
+        Conversations(model, "sqlite:///other.sqlite")
+    for wrong in ({"max_concurrency": 0}, {"max_concurrency": True}, {"name": ""}, {"rerun": ["none"]}):
+        with pytest.raises(ConfigurationError):
+            Conversations(model, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="decide anew"):
+        Conversations(ScriptedChatModel(replies=["Hello."], approve=lambda call: None))
+    assert new_messages(chats.result(chats.send("a", "Hello")))[0].text == "1: Hello"
+    with pytest.raises(ConfigurationError, match="before launch"):
+        Conversations(model, name="never seen")
