@@ -9,42 +9,7 @@ from dataclasses import replace
 from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
 from .conversation_runs import APPEND, ConversationRun, ConversationRuns
-from .reading import POLLS_SECONDS, aread_run, read_run
-
-
-class Patience:
-    """How long somebody waits.
-
-    Args:
-        seconds: The seconds; None for ever.
-
-    Raises:
-        ConfigurationError: It is no number of seconds.
-    """
-
-    def __init__(self, seconds: float | None) -> None:
-        if isinstance(seconds, bool) or not (seconds is None or (isinstance(seconds, int | float) and seconds >= 0)):
-            raise ConfigurationError(f"timeout must be a number of seconds, or None, not {seconds!r}")
-        self._seconds = seconds
-        self.renew()
-
-    def renew(self) -> None:
-        """Begin anew."""
-        self._until = None if self._seconds is None else time.monotonic() + self._seconds
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is over."""
-        return self._until is not None and time.monotonic() >= self._until
-
-    def check(self) -> None:
-        """Give up where the time is over.
-
-        Raises:
-            TimeoutError: It is.
-        """
-        if self.is_over:
-            raise TimeoutError(f"nothing came within {self._seconds} s")
+from .reading import Patience, aread_run, read_run
 
 
 def place_of(position: str | None) -> tuple[int, int]:
@@ -103,8 +68,7 @@ def read_conversation(
     place, patience = _Place(runs, conversation, start), Patience(timeout)
     while (run := place.run()) is not None or (follow and not place.is_gone):
         if run is None:
-            patience.check()
-            time.sleep(POLLS_SECONDS)
+            time.sleep(patience.pause())
             continue
         with closing(_told(run, timeout)) as told:
             for event in told:
@@ -121,8 +85,7 @@ async def aread_conversation(
     place, patience = _Place(runs, conversation, start), Patience(timeout)
     while (run := await asyncio.to_thread(place.run)) is not None or (follow and not place.is_gone):
         if run is None:
-            patience.check()
-            await asyncio.sleep(POLLS_SECONDS)
+            await asyncio.sleep(patience.pause())
             continue
         async with aclosing(_atold(run, timeout)) as told:
             async for event in told:

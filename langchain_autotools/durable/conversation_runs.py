@@ -21,7 +21,7 @@ from .engine import VERSION, engine, outside
 from .errors import RunFailedError
 from .leases import CANCELLED
 from .plain import message_of, message_out
-from .reading import ENDED_FROM_OUTSIDE, POLLS_SECONDS, told_so_far
+from .reading import ENDED_FROM_OUTSIDE, Patience, told_so_far
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """What a run is: it answers a message, it goes on with decisions, or it only adds messages."""
@@ -198,12 +198,12 @@ class ConversationRuns:
 
     def before(self, conversation: str, run_id: str) -> list[BaseMessage]:
         """The messages that a run answers to: those of all runs before it. One of these that another worker has not ended is waited for."""
-        number = int(run_id.rpartition("/")[2])
+        number, patience = int(run_id.rpartition("/")[2]), Patience(None)
         while True:
             runs = [run for run in self.of(conversation, whole=True) if run.number < number]
             if all(run.has_ended for run in runs):
                 return [message for run in runs for message in (*run.added(), *run.made())]
-            time.sleep(POLLS_SECONDS)
+            time.sleep(patience.pause())
 
     def one(self, run_id: str) -> ConversationRun | None:
         """A run, whole; None where there is none."""

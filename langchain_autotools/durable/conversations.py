@@ -17,14 +17,14 @@ from ..event_types import RunEvent
 from ..executor import Decision, PendingCall
 from ..messages.carrier import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .conversation_reading import Patience, aread_conversation, place_of, read_conversation
+from .conversation_reading import aread_conversation, place_of, read_conversation
 from .conversation_requests import check_id, key_of, named, new_decisions, request_of, shown_as, waiting
 from .conversation_runs import APPEND, DECIDE, DECIDED, SEND, ConversationInfo, ConversationRun, ConversationRuns, Sent
 from .engine import engine, launch, register
 from .errors import RunFailedError
 from .message_history import ConversationHistory
 from .plain import message_out, plain_messages
-from .reading import POLLS_SECONDS
+from .reading import Patience
 from .runs import check, execute
 
 _FORMAT = 1  # of what `export` returns
@@ -212,8 +212,7 @@ class Conversations:
         launch()
         patience = Patience(timeout)
         while (message := self._answer(sent)) is None:
-            patience.check()
-            time.sleep(POLLS_SECONDS)
+            time.sleep(patience.pause())
         return message
 
     async def aresult(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
@@ -221,8 +220,7 @@ class Conversations:
         await asyncio.to_thread(launch)
         patience = Patience(timeout)
         while (message := await asyncio.to_thread(self._answer, sent)) is None:
-            patience.check()
-            await asyncio.sleep(POLLS_SECONDS)
+            await asyncio.sleep(patience.pause())
         return message
 
     def _answer(self, sent: Sent | str) -> AIMessage | None:
@@ -268,10 +266,12 @@ class Conversations:
         patience = Patience(timeout)
         while runs := self._runs.of(conversation):
             self._runs.end([run for run in runs if run.waits])
-            if any(run.goes_on for run in runs) and not patience.is_over:
-                time.sleep(POLLS_SECONDS)
-                continue
-            self._runs.end([run for run in runs if not run.has_ended])
+            try:
+                if any(run.goes_on for run in runs):
+                    time.sleep(patience.pause())
+                    continue
+            except TimeoutError:
+                self._runs.end([run for run in runs if run.goes_on])
             self._runs.delete(runs)
 
     def fork(self, conversation: str, message_id: str, to: str | None = None) -> str:

@@ -1,7 +1,9 @@
 """What a run has told, read from the database: by any process, from any position, while it runs and when it has ended."""
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
-from contextlib import aclosing, closing
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +34,10 @@ from .errors import RunFailedError
 from .event_rows import event_of
 from .live import STREAM
 
-POLLS_SECONDS = 0.1  # how often a reader looks into the database where nothing wakes it
 ENDED_FROM_OUTSIDE = "the run was ended from outside"
 """Why a run has failed that told of no end."""
 
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.5  # between two looks into the database: the longer nothing has come, the longer
 _DIED = "the process that ran this has ended"
 
 
@@ -194,48 +196,92 @@ def raise_failed(event: RunEvent) -> None:
         raise event.error
 
 
+class Patience:
+    """How long somebody waits, and how often he looks.
+
+    Args:
+        seconds: After how many seconds in which nothing comes he gives up; None for never.
+
+    Raises:
+        ConfigurationError: It is no number of seconds.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        if isinstance(seconds, bool) or not (seconds is None or (isinstance(seconds, int | float) and seconds >= 0)):
+            raise ConfigurationError(f"timeout must be a number of seconds, or None, not {seconds!r}")
+        self._seconds = seconds
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew: something came."""
+        self._until = None if self._seconds is None else time.monotonic() + self._seconds
+        self._pause = _SHORTEST_SECONDS
+
+    def pause(self) -> float:
+        """For how many seconds to wait before the next look.
+
+        Raises:
+            TimeoutError: The time is over.
+        """
+        if self._until is not None and time.monotonic() >= self._until:
+            raise TimeoutError(f"nothing came within {self._seconds} s")
+        self._pause = min(self._pause * 1.2, _LONGEST_SECONDS)
+        return self._pause
+
+
 def read_run(run_id: str, timeout: float | None) -> Generator[RunEvent, None, None]:
     """The events of a run, from the first one on.
 
     Raises:
         TimeoutError: For so many seconds nothing came.
     """
-    story = Story(run_id)
-    with closing(DBOS.read_stream(run_id, STREAM, polling_interval_sec=POLLS_SECONDS, timeout_seconds=timeout)) as rows:
-        while (row := outside(_next, rows)) is not None:
+    story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
+    while not has_ended:
+        rows, has_ended = outside(_rows, run_id, had)
+        for row in rows:
             yield from story.take(row)
+        had += len(rows)
+        if rows:
+            patience.renew()
+        elif not has_ended:
+            time.sleep(patience.pause())
     yield from story.end()
 
 
-def told_so_far(run_id: str) -> Iterator[RunEvent]:
-    """The events that a run has told until now."""
-    try:
-        yield from read_run(run_id, 0)
-    except TimeoutError:
-        return
-
-
-def _next(rows: Iterator[Any]) -> Any:
-    try:
-        return next(rows, None)
-    except dbos_error.DBOSNonExistentWorkflowError:  # it was deleted
-        return None
-    except dbos_error.DBOSStreamTimeoutError:
-        raise TimeoutError("nothing came of the run in time") from None
-
-
 async def aread_run(run_id: str, timeout: float | None) -> AsyncGenerator[RunEvent, None]:
-    """Like `read_run`, asynchronously."""
-    story = Story(run_id)
-    rows = DBOS.read_stream_async(run_id, STREAM, polling_interval_sec=POLLS_SECONDS, timeout_seconds=timeout)
-    try:
-        async with aclosing(rows):
-            async for row in rows:
-                for event in story.take(row):
-                    yield event
-    except dbos_error.DBOSNonExistentWorkflowError:
-        pass
-    except dbos_error.DBOSStreamTimeoutError:
-        raise TimeoutError("nothing came of the run in time") from None
+    """Like `read_run`, asynchronously.
+
+    DBOS's own asynchronous readers would make the pool of its threads that of the caller's event loop, which it would not survive.
+    """
+    story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
+    while not has_ended:
+        rows, has_ended = await asyncio.to_thread(outside, _rows, run_id, had)
+        for row in rows:
+            for event in story.take(row):
+                yield event
+        had += len(rows)
+        if rows:
+            patience.renew()
+        elif not has_ended:
+            await asyncio.sleep(patience.pause())
     for event in story.end():
         yield event
+
+
+def told_so_far(run_id: str) -> list[RunEvent]:
+    """The events that a run has told until now."""
+    story = Story(run_id)
+    return [event for row in outside(_rows, run_id, 0)[0] for event in story.take(row)]
+
+
+def _rows(run_id: str, had: int) -> tuple[list[Any], bool]:
+    """The rows that are there behind so many, and whether they are the last."""
+    rows: list[Any] = []
+    try:
+        with closing(DBOS.read_stream(run_id, STREAM, offset=had, timeout_seconds=0)) as stream:
+            rows.extend(stream)
+    except dbos_error.DBOSStreamTimeoutError:
+        return rows, False
+    except dbos_error.DBOSNonExistentWorkflowError:  # it was deleted
+        return rows, True
+    return rows, True

@@ -30,8 +30,9 @@ from .journal import Journal
 from .leases import CANCELLED
 from .live import LiveEvents
 from .plain import message_of, message_out, plain_config, plain_keywords, plain_messages
-from .reading import POLLS_SECONDS, aread_run, behind, raise_failed, read_run
+from .reading import aread_run, behind, raise_failed, read_run
 
+_POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
 
 
@@ -55,7 +56,7 @@ class _Client:
     def wait(self, handle: Any) -> None:
         """Wait for the workflow, in this thread."""
         try:
-            self._run = handle.get_result(polling_interval_sec=POLLS_SECONDS)
+            self._run = handle.get_result(polling_interval_sec=_POLLS_SECONDS)
         except BaseException as error:
             self._failed = error
         _clients.pop(self._run_id, None)
@@ -185,7 +186,7 @@ class DurableModel:
         if attributes_of(run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
         try:
-            run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=POLLS_SECONDS))
+            run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=_POLLS_SECONDS))
         except Exception as error:
             raise RunFailedError(str(error)) from None
         return message_out(run)

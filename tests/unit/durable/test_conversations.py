@@ -347,6 +347,8 @@ async def test_every_method_has_an_asynchronous_twin(life: Life) -> None:
     with pytest.raises(TimeoutError):
         async for _ in chats.aevents("c1", follow=True, timeout=0.2):
             pass
+    shutdown()
+    assert await asyncio.to_thread(str, 1) == "1"  # the loop's own threads are as they were
 
 
 @pytest.mark.parametrize(
