@@ -1,13 +1,32 @@
 """A kept conversation as LangChain's `BaseChatMessageHistory`."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
-if TYPE_CHECKING:
-    from .conversations import Conversations
+
+class Kept(Protocol):
+    """What is asked of `Conversations` here."""
+
+    def messages(self, conversation: str, /) -> list[BaseMessage]:
+        """The messages of a conversation."""
+
+    async def amessages(self, conversation: str, /) -> list[BaseMessage]:
+        """The same, asynchronously."""
+
+    def append(self, conversation: str, messages: Sequence[BaseMessage], /) -> Any:
+        """Append messages."""
+
+    async def aappend(self, conversation: str, messages: Sequence[BaseMessage], /) -> Any:
+        """The same, asynchronously."""
+
+    def delete(self, conversation: str, /) -> None:
+        """Delete a conversation."""
+
+    async def adelete(self, conversation: str, /) -> None:
+        """The same, asynchronously."""
 
 
 class ConversationHistory(BaseChatMessageHistory):
@@ -18,7 +37,7 @@ class ConversationHistory(BaseChatMessageHistory):
         conversation: The id of the conversation.
     """
 
-    def __init__(self, conversations: "Conversations", conversation: str) -> None:
+    def __init__(self, conversations: Kept, conversation: str) -> None:
         self._conversations = conversations
         self._conversation = conversation
 
