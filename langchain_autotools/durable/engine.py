@@ -104,6 +104,7 @@ def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], floa
             "executor_id": own,
             "application_version": VERSION,
             "serializer": DBOSPortableJSONSerializer(),
+            "sys_db_idle_transaction_timeout_sec": max(1.0, lease / 2),  # one that is lost in a transaction must not keep its runs locked
             "log_level": "ERROR",
             "enable_otlp": False,
         }

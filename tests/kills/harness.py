@@ -183,6 +183,8 @@ def look(place: Place, runs: list[str], figures: Figures) -> None:
     chat = made(place.folder)
     launch(place.url, f"reader of {place.folder}", lease=place.lease)
     try:
+        for run in runs:
+            chat.result(run)
         effects = Counter(effects_of(place.folder))
         for run in runs:
             _look_at(chat, run, effects, figures)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -20,12 +21,30 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def test_nothing_is_lost_doubled_or_swapped_by_kills(mode: str, database: str) -> None:
     """Killed at random moments, a worker leaves runs that go on: no call runs twice, no result is another call's, no message is lost."""
     if database == "postgresql":
-        try:
-            programs()
-        except PostgresMissingError as missing:
-            pytest.skip(str(missing))
-    command = [sys.executable, "-m", "tests.kills", "--kills", "5", "--mode", mode, "--database", database]
-    done = subprocess.run(command, cwd=REPOSITORY, env={**os.environ}, capture_output=True, text=True, timeout=280, check=True)
-    figures = json.loads(done.stdout)
+        needs_postgresql()
+    figures = figures_of("tests.kills", "--kills", "5", "--mode", mode, "--database", database)
     assert figures["kills"] >= 5 and figures["calls"] == 9 * figures["runs"] > 0
     assert (figures["twice"], figures["swapped"], figures["wrong"]) == ([], [], [])
+
+
+@pytest.mark.kills
+def test_a_worker_that_is_frozen_in_a_transaction_loses_its_runs_too() -> None:
+    """What it has locked in PostgreSQL is let go within the lease, and another worker ends its runs."""
+    needs_postgresql()
+    figures = figures_of("tests.kills.frozen")
+    assert (figures["runs"], figures["calls"], figures["twice"], figures["swapped"], figures["wrong"]) == (2, 18, [], [], [])
+
+
+def needs_postgresql() -> None:
+    """Skip where there is no server to start."""
+    try:
+        programs()
+    except PostgresMissingError as missing:
+        pytest.skip(str(missing))
+
+
+def figures_of(module: str, *arguments: str) -> dict[str, Any]:
+    """What a command prints."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, cwd=REPOSITORY, env={**os.environ}, capture_output=True, text=True, timeout=280, check=True)
+    return cast("dict[str, Any]", json.loads(done.stdout))
