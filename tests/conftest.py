@@ -50,6 +50,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def swept() -> Iterator[None]:
+    """What a module of tests leaves behind is garbage now, or stays to the end: later collections need not look at it again."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test sees the user's keys, endpoints, tracers, proxies or caches. The embedded local model (marker `local`) keeps its cache."""
