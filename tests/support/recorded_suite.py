@@ -140,11 +140,17 @@ class RecordedSuite:
         assert len(chosen) >= self.least[0]
         assert self.wrong(chosen, lambda name, record: self.summed(model, name, record)) == {}
 
-    @pytest.mark.parametrize("cut", ["seven", "random", pytest.param("one", marks=pytest.mark.exhaustive)])
+    @pytest.mark.parametrize("cut", ["seven", "random"])
     def test_streams_are_read_exactly_however_cut(self, records: Records, serve: Serve, cut: str) -> None:
         """So it does whatever the pieces are that its bytes come in."""
         model = serve(cut)
         assert self.wrong(streamed(records), lambda name, record: self.summed(model, name, record)) == {}
+
+    @pytest.mark.exhaustive
+    def test_streams_are_read_exactly_byte_by_byte(self, every: Records, serve: Serve) -> None:
+        """So it does where each byte comes alone."""
+        model = serve("one")
+        assert self.wrong(streamed(every), lambda name, record: self.summed(model, name, record)) == {}
 
     async def test_streams_are_read_exactly_asynchronously(self, records: Records, serve: Serve) -> None:
         """The asynchronous stream reads the same."""
