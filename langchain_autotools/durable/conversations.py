@@ -44,10 +44,11 @@ class Conversations:
         url: The database, as of `launch`; None for that of `launch`.
         name: Under which the conversations stand in the database. Models that share a database have different ones.
         rerun: The names of tools whose calls may run again where a crash left it unknown what they did.
-        max_concurrency: How many runs a worker executes at a time; what the worker that launched last has said is true of all.
+        max_concurrency: How many runs a worker executes at a time; what the worker that launched last has said is true of all. 0: this
+            process executes none, and only sends and reads.
 
     Raises:
-        ConfigurationError: As of `durable`; or `max_concurrency` is no positive number; or another database is in use in this process.
+        ConfigurationError: As of `durable`; or `max_concurrency` is no such number; or another database is in use in this process.
     """
 
     def __init__(
@@ -60,8 +61,8 @@ class Conversations:
         max_concurrency: int = 32,
     ) -> None:
         check(model, rerun)
-        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 1:
-            raise ConfigurationError(f"max_concurrency must be a number of runs from 1 on, not {max_concurrency!r}")
+        if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 0:
+            raise ConfigurationError(f"max_concurrency must be a number of runs, or 0 for none, not {max_concurrency!r}")
         if not (isinstance(name, str) and name):
             raise ConfigurationError("the name of conversations is a text that is not empty")
         taken = engine.url or engine.wanted

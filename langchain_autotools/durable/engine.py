@@ -41,7 +41,7 @@ class Engine:
     Attributes:
         workflows: The workflows by name, as DBOS runs them.
         bodies: What each of them does, by name: given the id of its run and its request, what the run came to.
-        queues: The queues that this process takes runs from, and how many at a time.
+        queues: The queues that this process takes runs from, and how many at a time; 0 for none.
         wanted: The database that somebody has asked for before the launch.
         url: The database; None before the launch.
         clock: Seconds since the epoch.
@@ -114,9 +114,10 @@ def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], floa
             raise ConfigurationError("this process uses DBOS by itself: durable runs need a process where they launch it")
         engine.lease = Lease(own, VERSION, lease, engine.cancelled)
         try:
-            DBOS.listen_queues(list(engine.queues))
+            served = {name: at_once for name, at_once in engine.queues.items() if at_once}
+            DBOS.listen_queues(list(served))
             DBOS.launch()
-            for name, at_once in engine.queues.items():
+            for name, at_once in served.items():
                 DBOS.register_queue(
                     name,
                     partition_concurrency=1,

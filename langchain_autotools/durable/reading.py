@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -148,13 +148,13 @@ class Story:
 
     def _voided(self) -> Iterator[RunEvent]:
         """What is told where another execution goes on: the end of what the last one began and did not record."""
-        yield from self._left(lambda event: event.run_id != self._run_id or isinstance(event, CallStarted))
+        yield from self._left(lambda event: event.run_id != self._run_id or getattr(event, "provisional", False))
         if self._writing is not None and self._writing not in self._whole:
             yield MessageDiscarded(run_id=self._run_id, message_id=self._writing, attempt=self._attempt)
             self._attempt += 1
         self._writing = None
 
-    def _left(self, ended: Any) -> Iterator[RunEvent]:
+    def _left(self, ended: Callable[[RunEvent], bool]) -> Iterator[RunEvent]:
         """The ends of calls, and of runs inside tools, that nobody goes on with."""
         for key, event in list(self._calls.items()):
             if ended(event):

@@ -322,6 +322,18 @@ def test_a_conversation_is_a_message_history_of_langchain(life: Life) -> None:
     assert history.messages == []
 
 
+def test_a_process_may_only_send_and_read(life: Life) -> None:
+    """With `max_concurrency=0` it leaves the runs to workers, which have them when they come."""
+    model = ScriptedChatModel(replies=counting)
+    chats = Conversations(model, life.url, name="test", max_concurrency=0)
+    sent = chats.send("alice", "Hello")
+    with pytest.raises(TimeoutError):
+        chats.result(sent, timeout=1.5)
+    assert said(chats.messages("alice")) == [("human", "Hello")]
+    shutdown()
+    assert life.conversations(counting).result(sent, timeout=20).text == "1: Hello"
+
+
 async def test_every_method_has_an_asynchronous_twin(life: Life) -> None:
     """They do the same, and the event loop goes on meanwhile."""
     chats = life.conversations(counting, [double], requires_approval=["double"])
@@ -381,7 +393,7 @@ def test_conversations_that_cannot_work_are_refused(life: Life) -> None:
     model = ScriptedChatModel(replies=["Hello."])
     with pytest.raises(ConfigurationError, match="another database"):
         Conversations(model, "sqlite:///other.sqlite")
-    for wrong in ({"max_concurrency": 0}, {"max_concurrency": True}, {"name": ""}, {"rerun": ["none"]}):
+    for wrong in ({"max_concurrency": -1}, {"max_concurrency": True}, {"name": ""}, {"rerun": ["none"]}):
         with pytest.raises(ConfigurationError):
             Conversations(model, **wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="decide anew"):

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from langchain_autotools.event_types import (
     CallResult,
     CallsPending,
     CallStarted,
+    MessageDiscarded,
     MessageDone,
     ReasoningDelta,
     RunEnded,
@@ -129,6 +131,16 @@ def test_a_call_that_comes_to_nothing_is_in_no_message() -> None:
     client, _ = read([started(), *begun, gone, MessageDone(message=message, **OUTER), *saying()[-1:]])
     assert client.own("assistant") == [("m1", {"role": "assistant", "content": "Let me look.", "calls": {}, "tag": None})]
     assert of_type(client, "CUSTOM")[-1]["value"] == {"toolCallId": "c1", "reason": "it broke off"}
+
+
+def test_a_reply_that_is_void_ends_and_the_next_one_is_another_message() -> None:
+    """Its message ends where it is, a custom event says that it is void, and the reply that is asked for again has an id of its own."""
+    void = MessageDiscarded(message_id="m1", attempt=1, **OUTER)
+    message = AIMessage("Again.", id="m1")
+    piece = TextDelta(message_id="m1", text="Again.", **OUTER)
+    client, _ = read([started(), replace(piece, text="Half"), void, piece, MessageDone(message=message, **OUTER), *saying()[-1:]])
+    assert [(one, said["content"]) for one, said in client.own("assistant")] == [("m1", "Half"), ("m1:2", "Again.")]
+    assert of_type(client, "CUSTOM")[-1]["value"] == {"messageId": "m1", "attempt": 1}
 
 
 def test_calls_of_an_earlier_message_are_not_sent_again() -> None:

@@ -17,6 +17,7 @@ from langchain_autotools import (
     CallsPending,
     CallStarted,
     Decision,
+    MessageDiscarded,
     MessageDone,
     PendingCall,
     ReasoningDelta,
@@ -142,6 +143,15 @@ def test_a_call_that_comes_to_nothing_ends_as_one() -> None:
     piece = CallArgumentsDelta(**RUN, message_id="msg_1", call_id="call_1", text='{"ci')
     said = {"input": '{"ci', "errorText": "the reply broke off", "toolMetadata": {"discarded": True}}
     assert inside(started(), piece, discarded)[3] == {"type": "tool-input-error", **SAID, **said}
+
+
+def test_the_page_is_told_of_a_reply_that_is_void() -> None:
+    """The protocol takes no text back: its part ends, and a part of data says what it was worth."""
+    void = MessageDiscarded(**RUN, message_id="msg_1", attempt=2)
+    chunks = inside(started(), text("msg_1", "Paris 2"), void)
+    kinds = [chunk["type"] for chunk in chunks]
+    assert kinds[kinds.index("text-delta") :][:3] == ["text-delta", "text-end", "data-message-discarded"]
+    assert chunks[kinds.index("data-message-discarded")] == {"type": "data-message-discarded", "data": {"messageId": "msg_1", "attempt": 2}}
 
 
 def test_a_call_that_the_end_of_its_run_leaves_without_an_answer_is_an_error() -> None:

@@ -11,6 +11,7 @@ from langchain_autotools import (
     CallDiscarded,
     CallReady,
     CallsPending,
+    MessageDiscarded,
     ReasoningDelta,
     RunEnded,
     RunEvent,
@@ -20,7 +21,7 @@ from langchain_autotools import (
     ToolCallRecord,
 )
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.seen import Seen
+from langchain_autotools.showing.seen import Seen, SeenText
 from tests.support.seen_runs import INNER, OUTER, PAGE_TAG, USAGE, Read, answered, begun, pending, ready, record, reported, written
 
 PARIS, ROME = record("1", "forecast", {"city": "Paris"}), record("2", "forecast", {"city": "Rome"})
@@ -168,3 +169,9 @@ def test_plain_text_stands_beside_the_html() -> None:
     end = RunEnded(**OUTER, stop_reason="complete", turns=2)
     runs = seen(begun(), ready(PARIS), answered(PARIS, "rain"), end)
     assert [part_text(part) for part in runs.parts] == ["Let me **look**.", '→ forecast(city="Paris")\n← rain', "[2 turns]"]
+
+
+def test_a_reply_that_is_void_is_no_longer_shown() -> None:
+    """The process that read it has died; what is written next takes its place."""
+    runs = seen(begun("Half"), MessageDiscarded(**OUTER, message_id="m", attempt=1), TextDelta(**OUTER, message_id="m2", text="Whole"))
+    assert [part.text for part in runs.parts if isinstance(part, SeenText)] == ["", "Whole"]
