@@ -86,3 +86,13 @@ def double(number: int) -> int:
 def doubling(messages: list[BaseMessage], **_: Any) -> Any:
     """A script that needs no state: doubles two numbers, then answers."""
     return "That is all." if answered(messages) else asks(("double", {"number": 1}), ("double", {"number": 2}), text="Let me see.")
+
+
+def counting(messages: list[BaseMessage], **_: Any) -> Any:
+    """Says how many messages there are, and repeats the last one; `double N` calls the tool."""
+    last = messages[-1]
+    if answered(messages):
+        return f"It is {last.text}."
+    if last.text.startswith("double"):
+        return asks(*(("double", {"number": int(number)}) for number in last.text.split()[1:]), text="Let me see.")
+    return f"{len(messages)}: {last.text}"

@@ -11,24 +11,14 @@ import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
 from langchain_core.tools import tool
 
-from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta, new_messages, stop_reason
+from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta, stop_reason
 from langchain_autotools.durable import Conversations, RunFailedError, shutdown
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.durable import Crash, Life, answered, asks, contents, double, kind
-
-
-def counting(messages: list[BaseMessage], **_: Any) -> Any:
-    """Says how many messages there are, and repeats the last one; `double N` calls the tool."""
-    last = messages[-1]
-    if answered(messages):
-        return f"It is {last.text}."
-    if last.text.startswith("double"):
-        return asks(*(("double", {"number": int(number)}) for number in last.text.split()[1:]), text="Let me see.")
-    return f"{len(messages)}: {last.text}"
+from tests.support.durable import Crash, Life, answered, asks, contents, counting, double, kind
 
 
 def said(messages: list[BaseMessage]) -> list[tuple[str, str]]:
@@ -361,43 +351,3 @@ async def test_every_method_has_an_asynchronous_twin(life: Life) -> None:
             pass
     shutdown()
     assert await asyncio.to_thread(str, 1) == "1"  # the loop's own threads are as they were
-
-
-@pytest.mark.parametrize(
-    ("ask", "why"),
-    [
-        (lambda chats: chats.send("", "Hello"), "the id of a conversation"),
-        (lambda chats: chats.send("a", AIMessage("Hello")), "append takes any messages"),
-        (lambda chats: chats.send("a", ToolMessage("Hello", tool_call_id="1")), "append takes any messages"),
-        (lambda chats: chats.send("a", ["Hello"]), "send takes a text"),
-        (lambda chats: chats.send("a", "Hello", {"callbacks": [object()]}), "callbacks"),
-        (lambda chats: chats.append("a", []), "append takes a list of messages"),
-        (lambda chats: chats.append("a", "Hello"), "append takes a list of messages"),
-        (lambda chats: chats.events("a", after="x"), "after takes the position"),
-        (lambda chats: chats.events("a", after="0-1"), "after takes the position"),
-        (lambda chats: chats.result("a/b/1"), "there is no run"),
-        (lambda chats: chats.result(chats.append("a", [HumanMessage("Hello")])), "there is no run"),
-        (lambda chats: list(chats.events("a", timeout="x")), "timeout must be"),
-    ],
-)
-def test_what_cannot_be_is_refused(life: Life, ask: Any, why: str) -> None:
-    """The text says what is wrong; nothing is sent."""
-    chats = life.conversations(counting)
-    with pytest.raises(ConfigurationError, match=why):
-        ask(chats)
-
-
-def test_conversations_that_cannot_work_are_refused(life: Life) -> None:
-    """Another database than the one in use, limits and names that are none, a model that decides anew."""
-    chats = life.conversations(counting)
-    model = ScriptedChatModel(replies=["Hello."])
-    with pytest.raises(ConfigurationError, match="another database"):
-        Conversations(model, "sqlite:///other.sqlite")
-    for wrong in ({"max_concurrency": -1}, {"max_concurrency": True}, {"name": ""}, {"rerun": ["none"]}):
-        with pytest.raises(ConfigurationError):
-            Conversations(model, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="decide anew"):
-        Conversations(ScriptedChatModel(replies=["Hello."], approve=lambda call: None))
-    assert new_messages(chats.result(chats.send("a", "Hello")))[0].text == "1: Hello"
-    with pytest.raises(ConfigurationError, match="before launch"):
-        Conversations(model, name="never seen")

@@ -1,0 +1,55 @@
+"""What cannot be said to conversations, and conversations that cannot work."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbos", reason="needs the extra `durable`")
+
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from langchain_autotools import new_messages
+from langchain_autotools.durable import Conversations
+from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.testing import ScriptedChatModel
+from tests.support.durable import Life, counting
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (lambda chats: chats.send("", "Hello"), "the id of a conversation"),
+        (lambda chats: chats.send("a", AIMessage("Hello")), "append takes any messages"),
+        (lambda chats: chats.send("a", ToolMessage("Hello", tool_call_id="1")), "append takes any messages"),
+        (lambda chats: chats.send("a", ["Hello"]), "send takes a text"),
+        (lambda chats: chats.send("a", "Hello", {"callbacks": [object()]}), "callbacks"),
+        (lambda chats: chats.append("a", []), "append takes a list of messages"),
+        (lambda chats: chats.append("a", "Hello"), "append takes a list of messages"),
+        (lambda chats: chats.events("a", after="x"), "after takes the position"),
+        (lambda chats: chats.events("a", after="0-1"), "after takes the position"),
+        (lambda chats: chats.result("a/b/1"), "there is no run"),
+        (lambda chats: chats.result(chats.append("a", [HumanMessage("Hello")])), "there is no run"),
+        (lambda chats: list(chats.events("a", timeout="x")), "timeout must be"),
+    ],
+)
+def test_what_cannot_be_is_refused(life: Life, ask: Any, why: str) -> None:
+    """The text says what is wrong; nothing is sent."""
+    chats = life.conversations(counting)
+    with pytest.raises(ConfigurationError, match=why):
+        ask(chats)
+
+
+def test_conversations_that_cannot_work_are_refused(life: Life) -> None:
+    """Another database than the one in use, limits and names that are none, a model that decides anew."""
+    chats = life.conversations(counting)
+    model = ScriptedChatModel(replies=["Hello."])
+    with pytest.raises(ConfigurationError, match="another database"):
+        Conversations(model, "sqlite:///other.sqlite")
+    for wrong in ({"max_concurrency": -1}, {"max_concurrency": True}, {"name": ""}, {"rerun": ["none"]}):
+        with pytest.raises(ConfigurationError):
+            Conversations(model, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="decide anew"):
+        Conversations(ScriptedChatModel(replies=["Hello."], approve=lambda call: None))
+    assert new_messages(chats.result(chats.send("a", "Hello")))[0].text == "1: Hello"
+    with pytest.raises(ConfigurationError, match="before launch"):
+        Conversations(model, name="never seen")
