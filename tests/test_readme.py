@@ -19,9 +19,8 @@ from tests.support.script import Call, Turn
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
-EXAMPLES = sorted(
-    {*(REPOSITORY / "examples").glob("*.py")} - {REPOSITORY / "examples" / "local_weights.py"}
-)  # tests/providers/local has that
+ELSEWHERE = ("local_weights.py", "chat_app.py")  # tests/providers/local, tests/browser
+EXAMPLES = sorted(path for path in (REPOSITORY / "examples").glob("*.py") if path.name not in ELSEWHERE)
 CITIES = ("Paris", "Rome", "Oslo")
 
 

@@ -16,7 +16,7 @@ NAMED = Counter(
 )
 
 
-@pytest.mark.parametrize("module", ["", "testing", "history", "encoders", "durable"])
+@pytest.mark.parametrize("module", ["", "testing", "history", "encoders", "durable", "showing"])
 def test_the_reference_has_every_public_name_once(module: str) -> None:
     """Each name of a public `__all__` stands on one page, those of the root under the root's name."""
     skip_without_extra(f"langchain_autotools.{module}")

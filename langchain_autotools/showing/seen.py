@@ -81,6 +81,11 @@ class SeenCall:
             return "interrupted"
         return "writing" if self.record is None else "running"
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is nothing more to come of it."""
+        return self.result is not None or self.discarded is not None or self.left
+
 
 @dataclass(eq=False)
 class SeenEnd:
@@ -187,13 +192,13 @@ class Seen:
         return last
 
     def _call(self, event: Any, run: SeenRun, name: str = "") -> SeenCall:
-        """The call that an event is about."""
+        """The call that an event is about. One that begins under the id of a call that has ended is another call."""
         key = event.run_id, event.call_id
-        if key not in self._calls:
-            call = SeenCall(getattr(event, "name", name))
-            self._calls[key] = run, call
-            run.parts.append(call)
-        return self._calls[key][1]
+        known = self._calls.get(key)
+        if known is None or (isinstance(event, CallStarted | CallReady) and known[1].has_ended):
+            known = self._calls[key] = run, SeenCall(getattr(event, "name", name))
+            run.parts.append(known[1])
+        return known[1]
 
     def _arguments(self, event: CallArgumentsDelta, run: SeenRun) -> SeenPart:
         call = self._call(event, run)
@@ -202,7 +207,7 @@ class Seen:
 
     def _ready(self, event: CallReady, run: SeenRun) -> SeenPart:
         call = self._call(event, run)
-        call.record, call.name = event.call, event.call.spelling
+        call.record, call.name, call.pending = event.call, event.call.spelling, None
         return call
 
     def _progress(self, event: CallProgress, run: SeenRun) -> SeenPart:

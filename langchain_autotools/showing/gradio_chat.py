@@ -1,0 +1,166 @@
+"""What has been seen of runs, as the messages of Gradio's `Chatbot`. They are plain dicts: Gradio itself is not needed here."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+from ..event_types import CallsPending, MessagesAdded, RunEnded, RunEvent, RunFailed, RunStarted
+from ..executor.pending import PendingCall
+from ..messages.printable import short_result, text_and_media
+from .page import part_text, value_text
+from .seen import Seen, SeenCall, SeenEnd, SeenPart, SeenText
+
+_UPDATE_SECONDS: Final = 0.2
+_IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it
+_BRIEF: Final = 80
+_EXPECTED: Final = ("complete", "calls_pending", "return_direct")
+_WORDS: Final = {"writing": "is being written", "waiting": "waits for you", "interrupted": "interrupted"}
+_BUSY: Final = ("writing", "running")
+_ROLES: Final[Mapping[str, str]] = {"human": "user", "ai": "assistant"}
+_ALL: Final = "all runs"
+
+_Message: TypeAlias = dict[str, Any]
+
+
+class GradioChat:
+    """A conversation as Gradio's `Chatbot` shows it, put together from the events of its runs.
+
+    Text is as it was written. Reasoning and each call have a panel of their own that can be folded: a call with its arguments, what its
+    tool reports, what runs inside it, and its result. A run that ended otherwise than usual says so.
+
+    Attributes:
+        pending: The calls that wait for somebody to decide about them.
+        is_running: Whether a run goes on.
+    """
+
+    def __init__(self) -> None:
+        self.pending: list[PendingCall] = []
+        self.is_running = False
+        self._seen = Seen()
+        self._run_id = ""
+        self._shown: dict[SeenPart | str, _Message] = {}
+
+    @property
+    def messages(self) -> list[_Message]:
+        """The messages: the value of `gr.Chatbot`."""
+        return [message for message in self._shown.values() if message["content"]]
+
+    def take(self, event: RunEvent) -> None:
+        """See an event."""
+        if event.parent_run_id is None:
+            self._run_id = event.run_id
+            self._note(event)
+            event = replace(event, run_id=_ALL)  # a call that waited in one run is answered in the next
+        elif event.parent_run_id == self._run_id:
+            event = replace(event, parent_run_id=_ALL)
+        self._seen.take(event)
+        for part in self._seen.changed:
+            self._shown[part] = _message_of(part)
+        self._seen.changed.clear()
+
+    def _note(self, event: RunEvent) -> None:
+        if isinstance(event, MessagesAdded):
+            self.pending = []
+            for message in event.messages:
+                if message.type in _ROLES:
+                    self._shown[f"{event.run_id} {message.id}"] = {"role": _ROLES[message.type], "content": text_and_media(message)}
+        elif isinstance(event, RunStarted):
+            self.is_running, self.pending = True, []
+        elif isinstance(event, CallsPending):
+            self.pending = list(event.calls)
+        elif isinstance(event, RunEnded | RunFailed):
+            self.is_running = False
+
+
+async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioChat, None]:
+    """What is to be seen of a conversation whenever it has changed, for a Gradio handler that is an asynchronous generator.
+
+    However fast the events come it is given five times a second at most, and every few seconds where none come, as Gradio ends a handler
+    whose page was closed only when it gives something.
+
+    Args:
+        events: What `Conversations.aevents`, `DurableModel.aevents` or `aevents` returned. They are closed when the reader leaves.
+
+    Returns:
+        The same `GradioChat` each time, the first time before any event.
+
+    Raises:
+        BaseException: What the events raise, after what had come before has been given.
+    """
+    chat, changed = GradioChat(), asyncio.Event()
+    reader = asyncio.create_task(_read(events, chat, changed))
+    try:
+        yield chat
+        while not reader.done():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), _IDLE_SECONDS)
+            await asyncio.sleep(_UPDATE_SECONDS)
+            changed.clear()
+            yield chat
+        await reader
+    finally:
+        reader.cancel()
+        await asyncio.wait([reader])
+
+
+async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyncio.Event) -> None:
+    try:
+        async for event in events:
+            chat.take(event)
+            changed.set()
+    finally:
+        changed.set()
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+
+# ---------------------------------------------------------------------------------------------- messages
+
+
+def _message_of(part: SeenPart) -> _Message:
+    if isinstance(part, SeenCall):
+        return {"role": "assistant", "content": _details(part), "metadata": _title(part)}
+    if isinstance(part, SeenText) and part.is_reasoning:
+        return {"role": "assistant", "content": part.text, "metadata": {"title": "Reasoning"}}
+    return {"role": "assistant", "content": part.text if isinstance(part, SeenText) else _end(part)}
+
+
+def _title(call: SeenCall) -> dict[str, Any]:
+    """The line of a call's panel, which Gradio opens while the call goes on and folds when it is done."""
+    state = call.state
+    said = _WORDS.get(state, call.discarded or "")
+    if call.result is not None:
+        said = text_and_media(call.result.message)
+    elif state == "running" and call.progress:
+        said = value_text(call.progress[-1])
+    line = " ".join(said.split())
+    title = {"title": call.name, "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
+    return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
+
+
+def _details(call: SeenCall) -> str:
+    record = call.record
+    decision = None if record is None else record.decision
+    args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
+    if decision is not None and decision.action == "edit":
+        args = decision.value
+    inner = "\n".join(part_text(part) for run in call.runs for part in run.parts)
+    result = "" if call.result is None else text_and_media(call.result.message)
+    return "\n".join([_block(value_text(args, indent=2)), *(_block(text) for text in (inner, result) if text)])
+
+
+def _block(text: str) -> str:
+    """Text as it is, in Markdown: in a fence that it cannot end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{short_result(text)}\n{fence}"
+
+
+def _end(end: SeenEnd) -> str:
+    if isinstance(end.event, RunFailed):
+        return f"*The run failed: {type(end.event.error).__name__}*"
+    reason = end.event.stop_reason
+    return "" if reason in _EXPECTED else f"*The run was stopped: {reason.replace('_', ' ')}*"

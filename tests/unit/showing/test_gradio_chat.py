@@ -1,0 +1,193 @@
+"""What has been seen of runs as the messages of Gradio's `Chatbot`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+from langchain_autotools import (
+    CallDiscarded,
+    CallsPending,
+    Decision,
+    MessageDiscarded,
+    MessagesAdded,
+    ReasoningDelta,
+    RunEnded,
+    RunEvent,
+    RunFailed,
+    RunStarted,
+    TextDelta,
+    aevents,
+)
+from langchain_autotools.showing import GradioChat, gradio_chat
+from langchain_autotools.testing import ScriptedChatModel
+from tests.support.seen_runs import INNER, OUTER, answered, begun, pending, ready, record, reported, written
+
+PARIS = record("1", "forecast", {"city": "Paris"})
+ASKED = MessagesAdded(**OUTER, messages=[HumanMessage("How warm is it?", id="h")])
+NEXT: dict[str, Any] = {"run_id": "next"}
+
+
+def chat_of(*events: RunEvent | Iterable[RunEvent]) -> GradioChat:
+    """The conversation after these events."""
+    chat = GradioChat()
+    for one in events:
+        for event in [one] if isinstance(one, RunEvent) else one:
+            chat.take(event)
+    return chat
+
+
+def shown(chat: GradioChat) -> list[str]:
+    """Each message on a line: whose it is, the line of its panel, its content."""
+    lines = []
+    for message in chat.messages:
+        title = message.get("metadata", {})
+        panel = [f"[{' | '.join(str(title[key]) for key in ('title', 'log', 'status') if key in title)}]"] if title else []
+        lines.append(" ".join([message["role"], *panel, *message["content"].replace("```text", "").replace("```", "").split()]))
+    return lines
+
+
+def test_messages_stand_in_the_order_in_which_they_came() -> None:
+    """The user's, reasoning, text, a call with its result, the answer."""
+    thought = ReasoningDelta(**OUTER, message_id="m", text="A tool knows.")
+    answer = TextDelta(**OUTER, message_id="n", text="It is warm.")
+    chat = chat_of(ASKED, RunStarted(**OUTER, name="Weather"), thought, begun(), ready(PARIS), answered(PARIS, "21 °C"), answer)
+    assert chat.is_running
+    assert shown(chat) == [
+        "user How warm is it?",
+        "assistant [Reasoning] A tool knows.",
+        "assistant Let me **look**.",
+        'assistant [forecast | 21 °C | done] { "city": "Paris" } 21 °C',
+        "assistant It is warm.",
+    ]
+    chat.take(RunEnded(**OUTER, stop_reason="complete", turns=2))
+    assert not chat.is_running and len(chat.messages) == 5
+
+
+def test_the_line_of_a_call_says_where_it_stands() -> None:
+    """While it is written, while it runs, what its tool reports, and briefly what came of it."""
+    chat = chat_of(begun(), written('{"city": "Pa'))
+    assert shown(chat)[-1] == 'assistant [forecast | is being written | pending] {"city": "Pa'
+    for events, line in [
+        (ready(PARIS), "[forecast |  | pending]"),
+        (reported("1", "station", {"done": 0.5}), '[forecast | {"done": 0.5} | pending]'),
+        ([answered(PARIS, "21 °C\n" + "sunny " * 50)], "[forecast | 21 °C sunny"),
+    ]:
+        for event in events:
+            chat.take(event)
+        assert line in shown(chat)[-1]
+    assert len(chat.messages[-1]["metadata"]["log"]) == 80 and "sunny " * 50 in chat.messages[-1]["content"]
+
+
+def test_a_call_that_waits_keeps_its_panel_when_it_is_decided() -> None:
+    """The run that goes on with it has another id. What ran is shown, not what was asked for."""
+    waits = pending(PARIS)
+    ended = RunEnded(**OUTER, stop_reason="calls_pending", turns=1)
+    chat = chat_of(begun(), ready(PARIS), CallsPending(**OUTER, calls=[waits]), ended)
+    assert chat.pending == [waits]
+    assert shown(chat)[-1] == 'assistant [forecast | waits for you] { "city": "Paris" }'
+    edited = replace(PARIS, decision=Decision("1", "edit", {"city": "Rome"}, "uuid", "digest"))
+    for event in [RunStarted(**NEXT, name="Weather"), *ready(edited, NEXT)]:
+        chat.take(event)
+    assert chat.pending == [] and "pending" in shown(chat)[-1]
+    chat.take(answered(edited, "27 °C", NEXT))
+    assert shown(chat)[1:] == ['assistant [forecast | 27 °C | done] { "city": "Rome" } 27 °C']
+
+
+def test_a_message_after_calls_that_wait_leaves_nothing_to_decide() -> None:
+    """The user has said something else instead."""
+    chat = chat_of(begun(), ready(PARIS), CallsPending(**OUTER, calls=[pending(PARIS)]), ASKED)
+    assert chat.pending == []
+
+
+def test_a_reply_that_died_is_gone_and_its_call_begins_again() -> None:
+    """Under the same id: what the dead process told of it is another call."""
+    died = CallDiscarded(**OUTER, message_id="m", call_id="1", reason="the process has ended")
+    chat = chat_of(begun(), written('{"ci'), died, MessageDiscarded(**OUTER, message_id="m", attempt=1))
+    assert shown(chat) == ['assistant [forecast | the process has ended | done] {"ci']
+    for event in [*begun("Again."), *ready(PARIS), answered(PARIS, "21 °C")]:
+        chat.take(event)
+    assert shown(chat)[1:] == ["assistant Again.", 'assistant [forecast | 21 °C | done] { "city": "Paris" } 21 °C']
+
+
+def test_a_later_call_with_the_same_id_is_another_call() -> None:
+    """Some servers count their calls from one in every reply."""
+    chat = chat_of(begun(), ready(PARIS), answered(PARIS, "21 °C"), ready(PARIS, NEXT), answered(PARIS, "22 °C", NEXT))
+    assert [message["metadata"]["log"] for message in chat.messages[1:]] == ["21 °C", "22 °C"]
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (RunEnded(**OUTER, stop_reason="cancelled", turns=1), "*The run was stopped: cancelled*"),
+        (RunEnded(**OUTER, stop_reason="max_turns", turns=1), "*The run was stopped: max turns*"),
+        (RunFailed(**OUTER, error=ValueError("secret")), "*The run failed: ValueError*"),
+    ],
+)
+def test_an_unusual_end_is_said(event: RunEvent, said: str) -> None:
+    """Of a failure only its class; a call that was running is no longer."""
+    chat = chat_of(begun(), ready(PARIS), event)
+    assert shown(chat)[1:] == ['assistant [forecast | interrupted | done] { "city": "Paris" }', f"assistant {said}"]
+    assert not chat.is_running
+
+
+def test_a_run_inside_a_tool_stands_in_its_call() -> None:
+    """Its end is not that of the conversation's run."""
+    inner = [
+        RunStarted(**INNER, name="Inner"),
+        TextDelta(**INNER, message_id="i", text="Deep."),
+        RunEnded(**INNER, stop_reason="complete", turns=1),
+    ]
+    chat = chat_of(begun(), ready(PARIS), inner)
+    assert chat.is_running
+    assert "Deep." in chat.messages[-1]["content"] and len(chat.messages) == 2
+
+
+def test_what_a_tool_says_stays_in_its_fence() -> None:
+    """However many backticks it has."""
+    chat = chat_of(begun(), ready(PARIS), answered(PARIS, "````\n# Title"))
+    assert chat.messages[-1]["content"].endswith("`````text\n````\n# Title\n`````")
+
+
+def test_messages_that_were_appended_have_their_roles() -> None:
+    """What the system says is not for pages."""
+    told = [SystemMessage("Be brief.", id="s"), HumanMessage("Hello", id="h"), AIMessage("Good day", id="a")]
+    assert shown(chat_of(MessagesAdded(**OUTER, messages=told))) == ["user Hello", "assistant Good day"]
+
+
+async def test_many_events_are_few_views() -> None:
+    """The first comes before any event, the last has all of them."""
+    model = ScriptedChatModel(replies=["word " * 500])
+    sizes = [len(view.messages[0]["content"]) if view.messages else 0 async for view in gradio_chat(aevents(model.astream("Go on.")))]
+    assert sizes[0] == 0 and sizes[-1] == 2500 and len(sizes) < 100
+
+
+async def test_a_failure_comes_after_what_was_told() -> None:
+    """The last view says that the run failed."""
+    model = ScriptedChatModel(replies=[["Well", ValueError("no")]])
+    last: list[str] = []
+    with pytest.raises(ValueError, match="no"):
+        async for view in gradio_chat(aevents(model.astream("Go on."))):
+            last = shown(view)
+    assert last == ["assistant Well", "assistant *The run failed: ValueError*"]
+
+
+async def test_who_leaves_closes_the_events() -> None:
+    """A page that was closed leaves nobody reading."""
+    closed = asyncio.Event()
+
+    async def waiting() -> AsyncIterator[RunEvent]:
+        try:
+            yield ASKED
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    views = gradio_chat(waiting())
+    await anext(views)
+    assert shown(await anext(views)) == ["user How warm is it?"]
+    await views.aclose()
+    assert closed.is_set()
