@@ -75,6 +75,7 @@ class LiveEvents:
     def _write(self) -> None:
         waiting, over = self._listener.waiting, self._over
         with self._listener.waking(self._changed.set):
+            self._changed.set()  # the run may have told something before
             while not over.is_set() or waiting:
                 self._changed.wait()
                 self._changed.clear()
