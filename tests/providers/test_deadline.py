@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -66,12 +66,17 @@ REPLIES: dict[str, Callable[[], Any]] = {
 }
 
 
+def at_once(check: Callable[..., None], cases: Mapping[str, tuple[Any, ...]]) -> None:
+    """All cases of a check hold; each in a thread of its own, so that their waits are one."""
+    with ThreadPoolExecutor(len(cases)) as pool:
+        checks = {words: pool.submit(check, *case) for words, case in cases.items()}
+    assert {words: error for words, check in checks.items() if (error := check.exception())} == {}
+
+
 @every_way
 def test_a_server_that_never_ends_its_reply_does_not_outlive_the_deadline(way: Way) -> None:
     """Whatever it sends meanwhile."""
-    with ThreadPoolExecutor(len(REPLIES)) as pool:
-        checks = {words: pool.submit(outlives_no_deadline, way, reply) for words, reply in REPLIES.items()}
-    assert {words: error for words, check in checks.items() if (error := check.exception())} == {}
+    at_once(outlives_no_deadline, {words: (way, reply) for words, reply in REPLIES.items()})
 
 
 def outlives_no_deadline(way: Way, reply: Callable[[], Any]) -> None:
@@ -116,20 +121,24 @@ def test_a_text_without_end_is_cut(way: Way) -> None:
 @every_way
 def test_what_had_completed_is_kept_and_there_is_no_last_request(way: Way) -> None:
     """The first turn and its result are there; `answer` acts as `return`, `raise` raises with them."""
+    at_once(keeps_what_had_completed, {on_limit: (way, on_limit) for on_limit in ("answer", "raise")})
+
+
+def keeps_what_had_completed(way: Way, on_limit: str) -> None:
+    """A run that ends in its second turn."""
     first = asks(way, "look")
-    for on_limit in ("answer", "raise"):
-        with EndlessServer(lambda number: first if number == 0 else silent()) as server:
-            model = model_of(server, deadline=2, on_limit=on_limit)
-            if on_limit == "answer":
-                message, new = way(model)
-                assert stop_reason(message) == "deadline"
-                assert [type(one) for one in new] == [AIMessage, ToolMessage]
-            else:
-                with pytest.raises(LimitReachedError) as caught:
-                    way(model)
-                assert caught.value.stop_reason == "deadline"
-                assert way in (stream, astream) or [type(one) for one in new_messages(caught.value)] == [AIMessage, ToolMessage]
-            assert server.requests == 2
+    with EndlessServer(lambda number: first if number == 0 else silent()) as server:
+        model = model_of(server, deadline=2, on_limit=on_limit)
+        if on_limit == "answer":
+            message, new = way(model)
+            assert stop_reason(message) == "deadline"
+            assert [type(one) for one in new] == [AIMessage, ToolMessage]
+        else:
+            with pytest.raises(LimitReachedError) as caught:
+                way(model)
+            assert caught.value.stop_reason == "deadline"
+            assert way in (stream, astream) or [type(one) for one in new_messages(caught.value)] == [AIMessage, ToolMessage]
+        assert server.requests == 2
 
 
 @every_way
@@ -165,10 +174,13 @@ def test_running_tools_end_with_the_deadline(way: Way, parallel: bool, caplog: p
         release.set()
 
 
-@pytest.mark.parametrize("chat_model", CLASSES[1:], ids=lambda one: one.__name__)
-@pytest.mark.parametrize("way", [stream, ainvoke])
-def test_every_wire_ends_with_the_deadline(chat_model: Any, way: Way) -> None:
+def test_every_wire_ends_with_the_deadline() -> None:
     """Wires of other SDKs and of none: a reply of nothing but white space."""
+    at_once(ends_with_the_deadline, {f"{cls.__name__} {way.__name__}": (cls, way) for cls in CLASSES[1:] for way in (stream, ainvoke)})
+
+
+def ends_with_the_deadline(chat_model: Any, way: Way) -> None:
+    """A run of a class over such a reply."""
     with EndlessServer(lambda _: endless(head(), piece=b"\n")) as server:
         message, new = way(chat_model(model="any", base_url=server.address, tools=[look], api_key="key", deadline=SECONDS))
         assert (stop_reason(message), new, server.requests <= 1) == ("deadline", [], True)
