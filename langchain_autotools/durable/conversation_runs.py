@@ -14,6 +14,7 @@ from urllib.parse import quote
 from dbos import DBOS, WorkflowStatus
 from langchain_core.messages import BaseMessage
 
+from ..errors import ConfigurationError
 from ..event_types import MessageDone
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
@@ -178,16 +179,16 @@ class ConversationRuns:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.first_workflow = f"langchain_autotools.Conversations {name}: first run"  # its name tells the conversations that there are
-        self.workflow = f"langchain_autotools.Conversations {name}"
-        self.queue = f"langchain_autotools {name}"
+        self.first_workflow = f"langchain_autotools.Conversations first {name}"  # its name tells which conversations there are
+        self.workflow = f"langchain_autotools.Conversations next {name}"
+        self.queue = f"langchain_autotools.Conversations {name}"
 
     def id_of(self, conversation: str, number: int) -> str:
         """The id of a run."""
         return f"{self._prefix(conversation)}{number}"
 
     def _prefix(self, conversation: str) -> str:
-        return f"{quote(self.name, safe='')}/{quote(conversation, safe='')}/"
+        return f"conversations/{quote(self.name, safe='')}/{quote(conversation, safe='')}/"
 
     def of(self, conversation: str, *, whole: bool = False) -> list[ConversationRun]:
         """The runs of a conversation, in order; `whole` with what went in and came out."""
@@ -237,6 +238,8 @@ class ConversationRuns:
         }
         outside(DBOS.enqueue_workflow_with_options, options, request)
         there = self.one(self.id_of(conversation, number))
+        if there is not None and there.status.name not in (self.first_workflow, self.workflow):
+            raise ConfigurationError(f"the id of another workflow is that of a run of a conversation: {there.id!r}")
         return there is not None and there.key == key
 
     def cancel(self, run: ConversationRun) -> None:

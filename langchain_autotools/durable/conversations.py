@@ -56,7 +56,7 @@ class Conversations:
         model: ToolsAndMessagesMixin,
         url: str | None = None,
         *,
-        name: str = "conversations",
+        name: str = "default",
         rerun: Collection[str] = (),
         max_concurrency: int = 32,
     ) -> None:
