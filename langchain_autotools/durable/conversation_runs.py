@@ -12,6 +12,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from dbos import DBOS, WorkflowStatus
+from dbos import error as dbos_error
 from langchain_core.messages import BaseMessage
 
 from ..errors import ConfigurationError
@@ -236,10 +237,11 @@ class ConversationRuns:
             "queue_partition_key": self._prefix(conversation),
             "attributes": noted,
         }
-        outside(DBOS.enqueue_workflow_with_options, options, request)
+        try:
+            outside(DBOS.enqueue_workflow_with_options, options, request)
+        except dbos_error.DBOSConflictingWorkflowError as error:
+            raise ConfigurationError(f"another workflow has the id of a run of a conversation: {error}") from None
         there = self.one(self.id_of(conversation, number))
-        if there is not None and there.status.name not in (self.first_workflow, self.workflow):
-            raise ConfigurationError(f"the id of another workflow is that of a run of a conversation: {there.id!r}")
         return there is not None and there.key == key
 
     def cancel(self, run: ConversationRun) -> None:

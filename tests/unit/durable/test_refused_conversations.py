@@ -59,6 +59,6 @@ def test_a_run_of_a_conversation_has_an_id_of_its_own(life: Life) -> None:
     """Where something else has it the message is refused, and nothing waits for ever."""
     chat, chats = life.model(["Hello."]), life.conversations(counting)
     chat.invoke("Go", run_id="conversations/test/a/1")
-    with pytest.raises(ConfigurationError, match="the id of another workflow"):
+    with pytest.raises(ConfigurationError, match="another workflow has the id"):
         chats.send("a", "Hello")
     assert chats.result(chats.send("b", "Hello")).text == "1: Hello"

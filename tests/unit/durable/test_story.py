@@ -64,7 +64,10 @@ def recorded_by(told: Sequence[RunEvent], whole: Sequence[RunEvent], draw: rando
 def told_again(whole: Sequence[RunEvent], execution: int, recorded: set[str], answered: set[str]) -> list[RunEvent]:
     """What another execution tells: new ids for its runs, nothing of the inside of calls that were answered, recorded replies whole."""
     made: list[RunEvent] = []
-    inside = {event.run_id for event in whole if event.parent_run_id is not None and event.parent_call_id in answered}
+    inside: set[str] = set()
+    for event in whole:
+        if event.parent_run_id in inside or (event.parent_run_id == whole[0].run_id and event.parent_call_id in answered):
+            inside.add(event.run_id)
     for event in whole:
         if event.run_id not in inside and not (getattr(event, "message_id", None) in recorded and isinstance(event, CallArgumentsDelta)):
             around = None if event.parent_run_id is None else f"{event.parent_run_id} of {execution}"
@@ -103,7 +106,7 @@ def test_several_executions_are_told_of_as_one_run(data: st.DataObject) -> None:
         told = telling[: draw.randint(0, len(telling))]
         rows += rows_of(told, execution, draw)
         recorded |= recorded_by(told, whole, draw)
-        answered |= {event.call_id for event in of(CallResult, told)}
+        answered |= {event.call_id for event in of(CallResult, told) if event.parent_run_id is None}
         whole = renamed(whole, execution, recorded)
     rows += rows_of(told_again(whole, lives, recorded, answered), lives, draw)
     story = Story("the run")
