@@ -236,7 +236,7 @@ SAID: Any = ScriptedChatModel(
 )
 VALUES: Mapping[str, Any] = {
     **dict.fromkeys(("run_id", "parent_run_id", "parent_call_id", "position", "name", "message_id", "call_id", "text", "reason"), "text"),
-    **dict.fromkeys(("index", "turn", "turns"), 1),
+    **dict.fromkeys(("attempt", "index", "turn", "turns"), 1),
     "duration": 0.5,
     "executed": True,
     "provisional": True,
@@ -244,6 +244,7 @@ VALUES: Mapping[str, Any] = {
     "call": RECORD,
     "calls": [PENDING],
     "message": ToolMessage("Rome", tool_call_id="c1", artifact={"a": 1}),
+    "messages": [AIMessage("Hello.")],
     "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
     "stop_reason": "complete",
     "error": ValueError("broken"),
