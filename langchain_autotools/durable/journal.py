@@ -32,6 +32,7 @@ from .plain import message_of, plain_messages, plain_result, result_of
 
 _INTERRUPTED = "interrupted, outcome unknown: the process that ran this call has ended. What it did may remain; check before you repeat it."
 _END: Any = object()
+_NAMESPACE = uuid.UUID("3e5f6c1c-9d0a-4c56-8a53-1b7f0c6d2a94")
 
 
 class Journal:
@@ -49,6 +50,7 @@ class Journal:
 
     def __init__(self, started: float, clock: Callable[[], float], cancelled: threading.Event, rerun: Collection[str]) -> None:
         self.execution = uuid.uuid4().hex
+        self._run_id = str(DBOS.workflow_id)
         self._started = started
         self._clock = clock
         self._cancelled = cancelled
@@ -81,6 +83,10 @@ class Journal:
         return record
 
     # ------------------------------------------------------------------------------------------ turns
+
+    def uuid(self, message_id: str, call_id: str) -> str:
+        """The UUID of a call that waits, which nobody knows before its message is there."""
+        return str(uuid.uuid5(_NAMESPACE, f"{self._run_id}\x1e{message_id}\x1e{call_id}"))
 
     def turn(self, parts: Iterator[AIMessage], cancel: Cancel) -> Iterator[AIMessage]:
         """The parts of a turn as they come, or the message that an earlier execution recorded."""

@@ -195,13 +195,13 @@ class Approvals:
             settled.append(replace(call, waits=ANSWERED) if call.id in results else call)
         return settled
 
-    def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> AIMessage:
-        """The message with a record of each of its calls that waits."""
-        made = {call.id: {RECORD: self._record(call)} for call in calls if call.waits}
+    def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
+        """The message with a record of each of its calls that waits; `new_uuid` makes that of a call, by the call's id."""
+        made = {call.id: {RECORD: self._record(call, new_uuid)} for call in calls if call.waits}
         return with_records(message, made) if made else message
 
-    def _record(self, call: ToolCallRecord) -> dict[str, Any]:
-        nonce = str(uuid.uuid4())
+    def _record(self, call: ToolCallRecord, new_uuid: Callable[[str], str] | None = None) -> dict[str, Any]:
+        nonce = str(uuid.uuid4()) if new_uuid is None else new_uuid(call.id)
         tool = {} if call.name == call.spelling else {"tool": call.name}
         return {"kind": call.waits, "uuid": nonce, "digest": self.digest(call, str(call.waits), nonce), **tool}
 

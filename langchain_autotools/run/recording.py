@@ -25,6 +25,9 @@ class RunJournal(CallJournal, Protocol):
             cancel: Tells what has ended it so; a turn that stands in the journal as ended so ends it again.
         """
 
+    def uuid(self, message_id: str, call_id: str) -> str:
+        """A UUID for a call that waits: the same whenever the run goes on, so that what was shown can be decided about."""
+
     def now(self) -> float:
         """Seconds since the run began for the first time; while the journal is read, those at which what was read was written."""
 

@@ -216,7 +216,8 @@ class Run:
         in_order, callers = executor.parallel is False, plan.caller_tools
         try:
             judged = approvals.judge(plan.meant(calls, caller_tools=callers), executor.tools, in_order=in_order, callers=callers)
-            return approvals.recorded(message, judged), judged
+            new_uuid = None if self._journal is None else partial(self._journal.uuid, str(message.id))
+            return approvals.recorded(message, judged, new_uuid), judged
         except Exception as error:  # the run ends where the calls would run: the turn is whole, and is handed out
             self._failure = error
             return message, calls

@@ -14,7 +14,7 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
 from langchain_core.tools import tool
 
-from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta, stop_reason
+from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta, pending_calls, stop_reason
 from langchain_autotools.durable import Conversations, RunFailedError, shutdown
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.testing import ScriptedChatModel
@@ -251,6 +251,32 @@ def test_a_conversation_goes_on_after_a_crash_in_its_order(life: Life, taken_ove
     life.begin("second" if taken_over else "first", lease=1.0)
     assert (chats.result(sent).text, chats.result(then).text, ran) == ("Done.", "5 messages.", ["alice"])
     assert [event.text for event in chats.events("c") if isinstance(event, TextDelta)] == ["Done.", "5 messages."]
+
+
+def test_calls_that_were_shown_before_a_crash_can_be_decided_about_after_it(life: Life) -> None:
+    """What a reader was told of them holds, also where the run had to go on before it ended."""
+    told = threading.Event()
+
+    @tool
+    def wait(number: int) -> int:
+        """Wait for the reader of the calls beside this one, and crash."""
+        assert told.wait(20)
+        raise Crash
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        return "Done." if answered(messages) else asks(("double", {"number": 4}), ("wait", {"number": 1}))
+
+    chats = life.conversations(reply, [double, wait], requires_approval=["double"])
+    life.begin()
+    sent = chats.send("c", "Go")
+    shown = next(event.message for event in chats.events("c") if isinstance(event, MessageDone))
+    told.set()
+    with pytest.raises(TimeoutError):
+        chats.result(sent, timeout=0.5)
+    life.again()
+    assert stop_reason(chats.result(sent)) == "calls_pending" and shown == chats.messages("c")[1]
+    call, _ = pending_calls([shown])
+    assert chats.result(chats.decide("c", [call.approve()])).text == "Done."
 
 
 def test_conversations_are_listed_copied_exported_and_deleted(life: Life) -> None:
