@@ -18,7 +18,7 @@ from .harness import kills
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--kills", type=int, default=200)
-parser.add_argument("--mode", nargs="*", default=["sync", "async", "stream"])
+parser.add_argument("--mode", nargs="*", default=["sync", "async", "stream", "queue"])
 parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
 parser.add_argument("--seed", type=int, default=0)
 arguments = parser.parse_args()

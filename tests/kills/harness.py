@@ -10,67 +10,25 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from dbos import DBOS
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import (
-    CallDiscarded,
-    CallResult,
-    CallStarted,
-    MessageDiscarded,
-    MessageDone,
-    RunEnded,
-    RunStarted,
-    TextDelta,
-    new_messages,
-    stop_reason,
-)
+from langchain_autotools import MessageDone, RunEnded, RunStarted, new_messages, stop_reason
 from langchain_autotools.durable import DurableModel, launch, shutdown
 from langchain_autotools.durable.engine import outside
 from langchain_autotools.history import repair
 from tests.support.postgres import PostgresServer
 
-from .worker import Place, effects_of, in_postgresql, in_sqlite, made, stay, work
+from . import answers, conversations
+from .figures import Figures, look_at_calls, look_at_texts
+from .worker import LIVES_ON, Place, effects_of, in_postgresql, in_sqlite, made, stay, work
 
 RUNS_AT_ONCE = 3
 _LONGEST = 1.2  # seconds from the launch to the kill
 _LAUNCH = 0.5  # about how long a launch takes, in which a worker may be killed too
 _PATIENCE = 90.0
-_LIVES_ON = "lives on"
-
-
-@dataclass
-class Figures:
-    """What was seen.
-
-    Attributes:
-        kills: How many processes were killed while they worked.
-        replaced: How many of them were not restarted: a worker of another id came instead.
-        frozen: How many times a worker was frozen for longer than its lease, and then went on.
-        runs: How many runs have ended.
-        elsewhere: How many of them ended in the worker that lives on.
-        calls: How many calls they made.
-        twice: Keys of calls that ran twice and must not.
-        repeated: How many calls ran again that may.
-        interrupted: How many calls were answered as interrupted.
-        swapped: Results that belong to another call.
-        wrong: What else is not as it must be.
-    """
-
-    kills: int = 0
-    replaced: int = 0
-    frozen: int = 0
-    runs: int = 0
-    elsewhere: int = 0
-    calls: int = 0
-    twice: list[str] = field(default_factory=list)
-    repeated: int = 0
-    interrupted: int = 0
-    swapped: list[str] = field(default_factory=list)
-    wrong: list[str] = field(default_factory=list)
 
 
 def in_child(task: Callable[[], None], longest: float = 2 * _PATIENCE) -> int:
@@ -151,10 +109,10 @@ class Killer:
         while True:
             worker = f"worker {self._number}"
             if self._chance.random() < 0.1:
-                child = in_child(lambda worker=worker: work(self._place, worker, self._mode, runs))
+                child = in_child(lambda worker=worker: self._work(worker, runs))
                 time.sleep(self._chance.uniform(0, _LAUNCH))
             else:
-                child = launched(self._place, worker, lambda worker=worker: work(self._place, worker, self._mode, runs))
+                child = launched(self._place, worker, lambda worker=worker: self._work(worker, runs))
                 if ends_within(child, self._chance.uniform(0, longest)) or self._freeze(child, longest):
                     return
             kill(child)
@@ -163,6 +121,12 @@ class Killer:
                 self._number += 1
                 self._figures.replaced += 1
             longest += 0.1  # so that there is an end also on a slow machine
+
+    def _work(self, worker: str, runs: list[str]) -> None:
+        if self._mode == "queue":
+            conversations.work(self._place, worker, runs)
+        else:
+            work(self._place, worker, self._mode, runs)
 
     def _freeze(self, child: int, longest: float) -> bool:
         """Now and then, freeze a worker until it has lost its runs; returns whether it has ended by itself afterwards."""
@@ -188,7 +152,7 @@ def look(place: Place, runs: list[str], figures: Figures) -> None:
         effects = Counter(effects_of(place.folder))
         for run in runs:
             _look_at(chat, run, effects, figures)
-            figures.elsewhere += outside(DBOS.get_workflow_status, run).executor_id == f"{_LIVES_ON} of {place.folder}"
+            figures.elsewhere += outside(DBOS.get_workflow_status, run).executor_id == f"{LIVES_ON} of {place.folder}"
     finally:
         shutdown()
     if "py_pickle" in place.dump():
@@ -196,49 +160,19 @@ def look(place: Place, runs: list[str], figures: Figures) -> None:
 
 
 def _look_at(chat: DurableModel, run: str, effects: Counter[str], figures: Figures) -> None:
+    """A run is whole, and a reader from elsewhere has each message once."""
     message = chat.result(run)
-    messages = new_messages(message)
+    messages, told = new_messages(message), list(chat.events(run))
     figures.runs += 1
     if stop_reason(message) != "complete" or repair(messages) != messages:
         figures.wrong.append(f"{run} is not whole: {messages}")
-    asked = [call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls]
-    results = [one for one in messages if isinstance(one, ToolMessage)]
-    if [call["id"] for call in asked] != [one.tool_call_id for one in results]:
-        figures.wrong.append(f"{run} has calls without their result")
-    for call, result in zip(asked, results, strict=False):
-        figures.calls += 1
-        key, times = call["args"]["key"], effects[call["args"]["key"]]
-        was_interrupted = "interrupted, outcome unknown" in str(result.content)
-        figures.interrupted += was_interrupted
-        if not was_interrupted and result.content != f"done {key}":
-            figures.swapped.append(f"{key}: {result.content}")
-        if call["name"] == "look":
-            figures.repeated += times > 1
-        elif times > 1:
-            figures.twice.append(key)
-        if (not times and not was_interrupted) or (was_interrupted and call["name"] == "look"):
-            figures.wrong.append(f"{key} ran {times} times, and is answered with {result.content}")
-    _look_at_stream(chat, run, messages, figures)
-
-
-def _look_at_stream(chat: DurableModel, run: str, messages: list[BaseMessage], figures: Figures) -> None:
-    """A reader from elsewhere has each message once; what is told of a message that is not void is what the message says."""
-    texts: dict[str, str] = {}
-    told = list(chat.events(run))
-    for event in told:
-        if isinstance(event, TextDelta):
-            texts[event.message_id] = texts.get(event.message_id, "") + event.text
-        elif isinstance(event, MessageDiscarded):
-            texts.pop(event.message_id, None)
+    look_at_calls(messages, effects, figures)
+    look_at_texts(told, messages, figures)
     done = [event.message for event in told if isinstance(event, MessageDone)]
     if done != messages or [event.position for event in told] != [str(number) for number in range(len(told))]:
         figures.wrong.append(f"{run} reads otherwise than it is")
-    if texts != {str(one.id): one.text for one in messages if isinstance(one, AIMessage) and one.text}:
-        figures.wrong.append(f"{run} reads {texts}")
-    begun = Counter(event.call_id for event in told if isinstance(event, CallStarted))
-    ended = Counter(event.call_id for event in told if isinstance(event, CallResult | CallDiscarded))
-    if begun != ended or sum(isinstance(event, RunStarted) for event in told) != 1 or not isinstance(told[-1], RunEnded):
-        figures.wrong.append(f"{run} tells of starts without an end")
+    if sum(isinstance(event, RunStarted) for event in told) != 1 or not isinstance(told[-1], RunEnded):
+        figures.wrong.append(f"{run} is told of without its end")
 
 
 def kills(folder: Path, mode: str, wanted: int, seed: int = 0, server: PostgresServer | None = None) -> Figures:
@@ -250,7 +184,8 @@ def kills(folder: Path, mode: str, wanted: int, seed: int = 0, server: PostgresS
             _round(place, Killer(place, mode, chance, figures, replaces=False), mode, figures)
         return figures
     place = in_postgresql(_made(folder / mode), server)
-    lives_on = launched(place, _LIVES_ON, lambda: stay(place, _LIVES_ON), longest=3600)
+    stays = conversations.stay if mode == "queue" else stay
+    lives_on = launched(place, LIVES_ON, lambda: stays(place, LIVES_ON), longest=3600)
     try:
         killer = Killer(place, mode, chance, figures, replaces=True)
         while figures.kills < wanted:
@@ -269,16 +204,16 @@ def _made(folder: Path) -> Path:
 def _round(place: Place, killer: Killer, mode: str, figures: Figures) -> None:
     runs = [f"{mode}{figures.runs + one}" for one in range(RUNS_AT_ONCE)]
     killer.kill_until_done(runs)
-    look_in_child(place, runs, figures)
+    look_in_child(place, mode, runs, figures)
 
 
-def look_in_child(place: Place, runs: list[str], figures: Figures) -> None:
+def look_in_child(place: Place, mode: str, runs: list[str], figures: Figures) -> None:
     """Look in a process of its own: this one stays without threads, and can be forked."""
     seen = place.folder / "figures.json"
 
     def task() -> None:
         own = Figures()
-        look(place, runs, own)
+        (answers.look if mode == "queue" else look)(place, runs, own)
         seen.write_text(json.dumps(asdict(own)))
 
     child = in_child(task)

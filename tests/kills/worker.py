@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 
 from langchain_autotools.durable import DurableModel, RunFailedError, durable, launch
 from langchain_autotools.testing import ScriptedChatModel
@@ -20,6 +20,8 @@ from tests.support.postgres import PostgresServer
 
 TURNS = 3
 CALLS = 3
+LIVES_ON = "lives on"
+"""The worker that is not killed."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ def reply(messages: list[BaseMessage], **_: object) -> object:
     return AIMessage(f"Turn {turn} of {run}. ", tool_calls=calls)
 
 
-def made(folder: Path) -> DurableModel:
-    """The model, whose tools write down outside the process what they do."""
+def tools_of(folder: Path) -> list[BaseTool]:
+    """Tools that write down outside the process what they do."""
     file = os.open(folder / "effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     @tool
@@ -98,7 +100,12 @@ def made(folder: Path) -> DurableModel:
         await asyncio.sleep(wait)
         return f"done {key}"
 
-    return durable(ScriptedChatModel(tools=[pay, look], replies=reply), "kills", rerun=["look"])
+    return [pay, look]
+
+
+def made(folder: Path) -> DurableModel:
+    """The model with these tools."""
+    return durable(ScriptedChatModel(tools=tools_of(folder), replies=reply), "kills", rerun=["look"])
 
 
 def work(place: Place, worker: str, mode: str, runs: list[str]) -> None:
