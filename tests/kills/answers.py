@@ -53,10 +53,7 @@ def _look_at(chats: Conversations, conversation: str, effects: Counter[str], fig
             figures.wrong.append(f"{conversation} has an answer to something else: {message} in {messages}")
     if [run["kind"] for run in runs[:3]] != ["send"] * 3 or {run["kind"] for run in runs[3:]} != {"decide"}:
         figures.wrong.append(f"{conversation} has the runs {runs}")
-    rejected = [
-        str(call["id"]) for one in messages if isinstance(one, AIMessage) for call in one.tool_calls if is_rejected(str(call["id"]))
-    ]
-    look_at_calls(messages, effects, figures, rejected)
+    look_at_calls(messages, effects, figures, is_rejected)
     look_at_texts(told, messages, figures)
     figures.wrong += [f"{conversation}: {why}" for why in _misread(chats, conversation, messages, told, [run["id"] for run in runs])]
 

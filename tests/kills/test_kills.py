@@ -28,6 +28,17 @@ def test_nothing_is_lost_doubled_or_swapped_by_kills(mode: str, database: str) -
 
 
 @pytest.mark.kills
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_conversations_are_answered_in_order_whatever_is_killed(database: str) -> None:
+    """Each message once, one run at a time; what was decided from two sides runs at most once; readers see the same from any position."""
+    if database == "postgresql":
+        needs_postgresql()
+    figures = figures_of("tests.kills", "--kills", "5", "--mode", "queue", "--database", database)
+    assert figures["kills"] >= 5 and figures["calls"] % 66 == 0 < figures["calls"]
+    assert (figures["twice"], figures["swapped"], figures["wrong"]) == ([], [], [])
+
+
+@pytest.mark.kills
 def test_a_worker_that_is_frozen_in_a_transaction_loses_its_runs_too() -> None:
     """What it has locked in PostgreSQL is let go within the lease, and another worker ends its runs."""
     needs_postgresql()
