@@ -4,10 +4,12 @@ All by what DBOS offers: each worker is the name of a workflow that ended long a
 database's own clock says when. What a worker that is silent left pending is found by its id (`list_workflows(status=)`) and
 resumed (`resume_workflow`), by one of those that live: the first by name, so that no two do it. A worker that was only slow finds at its
 next step that its runs are no longer its own, and leaves them. A worker that has told nothing yet may hold runs already, as DBOS takes
-them from its queue: it is silent when it has held one for that long.
+them from its queue: it is silent when it has held one for that long. Where the database was away, all workers were silent: whoever was
+silent itself gives the others the time of a lease to come back.
 """
 
 import logging
+import math
 import threading
 from collections.abc import Mapping
 from contextvars import Context
@@ -48,14 +50,16 @@ class Lease:
     def __init__(self, worker: str, version: str, seconds: float, cancelled: Mapping[str, threading.Event]) -> None:
         self._worker = worker
         self._version = version
-        self._seconds = seconds
+        self._milliseconds = seconds * 1000
+        self._told = math.inf  # by the database's clock, as all that follows
+        self._waits_until = 0.0
         self._cancelled = cancelled
         self._ended = threading.Event()
         self._gone = threading.Event()
 
     def begin(self) -> None:
         """Tell that this worker lives, from now on."""
-        Context().run(self._beat)
+        Context().run(self._look)
         run_beside(partial(Context().run, self._work))
 
     def end(self) -> None:
@@ -64,11 +68,11 @@ class Lease:
         self._gone.wait(10.0)
 
     def _work(self) -> None:
-        pause = min(_LOOKS_SECONDS, self._seconds / 4)
+        pause = min(_LOOKS_SECONDS, self._milliseconds / 4000)
         while not self._ended.wait(pause):
             try:
                 self._look_for_cancelled()
-                self._take_over(self._beat())
+                self._look()
             except Exception:
                 if not self._ended.is_set():
                     _logger.warning("a worker of durable runs could not tell that it lives: it goes on trying", exc_info=True)
@@ -85,12 +89,19 @@ class Lease:
             return self._beat()
         return known
 
-    def _take_over(self, workers: list[WorkflowStatus]) -> None:
-        """Resume what silent workers have left, if this worker is the first of those that live."""
-        names = {one.workflow_id.removeprefix(f"{_WORKER} "): one.updated_at or 0 for one in workers}
-        silent_since = names[self._worker] - self._seconds * 1000
-        if min(name for name, told in names.items() if told >= silent_since) != self._worker:
-            return
+    def _look(self) -> None:
+        """Tell that this worker lives, and look for others that do not, if it is the first of those that do."""
+        names = {one.workflow_id.removeprefix(f"{_WORKER} "): one.updated_at or 0 for one in self._beat()}
+        before, self._told = self._told, names[self._worker]
+        if self._told - before > self._milliseconds:
+            self._waits_until = self._told + self._milliseconds
+        silent_since = self._told - self._milliseconds
+        first = min(name for name, told in names.items() if told >= silent_since)
+        if first == self._worker and self._told >= self._waits_until:
+            self._take_over(names, silent_since)
+
+    def _take_over(self, names: Mapping[str, int], silent_since: float) -> None:
+        """Resume what workers have left that have told nothing since then."""
         for run in DBOS.list_workflows(status="PENDING", app_version=self._version, load_input=False, load_output=False):
             told = names.get(str(run.executor_id), run.updated_at or 0)  # one that never told anything took its run at that time
             if told < silent_since and run.name != _WORKER:

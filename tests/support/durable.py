@@ -4,8 +4,8 @@ leave it."""
 
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,24 @@ class Life:
 
     def forget_workers(self) -> None:
         """Delete what workers have told of themselves."""
-        with closing(sqlite3.connect(self.folder / "runs.sqlite")) as database, database:
+        with closing(self._database()) as database, database:
             assert database.execute("delete from workflow_status where name like '% worker'").rowcount
+
+    def tell(self, worker: str) -> None:
+        """Tell in the name of a worker that it lives."""
+        with closing(self._database()) as database, database:
+            told = "update workflow_status set updated_at = ? where workflow_uuid like ?"
+            assert database.execute(told, [int(time.time() * 1000), f"% worker {worker} of %"]).rowcount == 1
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Keep the database from answering."""
+        with closing(self._database()) as database:
+            database.execute("begin exclusive")
+            yield
+
+    def _database(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.folder / "runs.sqlite", timeout=30)
 
     def dump(self) -> str:
         """All that stands in the database."""

@@ -177,6 +177,33 @@ def test_the_runs_of_a_silent_worker_are_taken_over(life: Life, told: bool) -> N
     assert chat.result("one").text == "Here I am."
 
 
+def test_workers_may_come_back_with_the_database(life: Life) -> None:
+    """Where the database was away for longer than the lease all were silent: each has time to tell that it lives."""
+    lives = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        lives.append(1)
+        if len(lives) == 1:
+            raise Crash
+        return "Here I am."
+
+    chat = life.model(reply)
+    life.begin("first")
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    shutdown()
+    life.tell("first")
+    life.begin("second", lease=2.0)
+    life.tell("first")
+    with life.away():
+        time.sleep(3)
+    for _ in range(6):
+        time.sleep(0.5)
+        life.tell("first")
+    assert len(lives) == 1
+    assert chat.result("one").text == "Here I am."
+
+
 class _CrashesOnce(BaseCallbackHandler):
     """Ends the process when a run has ended and nobody has recorded it yet."""
 
