@@ -46,7 +46,7 @@ def page(chats: Conversations) -> gr.Blocks:
 
     def editors(chosen: str, waiting: list[dict[str, Any]]) -> None:
         for call in map(PendingCall.from_dict, waiting):
-            args = gr.Code(json.dumps(call.args, indent=2, ensure_ascii=False), "json", label=f"{call.name} waits for you")
+            args = gr.Code(json.dumps(call.args, indent=2, ensure_ascii=False), "json", label=call.name, interactive=True)
             with gr.Row():
                 approve, reject = gr.Button("Approve", variant="primary"), gr.Button("Reject")
             approve.click(lambda text, call=call: chats.decide(chosen, [call.edit(json.loads(text))]) and None, args)

@@ -1,7 +1,6 @@
 """The page of examples/web in a real browser: what a user sees, presses and stops. SCREENSHOTS=folder keeps a picture of each state."""
 
 import importlib.util
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
+from tests.browser.visited import SECONDS, Visited
 from tests.support.asgi_server import AsgiServer
 from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
@@ -20,10 +20,9 @@ pytestmark = pytest.mark.browser
 
 WEB = Path(__file__).resolve().parents[2] / "examples" / "web"
 MAIL = {"to": "Anna", "text": "It is 21 °C in Rome. Bring a light jacket."}
-SECONDS = 20
 
 
-class Opened:
+class Opened(Visited):
     """The page as a user has it.
 
     Attributes:
@@ -34,8 +33,8 @@ class Opened:
     """
 
     def __init__(self, page: Any, vendor: OpenAIServer, example: Any, scheme: str) -> None:
-        self.scheme = scheme
-        self.page, self.vendor, self.histories = page, vendor, example.histories
+        super().__init__(page, scheme)
+        self.vendor, self.histories = vendor, example.histories
         self.tool_goes_on = threading.Semaphore(0)
         example.time = SimpleNamespace(sleep=lambda _: self.tool_goes_on.acquire(timeout=SECONDS))
 
@@ -44,20 +43,6 @@ class Opened:
         self.vendor.extend(turns)
         self.page.get_by_label("Message").fill(text)
         self.press("Send")
-
-    def press(self, name: str) -> None:
-        """Press a button."""
-        self.page.get_by_role("button", name=name, exact=True).click()
-
-    def sees(self, *texts: str) -> None:
-        """These texts come to be on the page."""
-        for text in texts:
-            self.page.get_by_text(text, exact=True).last.wait_for(timeout=SECONDS * 1000)
-
-    def look(self, name: str) -> None:
-        """Keep a picture of what is to be seen."""
-        if folder := os.environ.get("SCREENSHOTS"):
-            self.page.screenshot(path=str(Path(folder) / f"{name}_{self.scheme}.png"))
 
     @property
     def history(self) -> list[Any]:
