@@ -60,7 +60,7 @@ def page(chats: Conversations) -> gr.Blocks:
         messages = gr.Chatbot(scale=1, height=200, show_label=False, buttons=[])
         with gr.Column(scale=0):
             gr.render([chosen, waiting], show_progress="hidden")(editors)
-        box = gr.Textbox(placeholder="Message", show_label=False, submit_btn=True)
+        box = gr.Textbox(placeholder="Message", show_label=False)  # `follow` shows its button
         box.submit(lambda chosen, text: text.strip() and chats.send(chosen, text) and "", [chosen, box], box, show_progress="hidden")
         box.stop(chats.cancel, chosen)
         messages.clear(chats.delete, chosen).then(None, js="() => location.assign('?')")
