@@ -98,7 +98,7 @@ def overlaps(place: Place, conversations: Sequence[str]) -> list[str]:
         elif line["what"] == "taken over":
             lost[line["silent"], run] = at
         elif lives[process] > lost.get((line["worker"], run), -1):
-            _, conversation, number = run.split("/")
+            conversation, number = run.rsplit("/", 2)[1:]
             before, maker = latest.get(conversation, (0, 0))
             if int(number) < before or (run, process) in past:
                 wrong.append(f"{line} comes after run {before} of process {maker}")
