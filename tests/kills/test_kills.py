@@ -46,6 +46,17 @@ def test_a_worker_that_is_frozen_in_a_transaction_loses_its_runs_too() -> None:
     assert (figures["runs"], figures["calls"], figures["twice"], figures["swapped"], figures["wrong"]) == (2, 18, [], [], [])
 
 
+@pytest.mark.kills
+def test_a_worker_that_takes_all_conversations_holds_no_more_than_before() -> None:
+    """Half way one of two workers is killed: the other one answers all in order, and holds no more afterwards."""
+    needs_postgresql()
+    figures = figures_of("tests.kills.many", "40")
+    assert (figures["answered in order"], figures["calls that ran twice"], figures["wrong"]) == (3 * figures["conversations"], 0, [])
+    before, after = (figures["the worker that lives on holds"][batch] for batch in ("large", "third"))
+    assert after["megabytes"] < before["megabytes"] + 30
+    assert all(after[what] < before[what] + 8 for what in ("threads", "files", "sockets"))
+
+
 def needs_postgresql() -> None:
     """Skip where there is no server to start."""
     try:

@@ -1,4 +1,4 @@
-"""Label tickets on Dask or Ray with two workers, one of which is killed half way and not restarted; print what came of it as JSON.
+"""Label tickets on Dask, Ray or DBOS with two workers, one of which is killed half way and not restarted; print what came of it as JSON.
 
 python -m tests.scale dask 10000
 """
@@ -20,6 +20,7 @@ from typing import Any
 
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
+from tests.support.pages import REPOSITORY
 from tests.support.script import Call, Turn
 
 
@@ -97,7 +98,31 @@ def on_ray(ledger: Path, tickets: int) -> list[str]:
         cluster.shutdown()
 
 
-WAYS: dict[str, Callable[[Path, int], list[str]]] = {"dask": on_dask, "ray": on_ray}
+def on_dbos(ledger: Path, tickets: int) -> list[str]:
+    """On two workers that share a PostgreSQL of Debian's package with this program."""
+    from langchain_autotools.durable import shutdown
+    from tests.support.postgres import postgres
+
+    with postgres() as server:
+        os.environ["DATABASE_URL"] = server.create("tickets")
+        from examples.scale.on_dbos import label
+
+        command = [sys.executable, str(REPOSITORY / "examples" / "scale" / "on_dbos.py"), "work"]
+        with subprocess.Popen(command) as one, subprocess.Popen(command) as other:
+            try:
+                killing = kill_half_way(ledger, tickets, one.kill)
+                texts = label(tickets)
+                killing.join(timeout=60)
+                assert one.wait(timeout=60) == -signal.SIGKILL
+                assert other.poll() is None
+                return texts
+            finally:
+                shutdown()
+                one.kill()
+                other.kill()
+
+
+WAYS: dict[str, Callable[[Path, int], list[str]]] = {"dask": on_dask, "ray": on_ray, "dbos": on_dbos}
 
 
 def labelled(way: str, tickets: int) -> dict[str, Any]:
