@@ -10,10 +10,10 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import MessageDiscarded, TextDelta, new_messages, stop_reason
+from langchain_autotools import MessageDiscarded, MessageDone, TextDelta, new_messages, stop_reason
 from langchain_autotools.durable import RunFailedError, shutdown
 from tests.support.durable import Crash, Life, answered, asks, contents, double, kind
 
@@ -242,3 +242,27 @@ def test_a_turn_that_was_cut_stays_cut(life: Life, ended_by: str) -> None:
     life.again(clock=lambda: now[0])
     run = chat.result("one")
     assert (stop_reason(run), contents(run), asked) == (ended_by, ["first second"], [1])
+
+
+def test_a_server_that_gives_all_its_replies_one_id_is_read_as_it_is(life: Life) -> None:
+    """Readers have every message, each once, also where a run goes on after a crash."""
+    lives: list[int] = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if len(messages) < 5:
+            call = {"name": "double", "args": {"number": len(messages)}, "id": f"call {len(messages)}"}
+            return AIMessage(f"Turn {len(messages)}.", id="always", tool_calls=[call])
+        lives.append(1)
+        if len(lives) == 1:
+            raise Crash
+        return AIMessage("Done.", id="always")
+
+    chat = life.model(reply, [double])
+    life.begin()
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    life.again()
+    said = contents(chat.result("one"))
+    told = list(chat.events("one"))
+    assert said == ["Turn 1.", "2", "Turn 3.", "6", "Done."] == [event.message.content for event in told if isinstance(event, MessageDone)]
+    assert [event.text for event in told if isinstance(event, TextDelta)] == ["Turn 1.", "Turn 3.", "Done."]
