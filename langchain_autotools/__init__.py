@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .history.generations import join_generations, split_generations
     from .messages.calls import ToolCallRecord, calls_of
     from .messages.carrier import final_message, new_messages, results_of, run_usage
+    from .messages.endings import max_turns_reached, stop_reason
     from .messages.markdown import markdown_of
     from .messages.metadata import text_of
     from .messages.stop_reasons import StopReason
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from .providers.results import format_for_anthropic, format_for_google, format_for_ollama, format_for_openai
     from .retry import RetryPolicy
     from .run.by_hand import add_assistant_tool_calls, add_tool_calls_and_results
-    from .run.endings import max_turns_reached, stop_reason
     from .showing import show
 
 __all__ = [  # noqa: RUF022 - grouped for readers
@@ -212,6 +212,7 @@ _HOMES = {
     "messages.carrier": ("final_message", "new_messages", "results_of", "run_usage"),
     "messages.markdown": ("markdown_of",),
     "messages.metadata": ("text_of",),
+    "messages.endings": ("max_turns_reached", "stop_reason"),
     "messages.stop_reasons": ("StopReason",),
     "mixin": ("ToolsAndMessagesMixin",),
     "providers._base.errors": ("ProviderError",),
@@ -233,7 +234,6 @@ _HOMES = {
     "run.by_hand": ("add_assistant_tool_calls", "add_tool_calls_and_results"),
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
-    "run.endings": ("max_turns_reached", "stop_reason"),
     "showing": ("show",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -21,11 +21,11 @@ from langchain_core.runnables import RunnableConfig
 from .chunks import ChunkSum
 from .errors import ConfigurationError
 from .messages.carrier import new_messages, run_usage
+from .messages.endings import HoldsRun, stop_reason
 from .messages.metadata import text_of
 from .messages.stop_reasons import StopReason
 from .mixin import ToolsAndMessagesMixin
 from .providers.registry import init_chat_model
-from .run.endings import stop_reason
 from .turn.forming import only_shows
 
 Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
@@ -45,7 +45,7 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
 @dataclass(frozen=True)
-class AgentResult:
+class AgentResult(HoldsRun):
     """What a question to an agent came to.
 
     Attributes:

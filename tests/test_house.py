@@ -56,10 +56,8 @@ PURE = (
     "tool_calls",
     "run.loop",
     "run.limits",
-    "run.pauses",
     "run.recording",
     "turn.tool_choice",
-    "turn.finish_reasons",
 )
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)

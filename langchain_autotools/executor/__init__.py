@@ -5,6 +5,7 @@ from .async_batch import AsyncToolCallBatch
 from .checks import OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
 from .executor import ToolExecutor
+from .nested_runs import inside
 from .pending import ON_CLIENT, Decision, PendingCall, check_ids, check_offered, digest_of, edited, pending_calls, read_decisions, record_of
 from .policies import Policies, ToolPolicy, joined_timeout
 from .raw_functions import raw_functions
@@ -38,6 +39,7 @@ __all__ = [
     "digest_of",
     "dump_tools",
     "edited",
+    "inside",
     "joined_timeout",
     "pending_calls",
     "portable_key",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import ValidationError
@@ -25,9 +25,10 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .background import Home
 from .cache import CachedCall
-from .content import answered, does_more, output_content
+from .content import answered, does_more, output_content, preceded
 from .context import AsyncProgress, Progress, Reporting, as_asynchronous
 from .injection import InjectedArguments, InjectionContext, type_hints
+from .nested_runs import NestedRuns, inside
 from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
 from .wrapped import WrappedTool
@@ -136,7 +137,8 @@ def _presented(tool: BaseTool, output: Any) -> Any:
     if tool.response_format != "content_and_artifact":
         return output_content(output)
     if isinstance(output, tuple) and len(output) == 2:
-        return output_content(output[0]), output[1]
+        content, artifact = output_content(output[0]), output[1]
+        return content.model_copy(update={"artifact": artifact}) if isinstance(content, ToolMessage) else content, artifact
     return output  # not what the tool promised: LangChain says so
 
 
@@ -191,6 +193,7 @@ class ToolRun:
         self.started = time.perf_counter()
         self.is_late = self.ends_with_batch = False
         self.reporting: Reporting | None = None
+        self._nested = NestedRuns()
         self._context = InjectionContext(call, config, messages, tuple(tools.values()))
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
 
@@ -206,6 +209,7 @@ class ToolRun:
         self.executed = not self.prepared.observed
         self.ended = self.is_late = False
         self.stopped_by = None
+        self._nested = NestedRuns()
 
     def report_to(self, reports: Progress | AsyncProgress, index: int, turn: int | None) -> None:
         """Let its tool report progress.
@@ -265,6 +269,7 @@ class ToolRun:
         self.started = time.perf_counter()
         _logger.debug("tool %s starts, call %s", self.prepared.tool.name, self.call.id)
         _current.set(self)
+        inside.set(self._nested)
         args = self.prepared.injected.apply(self.call.args or {}, self._context)
         if self.reporting is not None:
             args.update(dict.fromkeys(self.prepared.injected.contexts, self.reporting.context))
@@ -280,6 +285,8 @@ class ToolRun:
 
     def _answered(self, output: Any) -> ToolCallResult:
         message, commands = answered(self.call, output)
+        if (note := self._nested.note(self.call)) is not None:
+            message = preceded(message, note)
         duration = self.duration()
         if _logger.isEnabledFor(logging.DEBUG):
             size = len(str(message.content))
@@ -297,7 +304,8 @@ class ToolRun:
         if _passes_through(error):
             raise error
         _logger.debug("tool %s fails, call %s", self.prepared.tool.name, self.call.id, exc_info=error)
-        return failed(self.call, self._explained(error), error, duration=self.duration(), executed=self.executed)
+        text = " ".join(filter(None, [self._explained(error), self._nested.note(self.call)]))
+        return failed(self.call, text, error, duration=self.duration(), executed=self.executed)
 
     def _explained(self, error: BaseException) -> str:
         if isinstance(error, ValidationError | ValidationErrorV1) and self._concerns_arguments(error):

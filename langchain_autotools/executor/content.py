@@ -16,7 +16,9 @@ from pydantic.v1 import BaseModel as BaseModelV1
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
+from ..messages.endings import run_message_of
 from ..strict_json import mend_surrogates
+from .nested_runs import run_content
 
 NO_OUTPUT = "(no output)"
 """What an empty result says: several servers reject an empty one."""
@@ -46,7 +48,8 @@ def answered(call: ToolCallRecord, output: Any) -> tuple[ToolMessage, tuple[Any,
         return _fitted(call, output), ()
     parts = list(output) if isinstance(output, list | tuple) else [output]
     if not parts or not all(isinstance(part, ToolOutputMixin) for part in parts):
-        message = ToolMessage(content=output_content(output), tool_call_id=call.id, name=call.spelling)
+        content = output_content(output)
+        message = content if isinstance(content, ToolMessage) else ToolMessage(content=content, tool_call_id=call.id)
         return _fitted(call, message), ()
     commands = tuple(part for part in parts if not isinstance(part, ToolMessage))
     messages = [message for part in parts for message in _messages_in(part)]
@@ -80,6 +83,13 @@ def _update_of(command: Any) -> Mapping[str, Any]:
         pairs = all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in update)
         return dict(update) if pairs else {"messages": update}
     return {} if update is None else dict(vars(update)) if hasattr(update, "__dict__") else {"messages": None}
+
+
+def preceded(message: ToolMessage, note: str) -> ToolMessage:
+    """The message with a note before its content."""
+    content = message.content
+    noted = f"{note}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]
+    return message.model_copy(update={"content": noted})
 
 
 def does_more(command: Any) -> bool:
@@ -144,7 +154,9 @@ def output_content(value: Any) -> Any:
             return list(value)
         if any(isinstance(item, dict) for item in value) and all(_is_block(item) for item in value):
             return list(value)
-    if isinstance(value, BaseMessage):  # a model or agent as a tool: its answer, not its metadata
+    if (run := run_message_of(value)) is not None:  # a model or agent as a tool: its answer, not its metadata
+        return run_content(run) or NO_OUTPUT
+    if isinstance(value, BaseMessage):
         return str(value.text) or NO_OUTPUT
     return _json(value)
 

@@ -27,6 +27,7 @@ from .checks import Approve, Claim, OnExecuted, OnExecuting, OnProgress, checked
 from .gate import Gate
 from .governed import apply_policies
 from .names import find_name
+from .nested_runs import inside
 from .pending import Decision, PendingCall, decided
 from .plan import Answer, Call, Calls, PlannedCall, answered_by_hand, invalid_arguments, not_approved, read_calls, unknown_tool
 from .policies import Policies, ToolPolicy, joined_timeout
@@ -337,6 +338,8 @@ class ToolExecutor(Portable):
             plan = partial(self._answer_decided, own, messages, only)
             gate = Gate(approvals, {} if asked is None else records_of(asked), plan, govern, self.parallel is False)
             meant = approvals.prepared(meant, asked, decisions, messages, self.tools, in_order=self.parallel is False)
+        if (around := inside.get()) is not None:
+            around.take_up(call.id for call in meant if call.waits is None or call.decision is not None)
         answers = [self._answer(call, own, messages, place) for call, place in zip(meant, places, strict=False)]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limit = 1 if self.parallel is False else self.max_concurrency

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..messages.calls import ToolCallRecord, calls_of
 from .call import ToolRun
-from .content import answered
+from .content import answered, preceded
 from .results import ToolCallResult, cancelled_result, failed
 
 Call = ToolCallRecord | ToolCall | Mapping[str, Any]
@@ -79,9 +79,7 @@ def _ran_with(result: ToolCallResult) -> ToolCallResult:
     """The result of a call whose arguments a decision replaced, saying what it ran with, or would have: the history has the model's own."""
     ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
     note = (_RAN_WITH if ran else _MEANT_WITH).format(arguments=result.call.arguments)
-    content = result.message.content
-    told = f"{note}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]
-    return replace(result, message=result.message.model_copy(update={"content": told}))
+    return replace(result, message=preceded(result.message, note))
 
 
 def _placed(result: ToolCallResult, place: Mapping[str, Any]) -> ToolCallResult:

@@ -11,24 +11,9 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..errors import ConfigurationError
 from ..messages.stop_reasons import StopReason
-from ..turn.finish_reasons import AT_TOKEN_LIMIT, REFUSALS
 
 OnLimit = Literal["answer", "return", "raise"]
 """What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
-
-
-def stop_reason_of(blocked: str | None) -> StopReason:
-    """Why a run ends with a reply without calls.
-
-    Args:
-        blocked: The reply's finish reason, where it says that the reply did not end normally.
-    """
-    reason = (blocked or "").lower()
-    if not reason:
-        return "complete"
-    if reason in REFUSALS:
-        return "refused"
-    return "length" if reason in AT_TOKEN_LIMIT else "incomplete"
 
 
 @dataclass(frozen=True)

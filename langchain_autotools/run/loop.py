@@ -17,10 +17,11 @@ from langchain_core.messages.ai import UsageMetadata
 from ..errors import LimitReachedError
 from ..executor import ToolCallResult
 from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.finish_reasons import stop_reason_of
 from ..messages.metadata import KEY
+from ..messages.pauses import is_paused, pause_content
 from ..messages.stop_reasons import StopReason
-from .limits import Limits, Progress, stop_reason_of
-from .pauses import is_paused, pause_content
+from .limits import Limits, Progress
 
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."

@@ -20,12 +20,23 @@ from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded
 from ..errors import AlreadyResumedError, ConfigurationError
-from ..executor import ON_CLIENT, Approvals, AsyncToolCallBatch, ToolCallBatch, ToolCallResult, ToolExecutor
+from ..executor import (
+    ON_CLIENT,
+    Approvals,
+    AsyncToolCallBatch,
+    PendingCall,
+    ToolCallBatch,
+    ToolCallResult,
+    ToolExecutor,
+    inside,
+    pending_calls,
+)
 from ..history import repair
 from ..listening import listening
-from ..messages.calls import ToolCallRecord, calls_of, with_records
+from ..messages.calls import ToolCallRecord, call_ids, calls_of, with_records
 from ..messages.live import attach_messages
 from ..messages.metadata import text_of
+from ..messages.pauses import is_paused
 from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
@@ -36,7 +47,6 @@ from .decisions import open_calls
 from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
-from .pauses import is_paused
 
 if TYPE_CHECKING:
     from .telling import CallWatch, RunEvents
@@ -104,6 +114,8 @@ class Run:
         clock = time.monotonic if journal is None else journal.now
         self._loop = tool_loop(history, plan, clock, found, None if self._cancel is None else self._cancel.is_set)
         self._cache: dict[str, Any] = {}
+        if (around := inside.get()) is not None:
+            around.take_up(call_id for message in history if isinstance(message, AIMessage) for call_id in call_ids(message))
         self._counts_usage = bool(settings.usage_limits)
         self._parts = ChunkSum()
         self._whole: AIMessage | None = None
@@ -303,11 +315,18 @@ class Run:
             raise RuntimeError("the run has not ended")
         outcome = self.outcome
         _logger.debug("run done: %s after %d turns", outcome.stop_reason, outcome.turns)
+        if (around := inside.get()) is not None:
+            around.leave_open(self._open_calls(outcome))
         if self._events is not None:
             if outcome.asked is not None:
                 self._events.pending(outcome.asked, outcome.pending)
             self._events.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
         return self._output.end(outcome)
+
+    def _open_calls(self, outcome: RunOutcome) -> Sequence[ToolCallRecord | PendingCall]:
+        """The calls that the run ends with, save those that were forced to end it."""
+        awaited = pending_calls(self._output.handed_out) if outcome.stop_reason == "calls_pending" and not outcome.pending else ()
+        return [call for call in outcome.pending or awaited if call.name not in self.settings.plan.ends]
 
     def _run_message(self, outcome: RunOutcome) -> AIMessage:
         """The run message, made anew of the messages of the run."""

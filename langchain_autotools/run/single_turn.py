@@ -19,10 +19,10 @@ from ..deadline import abounded, bounded
 from ..executor import pending_calls
 from ..listening import Place
 from ..messages.calls import calls_of
+from ..messages.endings import stop_reason
 from ..messages.live import attach_messages, attached_messages
 from ..turn.accumulator import caller_metadata
 from ..turn.forming import only_shows
-from .endings import stop_reason
 from .run import stored_message
 
 _Part = TypeVar("_Part", bound=AIMessage)

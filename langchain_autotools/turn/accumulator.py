@@ -17,12 +17,12 @@ from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import tells
+from ..messages.finish_reasons import BLOCKING
 from ..messages.metadata import KEY, with_own_metadata
 from ..messages.provisional import without_provisional
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
 from ..tool_calls.assembler import ToolCallAssembler
-from .finish_reasons import BLOCKING
 
 CUT: Final = "stream cut"
 

@@ -22,10 +22,10 @@ from ...errors import CallsPendingError
 from ...executor import pending_calls
 from ...messages.calls import calls_of
 from ...messages.carrier import final_message, new_messages
+from ...messages.finish_reasons import REFUSALS
 from ...messages.live import attach_messages
 from ...messages.metadata import KEY, text_of
 from ...run.binding import Batched
-from ...turn.finish_reasons import REFUSALS
 from .._encode.functions import json_schema_of
 from .._encode.schemas import is_pydantic
 from .refusal import ModelRefusalError

@@ -1,5 +1,7 @@
 """What finish reasons mean, in every vendor's words."""
 
+from .stop_reasons import StopReason
+
 REFUSALS = frozenset(
     {
         *("refusal", "refused", "content_filter", "content_filtered", "guardrail_intervened", "prompt_blocked", "model_armor"),
@@ -25,3 +27,17 @@ BLOCKING = frozenset(
     }
 )
 """Finish reasons, in lower case, after which no call of the turn may run (wire quirks T-03, T-04, E-08)."""
+
+
+def stop_reason_of(blocked: str | None) -> StopReason:
+    """Why a run ends with a reply without calls.
+
+    Args:
+        blocked: The reply's finish reason, where it says that the reply did not end normally.
+    """
+    reason = (blocked or "").lower()
+    if not reason:
+        return "complete"
+    if reason in REFUSALS:
+        return "refused"
+    return "length" if reason in AT_TOKEN_LIMIT else "incomplete"

@@ -1,16 +1,37 @@
 """How a run ended, read from its message."""
 
-from typing import get_args
+from typing import Any, get_args
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
-from ..messages.metadata import own_metadata
-from ..messages.stop_reasons import StopReason
-from ..turn.finish_reasons import BLOCKING
-from .limits import stop_reason_of
+from .finish_reasons import BLOCKING, stop_reason_of
+from .metadata import own_metadata
 from .pauses import is_paused
+from .stop_reasons import StopReason
 
 _SAID_BY = ("finish_reason", "stop_reason", "done_reason")
+_FINISHED = ("complete", "return_direct", None)
+
+
+class HoldsRun:
+    """Something that is made of a run, and stands for its message where a tool returns it.
+
+    Attributes:
+        message: The run message.
+    """
+
+    message: AIMessage
+
+
+def run_message_of(value: Any) -> AIMessage | None:
+    """The run message that a value is or holds; None of any other value."""
+    held = value.message if isinstance(value, HoldsRun) else value
+    return held if isinstance(held, AIMessage) else None
+
+
+def is_finished(run: AIMessage) -> bool:
+    """Whether a run came to its own end: with an answer, or with a result that goes to the user."""
+    return stop_reason(run) in _FINISHED
 
 
 def stop_reason(run: BaseMessage) -> StopReason | None:

@@ -1,0 +1,94 @@
+"""Runs that a tool makes: what the result of its call says of those that did not finish."""
+
+import json
+import logging
+from collections.abc import Collection, Iterable
+from contextvars import ContextVar
+from typing import Protocol
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from ..messages.calls import ToolCallRecord
+from ..messages.endings import is_finished, stop_reason
+from ..messages.metadata import text_of
+from ..strict_json import mend_surrogates
+from .pending import pending_calls
+
+_logger = logging.getLogger("langchain_autotools")
+
+_LEFT_OPEN = "A run inside this tool ended with open calls, which have no result: {calls}."
+_NOT_FINISHED = "The run inside this tool did not finish: it ended as {reason}."
+_MOST_CHARACTERS = 200
+
+
+class _OpenCall(Protocol):
+    """What is named of a call: that of a record, and of a call that waits."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def args(self) -> object: ...
+
+
+class NestedRuns:
+    """The calls that the runs inside one tool call have left open."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, str] = {}
+        self._named: set[str] = set()
+
+    def leave_open(self, calls: Iterable[_OpenCall], *, named: bool = False) -> None:
+        """Note the calls that a run ended with; `named`: the tool's own result names them."""
+        described = {call.id: _described(call) for call in calls}
+        self._open.update(described)
+        if named:
+            self._named.update(described)
+
+    def take_up(self, call_ids: Iterable[str | None]) -> None:
+        """Forget calls that something inside the tool goes on with."""
+        for call_id in call_ids if self._open else ():
+            self._open.pop(str(call_id), None)
+
+    def note(self, call: ToolCallRecord) -> str | None:
+        """Log the open calls; returns a sentence that names those that the result does not, None where there are none.
+
+        Args:
+            call: The call around the runs.
+        """
+        if not self._open:
+            return None
+        _logger.warning("a run inside tool %s ended with open calls, call %s: %s", call.name, call.id, ", ".join(self._open.values()))
+        others = [text for call_id, text in self._open.items() if call_id not in self._named]
+        return _LEFT_OPEN.format(calls=", ".join(others)) if others else None
+
+
+inside: ContextVar[NestedRuns | None] = ContextVar("autotools_nested_runs", default=None)
+"""The runs inside the tool call that is being executed here; None outside of tools."""
+
+
+def run_content(run: AIMessage) -> str | ToolMessage:
+    """The text of a run that a tool returned; of one that did not finish an error with the text and the open calls."""
+    text = text_of(run)
+    if is_finished(run):
+        return text
+    pending = pending_calls(run)
+    around = inside.get()
+    if around is not None:
+        around.leave_open(pending, named=True)
+    opened = _LEFT_OPEN.format(calls=_listed(pending)) if pending else ""
+    said = f"Its text: {text}" if text.strip() else ""
+    error = " ".join(filter(None, [_NOT_FINISHED.format(reason=stop_reason(run)), opened, said]))
+    content = json.dumps({"error": mend_surrogates(error)}, ensure_ascii=False)
+    return ToolMessage(content=content, tool_call_id="", status="error")
+
+
+def _listed(calls: Collection[_OpenCall]) -> str:
+    return ", ".join(map(_described, calls))
+
+
+def _described(call: _OpenCall) -> str:
+    arguments = json.dumps(call.args, ensure_ascii=False, default=str)
+    short = arguments if len(arguments) <= _MOST_CHARACTERS else f"{arguments[:_MOST_CHARACTERS]}..."
+    return f"{call.name}({short})"
