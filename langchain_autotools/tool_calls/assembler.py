@@ -8,6 +8,7 @@ their arguments by a closed list of ways (`arguments`). A call that could be rea
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..messages.calls import ToolCallRecord
@@ -52,6 +53,11 @@ class ToolCallAssembler:
         for raw in fragments:
             if len(raw) != 2 or not self._take_text(raw):
                 self._take(read_fragment(raw))
+
+    def feed_again(self, calls: Sequence[Mapping[str, Any]]) -> None:
+        """Take the calls of a whole message that comes after fragments, and may say again what they said."""
+        for fragment in read_list(calls):
+            self._take(replace(fragment, header=frozenset()))
 
     def _take_text(self, raw: Mapping[str, Any]) -> bool:
         """Take the next part of the text of the call at an index, if `raw` is no more than that: most fragments by far."""

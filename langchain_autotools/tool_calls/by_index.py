@@ -12,6 +12,7 @@ from .ambiguity import MIXED, OPENER, doubt_empty
 from .arguments import spell_text
 from .fragments import Fragment, is_header
 from .slot import Progress, Slot
+from .whole_calls import are_alike, read_alike, whole_calls, without_resent
 from .without_index import read_as_one, read_group
 
 Groups: TypeAlias = dict[int | None, list[Fragment | str]]
@@ -26,6 +27,12 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
         order: The index of every fragment, in the order they came.
         declared: The names of the tools that the model was told of.
     """
+    whole = whole_calls(groups, order)
+    meant = without_resent(whole) if whole else whole
+    if meant and are_alike(meant):
+        return read_alike(meant, declared), "whole calls"
+    if len(meant) < len(whole):
+        groups, order = _by_index(meant), [fragment.index for fragment in meant]
     named = {key for key, group in groups.items() if _has_name(group)}
     mixed: set[int | None] = set()
     if named and any(not is_header(group[0]) for group in groups.values()):
@@ -40,6 +47,13 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
         read = read_group if key is None else _read_index
         slots += _doubted_if(read(group, declared), key in mixed)
     return _without_copies(slots), "index"
+
+
+def _by_index(fragments: Sequence[Fragment]) -> Groups:
+    groups: Groups = {}
+    for fragment in fragments:
+        groups.setdefault(fragment.index, []).append(fragment)
+    return groups
 
 
 def _has_name(group: Sequence[Fragment | str]) -> bool:

@@ -13,6 +13,7 @@ from .arguments import as_text, spell_text
 
 _NOTHING = frozenset({"", "null", "None"})
 _KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error"})
+_ARGUMENTS = frozenset({"function", "args", "arguments"})
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class Fragment:
         text: Its part of the argument text; an object on the wire as its JSON text.
         extra: Keys that are no part of a call as this package knows it; they go back to the server with the call.
         twin: How many entries of its list say the same before it, and so are other calls (`read_list`).
+        header: The keys that it has beside its arguments, the `type` with its value; nothing where it has no name, or where it comes from
+            a message that says again what the stream has said.
     """
 
     id: str | None
@@ -34,6 +37,7 @@ class Fragment:
     text: str
     extra: Mapping[str, Any] | None = None
     twin: int = 0
+    header: frozenset[str] = frozenset()
 
 
 def is_header(entry: Fragment | str) -> bool:
@@ -49,13 +53,21 @@ def read_fragment(raw: Mapping[str, Any]) -> Fragment:
     arguments = inner.get("arguments")
     if arguments is None:
         arguments = inner.get("args")
+    name = _text_or_none(inner.get("name")) or _text_or_none(raw.get("name"))
     return Fragment(
         id=_text_or_none(raw.get("id")) or _text_or_none(inner.get("id")),
         index=_index(raw.get("index", inner.get("index"))),
-        name=_text_or_none(inner.get("name")) or _text_or_none(raw.get("name")),
+        name=name,
         text=as_text(arguments),
         extra={key: value for key, value in raw.items() if key not in _KNOWN and value is not None} if raw.keys() - _KNOWN else None,
+        header=frozenset() if name is None else _header(raw, inner),
     )
+
+
+def _header(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> frozenset[str]:
+    keys = {key for key, value in raw.items() if value is not None and key not in _ARGUMENTS}
+    keys |= {key for key in ("id", "index") if inner.get(key) is not None}
+    return frozenset({"name", *(f"type {raw[key]}" if key == "type" else key for key in keys)})
 
 
 def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:

@@ -124,8 +124,10 @@ class TurnAccumulator:
         After other fragments it may say again what they said, and is one chunk more.
         """
         calls = message.additional_kwargs.get("tool_calls") or [*message.tool_calls, *message.invalid_tool_calls]
-        alone = not self._assembler.begun
-        self._assembler.feed([{**call, "index": index} for index, call in enumerate(calls)] if alone else calls)
+        if self._assembler.begun:
+            self._assembler.feed_again(calls)
+        else:
+            self._assembler.feed([{**call, "index": index} for index, call in enumerate(calls)])
         extra = {key: value for key, value in message.additional_kwargs.items() if not (calls and key in _FRAGMENTS)}
         content = _without_calls(message.content) if calls else message.content
         chunk = new_chunk(content, extra, message.id, message.response_metadata)
