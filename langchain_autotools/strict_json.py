@@ -11,6 +11,7 @@ import math
 from typing import Any, Final, NoReturn
 
 _DEEPEST = 200
+_EXACT = 2**53  # below it a double holds every integer exactly
 
 
 def _finite(text: str) -> float:
@@ -42,7 +43,15 @@ def _is_too_deep(value: object) -> bool:
     return bool(layer)
 
 
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key stands twice in an object")
+    return value
+
+
 decoder: Final = _Decoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+_unambiguous: Final = _Decoder(strict=False, parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_unrepeated)
 _without_control_characters: Final = _Decoder(parse_float=_finite, parse_constant=_no_constant)
 
 
@@ -75,6 +84,39 @@ def read_object(text: str, *, control_characters: bool = True) -> dict[str, Any]
 def canonical(value: object) -> str:
     """A JSON value in one spelling, whatever the order of its keys. Unlike in Python, true is not 1 and 1.0 is not 1."""
     return json.dumps(value, sort_keys=True)
+
+
+def says_only(text: str, value: object) -> bool:
+    """Whether a text is the JSON of a value and can be read as nothing else: no key stands twice in one of its objects."""
+    try:
+        read = _unambiguous.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return equivalent(read, value)
+
+
+def equivalent(one: object, other: object) -> bool:
+    """Whether two JSON values are equal after a trip through other programs (`interchanged`). What is not plain JSON equals nothing."""
+    try:
+        return same(interchanged(one), interchanged(other))
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def interchanged(value: object) -> Any:
+    """A JSON value as it is after a trip through programs that have one kind of number, such as JavaScript.
+
+    A float without a fraction below 2**53 becomes its integer, and -0.0 becomes 0. Integers stay as they are, however large.
+
+    Raises:
+        TypeError, ValueError, RecursionError: The value is not plain JSON.
+    """
+    return json.loads(json.dumps(value, sort_keys=True, allow_nan=False), parse_float=_number)
+
+
+def _number(text: str) -> float | int:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
 def same(one: object, other: object) -> bool:

@@ -14,8 +14,9 @@ from typing import Any, Literal, Self, get_args
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, calls_of, open_end, records_of
+from ..messages.calls import ToolCallRecord, calls_of, canonical_call, open_end, records_of
 from ..messages.metadata import own_metadata
+from ..strict_json import equivalent, interchanged
 from .names import find_name
 
 Kind = Literal["approval", "caller", "client_tool", "queued"]
@@ -245,14 +246,16 @@ def record_of(entry: Any) -> Mapping[str, Any] | None:
 
 
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None) -> str:
-    """The digest of a call: its id, the names of its tool and of those that it bundles, its arguments whatever the order of their keys.
+    """The digest of a call: its id, the names of its tool and of those that it bundles, its arguments.
+
+    The order of keys does not count, nor what a trip through a browser does to numbers (`interchanged`).
 
     Raises:
         ConfigurationError: The arguments are not plain JSON.
     """
     shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args]
     try:
-        data = json.dumps(shown, sort_keys=True, allow_nan=False).encode()
+        data = json.dumps(interchanged(shown), sort_keys=True).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"the arguments of call {call.id!r} are not plain JSON: {error}") from None
     return hashlib.sha256(data).hexdigest() if key is None else hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
@@ -291,7 +294,7 @@ def _listed(ids: Sequence[object]) -> str:
 
 def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
     """The call as it was decided: to run, or (with `args` None) to be answered."""
-    made = replace(call, waits=None, decision=decision)
+    made = canonical_call(replace(call, waits=None, decision=decision))
     if decision.action == "approve":
         return made
     if decision.action == "edit":
@@ -301,9 +304,8 @@ def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
 
 def edited(call: ToolCallRecord, args: Mapping[str, Any]) -> ToolCallRecord:
     """The call with other arguments. What it bundles has to be looked for again."""
-    arguments = json.dumps(args, ensure_ascii=False, default=str)
     named = replace(call, name=call.spelling, written_name=None, inner=())
-    return replace(named, args=dict(args), arguments=arguments, why=None, edited=args != call.args)
+    return canonical_call(replace(named, args=dict(args), why=None, edited=not equivalent(args, call.args)))
 
 
 def read_decisions(decisions: Any) -> dict[str, Decision]:

@@ -14,7 +14,7 @@ _ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 class _RawFunction(BaseTool):
-    """A function that is given the arguments as the model wrote them."""
+    """A function that is given the text of the arguments."""
 
     function: Any
 
@@ -35,8 +35,9 @@ class _AsyncRawFunction(_RawFunction):
 def raw_functions(functions: Mapping[str, Callable[[str], Any]], declarations: Iterable[Any] = ()) -> list[BaseTool]:
     """Make tools of functions that take the JSON text of their arguments and parse it themselves.
 
-    The text is what the model wrote, and one complete JSON object: what is not is answered with an error, and the function is not
-    called. Nothing else of it is checked.
+    The text is one complete JSON object: what is not is answered with an error, and the function is not called. It is the text that the
+    model wrote, unless a key stands twice in one of its objects, or the call was decided about (approved, edited, resumed). The function
+    then gets the arguments as they were shown and judged, in canonical JSON. Nothing else of it is checked.
 
     Args:
         functions: The functions by the tools' names; they may be asynchronous.

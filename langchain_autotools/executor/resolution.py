@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import ToolCallRecord, unambiguous
 from .names import find_name
 
 Only = Collection[str] | Callable[[ToolCallRecord], bool]
@@ -37,7 +37,8 @@ class Meaning:
     only: Only | None = None
 
     def of(self, call: ToolCallRecord) -> ToolCallRecord:
-        """The call under its tool's own name and with the calls that it bundles; what must not run says why."""
+        """The call under its tool's own name, with unambiguous text and the calls that it bundles; what must not run says why."""
+        call = unambiguous(call)
         named = call if call.written_name is not None else self._named(call)
         if named.inner:
             return replace(named, inner=[self._checked(one) for one in named.inner])

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..compat import UNPARSABLE
-from ..strict_json import read_object
+from ..strict_json import read_object, says_only
 from .metadata import KEY, own_metadata
 
 _ID_TYPES = (str, type(None))
@@ -21,7 +21,8 @@ class ToolCallRecord:
     Attributes:
         id: The call's id; its result carries the same one.
         name: The tool's name: as the model wrote it, or, once its tool was looked for and found, the tool's own.
-        arguments: The raw JSON text of the arguments, as the model wrote it.
+        arguments: The JSON text of the arguments, as the model wrote it. Tools, listeners and rules get canonical JSON of `args` in
+            its place where a key stands twice in the text, where the text is not that of `args`, or where the call was decided about.
         args: The parsed arguments, or None where the call must not be executed.
         why: Why `args` is None, in words for the model.
         wire_id: The id that the server sent, where `id` had to replace it.
@@ -50,6 +51,27 @@ class ToolCallRecord:
     def spelling(self) -> str:
         """The name as the model wrote it: the one that stands in the history."""
         return self.name if self.written_name is None else self.written_name
+
+
+def unambiguous(call: ToolCallRecord) -> ToolCallRecord:
+    """The call, with a text of its arguments that can be read as `args` and as nothing else."""
+    if call.args is None or call.arguments == _compact(call.args) or says_only(call.arguments, call.args):
+        return call
+    return canonical_call(call)
+
+
+def canonical_call(call: ToolCallRecord) -> ToolCallRecord:
+    """The call, with canonical JSON of `args` as the text of its arguments."""
+    return call if call.args is None else replace(call, arguments=canonical_text(call.args))
+
+
+def canonical_text(args: Mapping[str, Any]) -> str:
+    """Arguments as JSON, the same for the same arguments: their keys are sorted."""
+    return json.dumps(args, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def _compact(args: Any) -> str:
+    return json.dumps(args, ensure_ascii=False, separators=(",", ":"))
 
 
 def call_ids(message: AIMessage) -> list[str | None]:
@@ -110,7 +132,7 @@ def _call_record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCall
         arguments = raw if raw is not None else written.removeprefix(UNPARSABLE)
         args, why = None, why or record.get("why") or "the arguments are not one complete JSON object"
     elif raw is None or read_object(raw) != args:
-        arguments = json.dumps(args, ensure_ascii=False, separators=(",", ":"))
+        arguments = _compact(args)
     else:
         arguments = raw
     return ToolCallRecord(

@@ -23,8 +23,8 @@ from ..executor import (
     read_decisions,
     record_of,
 )
-from ..messages.calls import ToolCallRecord, calls_of, open_end, records_of
-from ..strict_json import read_object
+from ..messages.calls import ToolCallRecord, calls_of, canonical_call, open_end, records_of
+from ..strict_json import equivalent, read_object
 from .loop import OpenCalls
 
 _logger = logging.getLogger("langchain_autotools")
@@ -145,7 +145,7 @@ class _Resumed:
             made = replace(call, waits=kind) if said is None else self._plainly(call, said)
         else:
             made = self._unbound(meant, said, kind, record)
-        return self._in_order(made, kind)
+        return self._in_order(canonical_call(made), kind)
 
     def _kind(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> str:
         """What the call waits for: approval if the rule has it so now, whatever is recorded, which nobody may have checked yet."""
@@ -214,4 +214,4 @@ class _Resumed:
 def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:
     """Whether the recorded text of the arguments says something else than the call. Where there is no record, the call is believed."""
     raw = records_of(message).get(call.id, {}).get("arguments")
-    return raw is not None and (not isinstance(raw, str) or read_object(raw) != call.args)
+    return raw is not None and (not isinstance(raw, str) or not equivalent(read_object(raw), call.args))

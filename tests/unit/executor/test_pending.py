@@ -112,7 +112,7 @@ def test_the_digest_covers_the_id_the_name_and_the_arguments() -> None:
     others = [
         digest_of(ToolCallRecord("2", "send", "", record.args), "approval", "u"),
         digest_of(ToolCallRecord("1", "look", "", record.args), "approval", "u"),
-        digest_of(ToolCallRecord("1", "send", "", {"to": "Anna", "amount": 1.0}), "approval", "u"),
+        digest_of(ToolCallRecord("1", "send", "", {"to": "Anna", "amount": 1.5}), "approval", "u"),
         digest_of(ToolCallRecord("1", "send", "", {"to": "Anna", "amount": True}), "approval", "u"),
         digest_of(record, "queued", "u"),
         digest_of(record, "approval", "v"),
@@ -121,6 +121,28 @@ def test_the_digest_covers_the_id_the_name_and_the_arguments() -> None:
     assert len({digest, *others}) == len(others) + 1
     with pytest.raises(ConfigurationError, match="not plain JSON"):
         digest_of(ToolCallRecord("1", "send", "", {"to": float("inf")}), "approval", "u")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(10.0, 10), (-0.0, 0), (2.0**53 - 1, 2**53 - 1), ([{"deep": -3.0}], [{"deep": -3}])],
+)
+def test_the_digest_is_that_of_a_call_that_went_through_a_browser(one: Any, other: Any) -> None:
+    """JavaScript writes 10.0 as 10, and -0.0 as 0."""
+    assert digest_of(ToolCallRecord("1", "send", "", {"amount": one}), "approval") == digest_of(
+        ToolCallRecord("1", "send", "", {"amount": other}), "approval"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(2**53, 2**53 + 1), (2.0**53, 2**53 + 1), (2.0**53, 2**53), (10**30, 10**30 + 1), (1, True), (0, False), (1, "1"), (0.1, 0.2)],
+)
+def test_the_digest_counts_large_integers_digit_by_digit(one: Any, other: Any) -> None:
+    """A double could not tell them apart."""
+    assert digest_of(ToolCallRecord("1", "send", "", {"amount": one}), "approval") != digest_of(
+        ToolCallRecord("1", "send", "", {"amount": other}), "approval"
+    )
 
 
 def test_pending_calls_of_a_history_are_those_of_its_last_message() -> None:
