@@ -226,10 +226,10 @@ class MessageDiscarded(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class MessagesAdded(RunEvent):
-    """Messages were added to a conversation from outside (`langchain_autotools.durable.Conversations`).
+    """Messages were added to a conversation from outside: of `langchain_autotools.durable.Conversations`, and the question to an `Agent`.
 
     Attributes:
-        messages: The messages: those that the run answers, or that were appended.
+        messages: The messages: those that the run answers, or that were appended. The run that answers them starts after this event.
     """
 
     messages: Sequence[BaseMessage]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from contextvars import Context, Token, copy_context
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage
 
@@ -73,7 +73,7 @@ class _Followed:
 
 
 class EventStream(_Followed, Iterator[RunEvent]):
-    """The events of a stream, as they happen. `close` ends the stream, and what runs in it."""
+    """The events of a stream, as they happen. `close`, or the end of a `with` block, ends the stream, and what runs in it."""
 
     def __init__(self, stream: Iterator[Any]) -> None:
         super().__init__(stream)
@@ -84,6 +84,12 @@ class EventStream(_Followed, Iterator[RunEvent]):
 
     def __next__(self) -> RunEvent:
         return next(self._events)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the stream, and what runs in it."""
@@ -193,7 +199,7 @@ def _close(stream: Any) -> None:
 
 
 class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
-    """Like `EventStream`, asynchronously; `aclose` ends the stream, and what runs in it."""
+    """Like `EventStream`, asynchronously, with `aclose` and `async with`."""
 
     def __init__(self, stream: AsyncIterator[Any]) -> None:
         super().__init__(stream)
@@ -205,6 +211,12 @@ class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
 
     async def __anext__(self) -> RunEvent:
         return await anext(self._events)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     async def aclose(self) -> None:
         """End the stream, and what runs in it."""

@@ -19,6 +19,7 @@ from langchain_autotools.event_types import (
     CallsPending,
     CallStarted,
     MessageDone,
+    MessagesAdded,
     ReasoningDelta,
     RunEnded,
     RunEvent,
@@ -51,7 +52,8 @@ def check_runs(told: Sequence[RunEvent]) -> None:
     """Every run begins once and ends once, with what was told of it between; those of tools inside the call that made them."""
     runs = by_run(told)
     for run_id, events in runs.items():
-        assert [type(event) for event in events].count(RunStarted) == 1 and isinstance(events[0], RunStarted)
+        begun = 1 if isinstance(events[0], MessagesAdded) else 0  # an agent's question comes before its run
+        assert [type(event) for event in events].count(RunStarted) == 1 and isinstance(events[begun], RunStarted)
         assert len({(event.parent_run_id, event.parent_call_id) for event in events}) == 1
         ends = of(ENDS, events)
         assert len(ends) == 1, run_id

@@ -362,9 +362,9 @@ async def _aread_unheard(told: Told, stream: Any, around: Around) -> None:
 
 
 def summed(chunks: Sequence[Any]) -> AIMessage:
-    """What chunks sum to, with the live messages that they bring."""
+    """What chunks sum to, with the live messages that they bring, but for an agent's question."""
     message = sum_chunks(chunks)
-    attach_messages(message, [one for chunk in chunks for one in new_messages(chunk)])
+    attach_messages(message, [one for chunk in chunks for one in new_messages(chunk) if not isinstance(one, HumanMessage)])
     return message
 
 

@@ -1,0 +1,206 @@
+"""One question to an agent and what comes of it."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Protocol, cast
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+
+from ..chunks import ChunkSum, new_chunk
+from ..event_types import MessagesAdded
+from ..listening import listening
+from ..messages.carrier import new_messages
+from ..messages.live import attach_messages
+from ..turn.forming import only_shows
+from .floor import Floor, busy
+from .memory import Memory
+from .results import AgentResult
+
+
+class OpenStream(Protocol):
+    """An answer that is read piece by piece."""
+
+    def supersede(self) -> None:
+        """End it for the next question."""
+
+    async def asupersede(self) -> None:
+        """Like `supersede`, asynchronously."""
+
+
+class Exchange:
+    """One question and what comes of it: the messages to ask with, once it is asked, and those that are new.
+
+    Args:
+        question: The question; None where a run is resumed.
+        system_prompt: What stands before the conversation.
+        memory: The conversation before the question, which gets the new messages.
+        floor: Lets one question at a time into that conversation.
+
+    Attributes:
+        stream: Gives the stream by which the answer is read, None where that is gone; itself None for an answer at a stroke.
+        outcome: What the question came to, once that is known.
+    """
+
+    def __init__(self, question: HumanMessage | None, system_prompt: SystemMessage | None, memory: Memory, floor: Floor) -> None:
+        self.stream: Callable[[], OpenStream | None] | None = None
+        self.outcome: AgentResult | None = None
+        self._question = question
+        self._prompt = [] if system_prompt is None else [system_prompt]
+        self._memory = memory
+        self._floor = floor
+        self._before: list[BaseMessage] = []
+        self._new: list[BaseMessage] = [] if question is None else [question]
+        self._asked = len(self._new)
+        self._parts = ChunkSum()
+        self._ended = False
+        self._saving: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def under_way(self) -> Iterator[list[BaseMessage]]:
+        """The messages to ask with. Keeps what is completed in the conversation, also of a run that fails or is left.
+
+        Raises:
+            ConfigurationError: Another question is being answered.
+        """
+        self._floor.enter(self)
+        try:
+            self._before = [*self._prompt, *self._memory.read()]
+            yield [*self._before, *self._new]
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            self.end()
+
+    @asynccontextmanager
+    async def aunder_way(self) -> AsyncIterator[list[BaseMessage]]:
+        """Like `under_way`, asynchronously."""
+        await self._floor.aenter(self)
+        try:
+            self._before = [*self._prompt, *await self._memory.aread()]
+            yield [*self._before, *self._new]
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            await self.aend()
+
+    # ------------------------------------------------------------------------------------------ what comes of it
+
+    def announced(self, config: RunnableConfig | None) -> RunnableConfig | None:
+        """Emit the question as the first event of its run, where somebody reads events; returns the configuration that names the run."""
+        place = listening.get()
+        if place is None or place.call_id is not None or self._question is None:
+            return config
+        run_id = (config or {}).get("run_id") or uuid.uuid4()
+        place.listener.tell(MessagesAdded(run_id=str(run_id), messages=(self._question,)))
+        return cast("RunnableConfig", {**(config or {}), "run_id": run_id})
+
+    def opening(self) -> Iterator[AIMessageChunk]:
+        """The chunk that brings the question."""
+        if self._question is not None:
+            yield _bringing(self._question)
+
+    def take(self, chunk: AIMessageChunk) -> AIMessageChunk:
+        """Take the next chunk of the answer."""
+        if chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk):
+            self._parts.add(chunk)
+        self._new += new_messages(chunk)
+        return chunk
+
+    def finish(self, message: AIMessage | None = None) -> AgentResult:
+        """What the question came to: the run message, or the sum of the chunks that were taken."""
+        if message is None:
+            message = self._parts.message()
+        else:
+            self._new += new_messages(message)
+        self.outcome = AgentResult(message, tuple(self._new))
+        return self.outcome
+
+    def _fail(self, error: BaseException) -> None:
+        """Take the messages that a failed run had completed. The error of an answer at a stroke brings the question with them."""
+        known = {message.id for message in (*self._before, *self._new)}  # an error before this one may have brought these
+        self._new += [message for message in new_messages(error) if message.id not in known]
+        if self.stream is None and self._has_news:
+            attach_messages(error, self._new)
+
+    @property
+    def _has_news(self) -> bool:
+        return len(self._new) > self._asked
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def end(self) -> None:
+        """Keep what was completed, and let the next question in."""
+        if self._ended:
+            return
+        self._ended = True
+        try:
+            if self._has_news:
+                self._memory.add(self._new)
+        except BaseException as error:
+            attach_messages(error, self._new)
+            raise
+        finally:
+            self._floor.leave(self)
+
+    async def aend(self) -> None:
+        """Like `end`, asynchronously."""
+        if self._memory.is_local or not self._has_news:
+            self.end()
+        elif not self._ended:
+            self._ended = True
+            self._saving = asyncio.ensure_future(self._save())
+            await asyncio.shield(self._saving)
+
+    async def _save(self) -> None:
+        try:
+            await self._memory.aadd(self._new)
+        except BaseException as error:
+            attach_messages(error, self._new)
+            raise
+        finally:
+            self._floor.leave(self)
+
+    def give_way(self) -> None:
+        """End the answer for the next question.
+
+        Raises:
+            ConfigurationError: It is being made.
+        """
+        stream = self._left_stream()
+        if stream is None:  # it was asynchronous, and its event loop is about to close it
+            self.end()
+        else:
+            stream.supersede()
+
+    async def agive_way(self) -> None:
+        """Like `give_way`, asynchronously."""
+        if self._saving is not None and self._saving.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([self._saving])
+            return
+        stream = self._left_stream()
+        if stream is None:
+            await self.aend()
+        else:
+            await stream.asupersede()
+
+    def _left_stream(self) -> OpenStream | None:
+        """The stream that is not read on; None where it is gone."""
+        if self.stream is None or self._ended:
+            raise busy()
+        return self.stream()
+
+
+def _bringing(message: BaseMessage) -> AIMessageChunk:
+    """A chunk without content, of which `new_messages` gives the message."""
+    chunk = new_chunk("", {}, None)
+    attach_messages(chunk, [message])
+    return chunk

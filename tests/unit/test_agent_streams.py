@@ -1,0 +1,318 @@
+"""Streams of an `Agent`: the question comes first, and a stream that is left gives way to the next question, its request closed."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from pydantic import PrivateAttr
+
+from langchain_autotools import (
+    Agent,
+    ConfigurationError,
+    MessageDone,
+    MessagesAdded,
+    RunEnded,
+    RunStarted,
+    TextDelta,
+    aevents,
+    events,
+    new_messages,
+    pending_calls,
+    validate,
+)
+from langchain_autotools.testing import ScriptedChatModel
+
+CALLING = AIMessage("Let me look.", tool_calls=[{"id": "a", "name": "look", "args": {"at": "Rome"}}])
+
+
+def look(at: str) -> str:
+    """Look at a place."""
+    return f"{at} is quiet"
+
+
+class CountingModel(ScriptedChatModel):
+    """A scripted model that knows how many of its replies are open."""
+
+    _open: list[int] = PrivateAttr(default_factory=lambda: [0])
+
+    @property
+    def open_replies(self) -> int:
+        """How many replies have begun and not ended."""
+        return self._open[0]
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._open[0] += 1
+        try:
+            yield
+        finally:
+            self._open[0] -= 1
+
+    def raw_stream(self, *args: Any, **kwargs: Any) -> Iterator[AIMessage]:
+        """As of the script, counted."""
+        with self._counted():
+            yield from super().raw_stream(*args, **kwargs)
+
+    async def araw_stream(self, *args: Any, **kwargs: Any) -> AsyncIterator[AIMessage]:
+        """As of the script, counted."""
+        with self._counted():
+            async for chunk in super().araw_stream(*args, **kwargs):
+                yield chunk
+
+
+def agent(*replies: Any, **kwargs: Any) -> Agent:
+    """An agent whose model says these replies."""
+    return Agent(CountingModel(replies=list(replies), tools=[look]), **kwargs)
+
+
+def open_replies(one: Agent) -> int:
+    """How many replies are open."""
+    count: int = one.model.open_replies  # type: ignore[attr-defined]
+    return count
+
+
+@pytest.fixture(autouse=True)
+def without_garbage_collector() -> Iterator[None]:
+    """What is closed is closed without its help."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+# ---------------------------------------------------------------------------------------------- the question comes first
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("history", [None, [HumanMessage("Hello."), AIMessage("Hello.")]])
+def test_the_messages_of_a_stream_begin_with_the_question(asynchronous: bool, history: list[BaseMessage] | None) -> None:
+    """What the chunks bring, one after another, are the messages of the result; the run message is that of the model."""
+    one = agent(CALLING, "All quiet.")
+    stream: Any = (one.arun_stream if asynchronous else one.run_stream)("What is up?", history=history)
+
+    async def read() -> list[AIMessageChunk]:
+        return [chunk async for chunk in stream]
+
+    chunks = asyncio.run(read()) if asynchronous else list(stream)
+    brought = [message for chunk in chunks for message in new_messages(chunk)]
+    assert [message.type for message in brought] == ["human", "ai", "tool", "ai"]
+    assert brought == list(stream.result.messages)
+    assert brought[0].id and (chunks[0].content, chunks[0].response_metadata) == ("", {})
+    assert [message.type for message in new_messages(stream.result.message)] == ["ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("tools", [[look], []])
+def test_the_events_of_a_stream_begin_with_the_question(asynchronous: bool, tools: list[Any]) -> None:
+    """`MessagesAdded` of the same run comes before its start, as of conversations that are kept."""
+    one = Agent(ScriptedChatModel(replies=["All quiet."], tools=tools))
+
+    async def read() -> list[Any]:
+        return [event async for event in aevents(one.arun_stream("What is up?"))]
+
+    told = asyncio.run(read()) if asynchronous else list(events(one.run_stream("What is up?")))
+    added, started = told[:2]
+    assert isinstance(added, MessagesAdded) and isinstance(started, RunStarted) and isinstance(told[-1], RunEnded)
+    assert {event.run_id for event in told} == {started.run_id}
+    assert [*added.messages, *(event.message for event in told if isinstance(event, MessageDone))] == one.history
+
+
+def test_a_resumed_stream_has_no_question() -> None:
+    """Neither a chunk nor an event of its own comes before those of the run."""
+    one = Agent(ScriptedChatModel(replies=[CALLING, "All quiet."], tools=[look], requires_approval=True))
+    one.run("What is up?")
+    told = list(events(one.run_stream(resume=[call.approve() for call in pending_calls(one.history)])))
+    assert isinstance(told[0], RunStarted)
+
+
+def test_the_error_of_a_run_brings_the_question_with_what_was_completed() -> None:
+    """A caller who keeps the conversation himself loses nothing; where nothing was completed there is nothing to keep."""
+    one = agent(CALLING, OSError("down"), OSError("down"))
+    with pytest.raises(OSError, match="down") as failed:
+        one.run("What is up?", history=[])
+    assert [message.type for message in new_messages(failed.value)] == ["human", "ai", "tool"]
+    with pytest.raises(OSError, match="down") as failed:
+        one.run("What is up?", history=[])
+    assert new_messages(failed.value) == []
+
+
+def test_an_error_before_a_run_does_not_bring_the_messages_of_another() -> None:
+    """Asked again in an `except` block, a question that is refused adds nothing: the error around it is not its own."""
+    one = agent(CALLING, OSError("down"))
+    try:
+        one.run("What is up?")
+    except OSError:
+        with pytest.raises(ConfigurationError):
+            one.run("What is up?", max_turns=-1)
+    assert [message.type for message in one.history] == ["human", "ai", "tool"]
+
+
+# ---------------------------------------------------------------------------------------------- streams that are left
+
+
+def begin(stream: Any) -> None:
+    """Read until a reply is open."""
+    assert next(chunk.text for chunk in stream if chunk.text)
+
+
+async def abegin(stream: Any) -> None:
+    """Read until a reply is open."""
+    async for chunk in stream:
+        if chunk.text:
+            return
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+@pytest.mark.parametrize("next_way", ["run", "run_stream", "arun", "arun_stream"])
+@pytest.mark.parametrize("left_way", ["run_stream", "arun_stream", "events", "aevents"])
+def test_the_next_question_closes_a_stream_that_was_left(left_way: str, next_way: str, dropped: bool) -> None:
+    """Held or dropped, read on one event loop or none: the next question is answered, and no reply is open."""
+    one = agent("Not so quick.", "All quiet.")
+
+    async def ask() -> None:
+        held: Any = await left(one, left_way)
+        if dropped:
+            del held
+        await asked(one, next_way)
+        for _ in range(10):  # what belongs to the loop is closed on the loop
+            await asyncio.sleep(0)
+        assert open_replies(one) == 0
+
+    asyncio.run(ask())
+    assert [message.text for message in one.history] == ["Second?", "All quiet."]
+    assert not validate(one.history)
+
+
+async def left(one: Agent, way: str) -> Any:
+    """A stream of a question, or of its events, that is not read on."""
+    stream: Any
+    match way:
+        case "run_stream":
+            begin(stream := one.run_stream("First?"))
+        case "arun_stream":
+            await abegin(stream := one.arun_stream("First?"))
+        case "events":
+            stream = events(one.run_stream("First?"))
+            assert any(isinstance(event, TextDelta) for event in stream)
+        case _:
+            stream = aevents(one.arun_stream("First?"))
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    break
+    assert open_replies(one) == 1
+    return stream
+
+
+async def asked(one: Agent, way: str) -> None:
+    """Ask the next question."""
+    match way:
+        case "run":
+            one.run("Second?")
+        case "arun":
+            await one.arun("Second?")
+        case "run_stream":
+            assert list(one.run_stream("Second?"))
+        case _:
+            assert [chunk async for chunk in one.arun_stream("Second?")]
+
+
+@pytest.mark.parametrize("way", ["run_stream", "arun_stream"])
+def test_who_reads_on_after_the_next_question_is_told(way: str) -> None:
+    """A stream that gave way does not end as if its answer were whole."""
+    one = agent("Not so quick.", "All quiet.")
+
+    async def ask() -> None:
+        stream: Any = getattr(one, way)("First?")
+        await abegin(stream) if way == "arun_stream" else begin(stream)
+        await one.arun("Second?")
+        with pytest.raises(ConfigurationError, match="asked the next question"):
+            await anext(stream) if way == "arun_stream" else next(stream)
+
+    asyncio.run(ask())
+
+
+def test_what_was_completed_before_the_next_question_is_in_its_request() -> None:
+    """The stream that gives way leaves its messages in the conversation, in order."""
+    one = agent(CALLING, "Not so quick.", "All quiet.")
+    stream = one.run_stream("First?")
+    for chunk in stream:
+        if any(message.type == "tool" for message in new_messages(chunk)):
+            break
+    one.run("Second?")
+    assert [message.type for message in one.history] == ["human", "ai", "tool", "human", "ai"]
+    assert [message.type for message in one.model.requests[-1].messages] == ["human", "ai", "tool", "human"]  # type: ignore[attr-defined]
+
+
+def test_a_stream_that_is_being_read_does_not_give_way() -> None:
+    """Between two threads, or from inside a tool of its own run, the next question is refused, and the answer goes on."""
+    refused: list[str] = []
+
+    def ask_again(at: str) -> str:
+        with pytest.raises(ConfigurationError, match="answering already") as error:
+            one.run("Second?")
+        refused.append(str(error.value))
+        return at
+
+    one = Agent(ScriptedChatModel(replies=[CALLING, "All quiet."], tools={"look": ask_again}))
+    assert list(one.run_stream("First?"))
+    assert len(refused) == 1 and [message.type for message in one.history] == ["human", "ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize("way", ["run_stream", "arun_stream", "events", "aevents"])
+def test_a_stream_is_a_context_manager(way: str) -> None:
+    """At the end of the block it is closed, and its reply with it."""
+    one = agent("Not so quick.")
+
+    async def read() -> None:
+        if way.startswith("a"):
+            given: Any = one.arun_stream("First?")
+            async with aevents(given) if way == "aevents" else given as stream:
+                async for _ in stream:
+                    if open_replies(one):
+                        break
+        else:
+            given = one.run_stream("First?")
+            with events(given) if way == "events" else given as stream:
+                assert any(open_replies(one) for _ in stream)
+        assert open_replies(one) == 0
+
+    asyncio.run(read())
+
+
+@pytest.mark.parametrize("by", ["break", "raise"])
+def test_a_stream_that_is_dropped_is_closed_at_once(by: str) -> None:
+    """Nothing refers to it in a circle: its reply ends with the loop that read it."""
+    one = agent("Not so quick.")
+    try:
+        for chunk in one.run_stream("First?"):
+            if chunk.text and by == "raise":
+                raise LookupError
+            if chunk.text:
+                break
+    except LookupError:
+        pass
+    assert open_replies(one) == 0
+
+
+def test_a_stream_read_on_an_event_loop_of_another_thread_gives_way() -> None:
+    """The next question comes at once; the loop of the stream closes its reply."""
+    one = agent("Not so quick.", "All quiet.")
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        stream = one.arun_stream("First?")
+        asyncio.run_coroutine_threadsafe(abegin(stream), loop).result(20)
+        assert open_replies(one) == 1
+        assert one.run("Second?").text == "All quiet."
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result(20)
+        assert open_replies(one) == 0
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(20)
+        loop.close()
