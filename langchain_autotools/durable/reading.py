@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -40,8 +39,6 @@ ENDED_FROM_OUTSIDE = "the run was ended from outside"
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.5  # between two looks into the database: the longer nothing has come, the longer
 _DIED = "the process that ran this has ended"
-_END = "end", ""
-_Once = tuple[str, str, int]  # what is told once: its kind, what it is about, and how many of the same came before it
 
 
 class Story:
@@ -58,10 +55,9 @@ class Story:
         self._execution: str | None = None
         self._past: set[str] = set()
         self._own_id: str | None = None
-        self._told: set[_Once] = set()
-        self._here: Counter[tuple[str, str]] = Counter()  # how often this execution has told of what
-        self._writing: _Once | None = None  # the message whose reply is being written
-        self._whole: set[_Once] = set()  # messages of which nothing more is written
+        self._told: set[tuple[str, ...]] = set()
+        self._writing: str | None = None  # the message whose reply is being written
+        self._whole: set[str] = set()  # messages of which nothing more is written
         self._attempt = 1
         self._calls: dict[tuple[str, str], RunEvent] = {}  # what was told last of a call that has no end so far
         self._nested: dict[str, RunEvent] = {}
@@ -76,7 +72,6 @@ class Story:
                 self._past.add(self._execution)
                 yield from map(self._placed, self._voided())
             self._execution, self._own_id = row["execution"], None
-            self._here.clear()
         for event in map(event_of, row["events"]):
             own = self._renamed(event)
             if self._is_new(own):
@@ -84,9 +79,9 @@ class Story:
 
     def end(self) -> Iterator[RunEvent]:
         """The events that are missing where the run was ended from outside."""
-        if (*_END, 0) in self._told:
+        if ("end",) in self._told:
             return
-        self._told.add((*_END, 0))
+        self._told.add(("end",))
         for event in [*self._left(lambda _: True), RunFailed(run_id=self._run_id, error=RunFailedError(ENDED_FROM_OUTSIDE))]:
             yield self._placed(event)
 
@@ -108,36 +103,28 @@ class Story:
         if event.parent_run_id is not None:
             self._note_nested(event)
         elif isinstance(event, CallStarted):
-            if (self._run_id, event.call_id) in self._calls or self._next("CallReady", event.call_id) in self._told:
+            if (self._run_id, event.call_id) in self._calls or ("CallReady", event.call_id) in self._told:
                 return False
         elif isinstance(event, TextDelta | ReasoningDelta | CallArgumentsDelta):
-            if self._next("MessageDone", event.message_id) in self._whole:
+            if event.message_id in self._whole:
                 return False
-            self._writing = self._next("MessageDone", event.message_id)
+            self._writing = event.message_id
         elif isinstance(event, CallDiscarded):
             return self._calls.pop((self._run_id, event.call_id), None) is not None
         elif isinstance(event, CallProgress):
-            return self._next("CallResult", event.call_id) not in self._told
+            return ("CallResult", event.call_id) not in self._told
         else:
             return self._once(event)
         self._note_call(event)
         return True
 
-    def _next(self, kind: str, about: str) -> _Once:
-        """What would be told next of this kind about this: some servers give all messages one id, so it is counted."""
-        return kind, about, self._here[kind, about]
-
     def _once(self, event: RunEvent) -> bool:
-        kind, about = _subject(event)
-        key = self._next(kind, about)
-        self._here[kind, about] += 1
+        key = _key(event)
         if key in self._told:
             return False
         self._told.add(key)
-        if isinstance(event, CallReady):
-            self._whole.add(self._next("MessageDone", event.message_id))
-        elif isinstance(event, MessageDone):
-            self._whole.add(key)
+        if isinstance(event, CallReady | MessageDone):
+            self._whole.add(event.message_id)
             self._attempt = 1
         self._note_call(event)
         return True
@@ -163,7 +150,7 @@ class Story:
         """What is told where another execution goes on: the end of what the last one began and did not record."""
         yield from self._left(lambda event: event.run_id != self._run_id or getattr(event, "provisional", False))
         if self._writing is not None and self._writing not in self._whole:
-            yield MessageDiscarded(run_id=self._run_id, message_id=self._writing[1], attempt=self._attempt)
+            yield MessageDiscarded(run_id=self._run_id, message_id=self._writing, attempt=self._attempt)
             self._attempt += 1
         self._writing = None
 
@@ -180,13 +167,13 @@ class Story:
         self._nested.clear()
 
 
-def _subject(event: RunEvent) -> tuple[str, str]:
-    """Of which kind an event is that is told once, and what it is about."""
+def _key(event: RunEvent) -> tuple[str, ...]:
+    """What an event that is told once is about."""
     if isinstance(event, RunEnded | RunFailed):
-        return _END
-    if isinstance(event, MessageDone):
-        return "MessageDone", event.message_id
-    return type(event).__name__, str(event.turn) if isinstance(event, TurnUsage) else getattr(event, "call_id", "")
+        return ("end",)
+    if isinstance(event, MessageDone | TurnUsage):
+        return type(event).__name__, event.message_id
+    return type(event).__name__, getattr(event, "call_id", "")
 
 
 # ---------------------------------------------------------------------------------------------- readers

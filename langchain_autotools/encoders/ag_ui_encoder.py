@@ -85,7 +85,7 @@ class _Run:
         reasoning: The reasoning that is open.
         thoughts: How many pieces of reasoning the turn's message has.
         model: Who made its last message: vendor and model.
-        done: How many messages of each id are complete: some servers have one id for all.
+        discarded: How many attempts at the message of each id were discarded: the client keeps what it has of them.
     """
 
     id: str
@@ -97,7 +97,7 @@ class _Run:
     reasoning: str | None = None
     thoughts: int = 0
     model: tuple[str | None, str | None] = (None, None)
-    done: Counter[str] = field(default_factory=Counter)
+    discarded: Counter[str] = field(default_factory=Counter)
 
 
 class AgUiEncoder:
@@ -226,7 +226,7 @@ class AgUiEncoder:
         return given if owner == run.id and run.tag is None else f"{run.id}:{given}"
 
     def _message_id(self, run: _Run, given: str) -> str:
-        return self._id(run, f"{given}:{run.done[given] + 1}" if given in run.done else given)
+        return self._id(run, f"{given}:{run.discarded[given] + 1}" if given in run.discarded else given)
 
     def _turn(self, run: _Run, message_id: str) -> Iterator[BaseEvent]:
         """A message of the model is written: begin its turn, if it is not the one that is open."""
@@ -293,7 +293,6 @@ class AgUiEncoder:
         for call in calls:
             yield from self._call(run, call, message_id)
         run.turn = None
-        run.done[event.message_id] += 1
         told = message.response_metadata
         run.model = (_label(told.get("model_provider")), _label(told.get("model_name")))
 
@@ -303,7 +302,7 @@ class AgUiEncoder:
         yield from self._end_text(run)
         run.turn, run.shown = None, False
         value = {"messageId": self._message_id(run, event.message_id), "attempt": event.attempt}
-        run.done[event.message_id] += 1
+        run.discarded[event.message_id] += 1
         yield CustomEvent(name="message_discarded", value=value, subagent_run_id=run.tag)
 
     def _used(self, event: TurnUsage) -> Iterator[BaseEvent]:

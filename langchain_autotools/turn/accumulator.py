@@ -41,6 +41,8 @@ class TurnAccumulator:
     Args:
         declared: The names of the tools that the model was told of.
         is_used: Whether the history already has a call of an id.
+        is_taken: Whether the history already has a message of an id. Some servers count their replies, or give all of them one id, and
+            whoever keeps messages by their ids would lose some: such a reply is known by core's id.
         new_id: Makes an id for the call at a position of this turn, where the server's own is missing or used.
         sent_id: Gives the id that such a call is sent with, by its position; None where it is sent with the other one.
         runs: Whether a run goes on from this turn; else nobody asks why a turn without calls broke off.
@@ -54,12 +56,14 @@ class TurnAccumulator:
         *,
         declared: Collection[str] = (),
         is_used: Callable[[str], bool] = lambda _: False,
+        is_taken: Callable[[str], bool] = lambda _: False,
         new_id: Callable[[int], str],
         sent_id: Callable[[int], str] | None = None,
         runs: bool = True,
     ) -> None:
         self._declared = declared
         self._is_used = is_used
+        self._is_taken = is_taken
         self._new_id = new_id
         self._sent_id = sent_id
         self._runs = runs
@@ -100,7 +104,7 @@ class TurnAccumulator:
         """Take the message's id from the first chunk that says anything. Core gives one without an id its run's, and whoever reads along
         knows the message by that: none that comes later counts."""
         if not self._named:
-            self.message_id = chunk.id
+            self.message_id = None if chunk.id and self._is_taken(chunk.id) else chunk.id
             self._named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)
 
     def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:

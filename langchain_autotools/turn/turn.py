@@ -59,10 +59,16 @@ class Turn:
     ) -> None:
         self.messages = as_sent(repair(messages, open_start=open_start))
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
-        is_used, sent_id = self._is_used, self._sent_id
-        self._accumulator = TurnAccumulator(declared=names, is_used=is_used, new_id=lambda _: new_id(), sent_id=sent_id, runs=runs)
+        self._accumulator = TurnAccumulator(
+            declared=names,
+            is_used=self._is_used,
+            is_taken=self._is_taken,
+            new_id=lambda _: new_id(),
+            sent_id=self._sent_id,
+            runs=runs,
+        )
         self._writer = BlockWriter() if blocks else None
-        self._forming = None if listening.get() is None else FormingCalls(is_used)
+        self._forming = None if listening.get() is None else FormingCalls(self._is_used)
         self._begun = False
 
     def without_blocks(self) -> Self:
@@ -111,6 +117,14 @@ class Turn:
 
     def _is_used(self, call_id: str) -> bool:
         return call_id in self._used_ids
+
+    @cached_property
+    def _message_ids(self) -> set[str | None]:
+        """The ids of all messages of the history, gathered when first asked for."""
+        return {message.id for message in self.messages}
+
+    def _is_taken(self, message_id: str) -> bool:
+        return message_id in self._message_ids
 
     def _sent_id(self, position: int) -> str:
         """The id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""

@@ -94,7 +94,6 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect)
         used = self._learned_compatibility.get(key)
         body = used.encode_request(messages, params)
-        taken = {message.id for message in messages if message.id}
 
         def alternative_for(error: Exception) -> Exchange | None:
             other = self._learned_compatibility.other(key, used, error)
@@ -105,7 +104,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
         return Exchange(
             body=body,
-            decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1, taken=taken),
+            decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1),
             options=self._request_options(kwargs, stream=stream, query=self.default_query or {}),
             path="/chat/completions",
             idle_timeout=self._idle_timeout(kwargs),

@@ -5,7 +5,7 @@ its place, content as a list of parts, one reply spread over several choices, us
 `x_groq`, errors inside a stream that began well. A fragment of a tool call is handed on as it came.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from langchain_core.messages import AIMessageChunk
@@ -49,8 +49,6 @@ class ChatCompletionsDecoder:
         dialect: The vendor's way to speak this wire.
         choices: How many alternatives were asked for (`n`). Of several the first is read; where one was asked for, a reply that is spread
             over several choices is put together.
-        taken: Ids that messages of the history have. Some servers count or draw theirs from a few numbers, and whoever keeps messages by
-            their ids would lose one: a message without an id gets LangChain's.
 
     Attributes:
         ended: False: the end of this wire's streams is marked outside its events.
@@ -58,19 +56,15 @@ class ChatCompletionsDecoder:
 
     ended = False
 
-    def __init__(
-        self, *, origin: str = "", dialect: Dialect = OPENAI, choices: int = 1, taken: Collection[str | None] = frozenset()
-    ) -> None:
+    def __init__(self, *, origin: str = "", dialect: Dialect = OPENAI, choices: int = 1) -> None:
         self._origin = origin
         self._provider = dialect.provider
         self._reasoning = dialect.reasoning
         self._first_only = choices > 1
-        self._taken = taken
         self._fast = False
         self._known = False
         self._done = False
         self._id: str | None = None
-        self._message_id: str | None = None
         self._model: str | None = None
         self._finish_reason: str | None = None
         self._metadata: dict[str, Any] = {}
@@ -92,7 +86,7 @@ class ChatCompletionsDecoder:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
         """
         text = _plain_text(event) if self._fast else None
-        return self._read(event) if text is None else new_chunk(text, {}, self._message_id)
+        return self._read(event) if text is None else new_chunk(text, {}, self._id)
 
     def done(self) -> None:
         """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
@@ -139,12 +133,11 @@ class ChatCompletionsDecoder:
             return None
         known = self._id is not None and self._model is not None
         self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
-        return new_chunk("".join(texts), extra, self._message_id)
+        return new_chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Event) -> None:
         """What is true of the reply as a whole: said at its start, at its end or in every event."""
         self._id = self._id or str(event.get("id") or "") or None
-        self._message_id = None if self._id in self._taken else self._id
         self._model = self._model or str(event.get("model") or "") or None
         self._metadata.update((key, value) for key, value in event.items() if key in _METADATA and value)
         groq = event.get("x_groq")
@@ -282,7 +275,7 @@ class ChatCompletionsDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of chat completions")
-        chunk = new_chunk("", self._last_extra(), self._message_id)
+        chunk = new_chunk("", self._last_extra(), self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._metadata.get("service_tier"))

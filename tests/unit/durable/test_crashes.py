@@ -244,7 +244,7 @@ def test_a_turn_that_was_cut_stays_cut(life: Life, ended_by: str) -> None:
     assert (stop_reason(run), contents(run), asked) == (ended_by, ["first second"], [1])
 
 
-def test_a_server_that_gives_all_its_replies_one_id_is_read_as_it_is(life: Life) -> None:
+def test_the_messages_of_a_server_that_gives_all_its_replies_one_id_are_all_read(life: Life) -> None:
     """Readers have every message, each once, also where a run goes on after a crash."""
     lives: list[int] = []
 

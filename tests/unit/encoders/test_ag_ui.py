@@ -234,13 +234,6 @@ def test_several_runs_of_one_stream_are_one_run() -> None:
     assert last["result"] == {"stopReason": "complete", "turns": 4}
 
 
-def test_messages_with_one_id_stay_apart() -> None:
-    """Some servers have the same id for every reply: a client would take all for one message."""
-    client, _ = read([started(), *asking(), *result(), *saying(message_id="m1")])
-    assert [(one, message["content"]) for one, message in client.own("assistant")] == [("m1", "Let me look."), ("m1:2", "Romehas21°C.")]
-    assert [event["stepName"] for event in of_type(client, "STEP_STARTED")] == ["turn 1", "turn 2"]
-
-
 def test_calls_that_need_approval_are_interrupts() -> None:
     """The run ends with what it waits for, and what an answer must look like. What waits behind it is no interrupt."""
     waiting = PendingCall("c1", "look", {}, "approval", "uuid", "digest")

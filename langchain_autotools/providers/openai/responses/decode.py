@@ -4,7 +4,7 @@ Text, reasoning and refusals leave with their deltas. Calls are taken from compl
 the items (see `items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk
@@ -56,7 +56,6 @@ class ResponsesDecoder:
         stored: Whether the server was asked to store the reply (one that says otherwise is believed).
         blocks: Whether content is a list of v1 content blocks.
         listed: Whether content is a list of the wire's blocks from the start, of a reply that may hold calls for the caller.
-        taken: Ids that messages of the history have: the reply gets none of them.
 
     Attributes:
         ended: Whether the wire's own end marker has come.
@@ -69,7 +68,6 @@ class ResponsesDecoder:
         stored: bool = True,
         blocks: bool = False,
         listed: bool = False,
-        taken: Collection[str | None] = frozenset(),
     ) -> None:
         self.ended = False
         self._origin = origin
@@ -77,7 +75,6 @@ class ResponsesDecoder:
         self._blocks = blocks
         self._listed = listed and not blocks
         self._in_text = not (blocks or listed)
-        self._taken = taken
         self._known = False
         self._id: str | None = None
         self._response: Response = {}
@@ -260,8 +257,7 @@ class ResponsesDecoder:
         if isinstance(response, Mapping):
             known: Any = {key: value for key, value in response.items() if value is not None}
             self._response = {**self._response, **known}
-            identifier = str(response.get("id") or "")
-            self._id = self._id or (identifier if identifier not in self._taken else "") or None
+            self._id = self._id or str(response.get("id") or "") or None
         return []
 
     def _error(self, error: Any) -> None:

@@ -60,7 +60,6 @@ def responses_exchange(
         stored=params.get("store") is not False,
         blocks=model.output_version == "v1",
         listed=answers_in_blocks(params.get("tools") or ()),
-        taken={message.id for message in messages if message.id},
     )
 
     exchange = Exchange(
