@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -164,9 +164,9 @@ def summed(chunks: Sequence[Any]) -> Any:
     return message_chunk_to_message(reduce(add, chunks))
 
 
-def run(way: str, model: Any, messages: Any, *, listeners: str = "nobody", **keywords: Any) -> Ran:
+def run(way: str, model: Any, messages: Any, *, listeners: str = "nobody", config: Mapping[str, Any] = {}, **keywords: Any) -> Ran:
     """Run a model in the named way; an error is kept, not raised."""
-    config = {"callbacks": LISTENERS[listeners]()}
+    config = {"callbacks": LISTENERS[listeners](), **config}
     ran = Ran()
     try:
         if way == "invoke":

@@ -1,0 +1,86 @@
+"""The one oracle of the table: what must be true of every conversation, whatever its features and its entrance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from langchain_autotools import new_messages
+from langchain_autotools.history import validate
+from tests.laws.entrances import Entrance, Outcome
+from tests.laws.features import ENDS, Feature
+from tests.laws.planned import Plan, Seen
+from tests.support.script import Call
+
+Accept = Callable[[Sequence[BaseMessage]], None]
+"""Sends a history to a strict server, which must take it."""
+
+
+def planned(features: Sequence[Feature]) -> Plan:
+    """The conversation of some features: each one's calls, after a call that concerns none of them."""
+    plan = Plan(paired=len(features) > 1)
+    plan.add("look", Call("look", {"city": "Paris"}, "look_0"))
+    plan.allow("look", city="Paris")
+    for feature in features:
+        feature.add(plan)
+    return plan
+
+
+def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> None:
+    """Play a conversation to its end; after each step all laws hold, and at its end what each feature promises."""
+    plan, ends = entrance.plan, any(feature.name in ENDS for feature in features)
+    outcome, again = entrance.ask(), None
+    check_laws(plan, outcome, accept)
+    waiting = {call.id for call in outcome.pending}
+    decisions = [one.decide(call) for call in outcome.pending for one in features if one.waits and _is_of(one, call.id)]
+    if not ends:
+        assert outcome.error is None, outcome.error
+        assert plan.work.times("look", city="Paris") == 1
+        assert waiting == {call.id for call in plan.turns[0] if any(one.waits and _is_of(one, call.id) for one in features)}
+    entrance.check(outcome)
+    if decisions:
+        assert outcome.reason in ("calls_pending", None) or ends  # a run that is cut leaves the caller's calls open too
+        before, outcome = outcome, entrance.resume(outcome, decisions)
+        check_laws(plan, outcome, accept, resumed=True)
+        entrance.check(outcome)
+        if "claim" in {feature.name for feature in features}:
+            again = entrance.again(before, decisions, outcome)
+            check_ran(plan)
+    if not ends:
+        assert outcome.error is None, outcome.error
+        assert outcome.reason in ("complete", None) and not outcome.pending
+        assert outcome.history[-1].text in ("Done.", '{"answer": "Done."}')
+    seen = Seen(plan, outcome.history, outcome.reason, outcome.error, entrance.requests(), again)
+    if not ends or len(features) == 1:
+        for feature in features:
+            feature.check(seen)
+
+
+def _is_of(feature: Feature, call_id: str) -> bool:
+    return call_id.startswith(f"{feature.prefix}_")
+
+
+def check_laws(plan: Plan, outcome: Outcome, accept: Accept, *, resumed: bool = False) -> None:
+    """Every call is answered once or waits; nothing ran that was not allowed; any vendor takes the history; nothing is lost."""
+    check_ran(plan)
+    # what is resumed answers calls of which others had their results before: every request puts them in order
+    assert {problem.kind for problem in validate(outcome.history, open_end=True)} <= ({"misplaced_result"} if resumed else set())
+    waiting = {call.id for call in outcome.pending}
+    results = Counter(one.tool_call_id for one in outcome.history if isinstance(one, ToolMessage))
+    asking = [one for one in outcome.history if isinstance(one, AIMessage)]
+    calls = [str(call["id"]) for one in asking for call in (*one.tool_calls, *one.invalid_tool_calls)]
+    assert len(set(calls)) == len(calls) and set(results) <= set(calls)
+    assert {call_id: results[call_id] + (call_id in waiting) for call_id in calls} == dict.fromkeys(calls, 1)
+    if outcome.error is not None:
+        assert {one.id for one in new_messages(outcome.error)} <= {one.id for one in outcome.history}
+    accept(outcome.history)
+
+
+def check_ran(plan: Plan) -> None:
+    """Nothing ran that was not allowed, or oftener; a function that reads its arguments itself reads no argument twice."""
+    ran = Counter(repr(one) for one in plan.work.ran)
+    assert ran <= Counter(repr(one) for one in plan.allowed), ran
+    for text in plan.work.texts:
+        assert text.count('"amount"') <= 1, text

@@ -1,0 +1,145 @@
+"""Entrances that other programs make of a model: structured output, over a real wire, and nodes of a graph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+
+from langchain_autotools import CallsPendingError, Decision, new_messages, pending_calls, stop_reason
+from tests.laws.entrances import CONFIG, QUESTION, Entrance, Outcome
+from tests.laws.service import through_json
+from tests.laws.ways import Ran, chat, waited
+from tests.support.http_server import Exchange
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Turn
+
+ANSWER = {
+    "title": "Answer",
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+_numbers = itertools.count()
+
+
+class Structured(Entrance):
+    """A model whose answer is an object, over OpenAI's wire: the server refuses what the vendor refuses."""
+
+    ways = ("invoke", "ainvoke")
+
+    def open(self) -> None:
+        """Make the model, and its server."""
+        self.server = OpenAIServer(self._reply)
+        self.server.__enter__()
+        self.requests = lambda: len(self.server.requests)
+        model: Any = chat(self.server, tools=self.tools(), **self.plan.fields)
+        declared = {"tools": self.plan.declared} if self.plan.declared else {}
+        self.model = model.with_structured_output(ANSWER, method="json_schema", include_raw=True, **declared)
+
+    def _reply(self, exchange: Exchange) -> Turn:
+        calls = self.plan.calls([AIMessage("") for one in exchange.json["messages"] if one["role"] == "assistant"])
+        return Turn("Let me see.", calls) if calls else Turn('{"answer": "Done."}')
+
+    def run(self, history: Sequence[BaseMessage], **keywords: Any) -> Outcome:
+        """One run; what it raises brings its messages."""
+        options: dict[str, Any] = {**self.keywords(), **keywords}
+        try:
+            if self.way == "invoke":
+                out = self.model.invoke(list(history), CONFIG, **options)
+            else:
+                out = waited(self.model.ainvoke(list(history), CONFIG, **options))
+        except Exception as error:
+            after = [*history, *new_messages(error)]
+            if isinstance(error, CallsPendingError):
+                return Outcome(after, "calls_pending", pending_calls(after))
+            return Outcome(after, getattr(error, "stop_reason", None), error=error)
+        outcome = self.outcome(history, Ran(new_messages(out["raw"]), out["raw"]))
+        if outcome.pending:
+            wants = any(call.kind != "caller" for call in outcome.pending)
+            assert out["parsed"] is None and isinstance(out["parsing_error"], CallsPendingError) == wants
+        elif outcome.reason == "complete":
+            assert out["parsed"] == {"answer": "Done."}
+        return outcome
+
+    def check(self, last: Outcome) -> None:
+        """The server refused nothing."""
+        assert [one.message for one in self.server.rejections] == []
+
+    def close(self) -> None:
+        """End the server."""
+        super().close()
+        self.server.__exit__(None, None, None)
+
+
+class Graph(Entrance):
+    """Nodes of a graph whose reader has LangGraph's handlers attached: one runs the model, the other one asks somebody."""
+
+    ways = ("stream", "astream")
+
+    def open(self) -> None:
+        """Compile the graph."""
+        super().open()
+        self.ran = Ran()
+        builder = StateGraph(MessagesState).add_node("run_model", self._run_model).add_node("ask_human", self._ask_human)
+        builder.add_edge(START, "run_model").add_conditional_edges("run_model", _following).add_conditional_edges("ask_human", _following)
+        self.saver = InMemorySaver()
+        self.graph: Any = builder.compile(checkpointer=self.saver)
+        self.thread = self._new_thread()
+
+    def _new_thread(self) -> Any:
+        return {"configurable": {**CONFIG["configurable"], "thread_id": str(next(_numbers))}}
+
+    def _run_model(self, state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        return self._brought(self.model.invoke(state["messages"], config, **self.keywords()))
+
+    def _ask_human(self, state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        decisions = interrupt([call.to_dict() for call in pending_calls(state["messages"])])
+        return self._brought(self.model.invoke(state["messages"], config, resume=decisions, **self.keywords()))
+
+    def _brought(self, message: AIMessage) -> dict[str, Any]:
+        self.ran = Ran(new_messages(message), message)
+        return {"messages": self.ran.new}
+
+    def ask(self) -> Outcome:
+        """Ask the question."""
+        return self._outcome({"messages": [QUESTION]})
+
+    def resume(self, before: Outcome, decisions: Sequence[Decision]) -> Outcome:
+        """Go on behind the interrupt."""
+        return self._outcome(Command(resume=[one.to_dict() for one in decisions]))
+
+    def again(self, before: Outcome, decisions: Sequence[Decision], after: Outcome) -> Any:
+        """The same decisions come to another thread of the same history, as to a graph whose process died before it wrote."""
+        return self.run(through_json(before.history), resume=[one.to_dict() for one in decisions]).error
+
+    def _outcome(self, given: Any) -> Outcome:
+        self.ran, error = Ran(), None
+        modes = ["messages", "updates", "custom"]
+        try:
+            if self.way == "stream":
+                list(self.graph.stream(given, self.thread, stream_mode=modes))
+            else:
+                waited(self._read(given, modes))
+        except Exception as raised:
+            error = raised
+        history = list(self.graph.get_state(self.thread).values["messages"])
+        if error is not None:
+            return Outcome([*history, *new_messages(error)], getattr(error, "stop_reason", None), error=error)
+        assert self.ran.message is not None
+        return Outcome(history, stop_reason(self.ran.message), pending_calls(history))
+
+    async def _read(self, given: Any, modes: Any) -> None:
+        async for _ in self.graph.astream(given, self.thread, stream_mode=modes):
+            pass
+
+
+def _following(state: MessagesState) -> str:
+    return "ask_human" if pending_calls(state["messages"]) else END

@@ -1,0 +1,300 @@
+"""The features of the table: what each adds to a conversation, and what must then be true, wherever it is entered."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, PendingCall, RetryPolicy, ToolPolicy
+from tests.laws.planned import LONG, USER, Plan, Seen
+from tests.support.script import Call
+
+ENDS = ("limits", "failure", "cancel", "deadline")
+"""The features that end a run before its answer."""
+
+
+class Feature(ABC):
+    """What one feature adds to a conversation."""
+
+    name: ClassVar[str]
+    waits: ClassVar[bool] = False
+    """Whether its calls wait for somebody."""
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of its calls begin with."""
+        return self.name.partition(" ")[0]
+
+    def add(self, plan: Plan) -> None:
+        """Add what the feature needs."""
+        raise NotImplementedError
+
+    def decide(self, call: PendingCall) -> Decision:
+        """What somebody decides about a call of the feature's own that waits."""
+        raise NotImplementedError
+
+    def check(self, seen: Seen) -> None:
+        """Check what came of it."""
+        raise NotImplementedError
+
+
+class Approvals(Feature):
+    """One call is approved, one rejected. The first has an argument twice: what is shown is what runs."""
+
+    name = "approvals"
+    waits = True
+
+    def add(self, plan: Plan) -> None:
+        """Two calls that wait."""
+        plan.approve("send")
+        anna = Call("send", '{"to": "Anna", "amount": 5000, "amount": 1.5}', "approvals_anna")
+        plan.add("send", anna, Call("send", {"to": "Ben", "amount": 2}, "approvals_ben"))
+        plan.allow("send", to="Anna", amount=1.5)
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Yes and no."""
+        assert (call.name, call.kind) == ("send", "approval")
+        if call.id == "approvals_ben":
+            return call.reject("Not Ben.")
+        assert call.args == {"to": "Anna", "amount": 1.5}
+        return call.approve()
+
+    def check(self, seen: Seen) -> None:
+        """The one ran, once; the model is told why the other did not."""
+        assert [args for name, args in seen.work.ran if name == "send"] == [{"to": "Anna", "amount": 1.5}]
+        assert seen.result("approvals_anna").text == "Sent 1.5 to Anna."
+        assert seen.result("approvals_ben").status == "error" and "Not Ben." in seen.result("approvals_ben").text
+
+
+class Edits(Feature):
+    """A call runs with other arguments than the model wrote."""
+
+    name = "edits"
+    waits = True
+
+    def add(self, plan: Plan) -> None:
+        """A call that waits."""
+        plan.approve("book")
+        plan.add("book", Call("book", {"day": "Monday", "seats": 2}, "edits_0"))
+        plan.allow("book", day="Tuesday", seats=1)
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Change it."""
+        assert call.args == {"day": "Monday", "seats": 2}
+        return call.edit({"day": "Tuesday", "seats": 1})
+
+    def check(self, seen: Seen) -> None:
+        """It ran as edited, the model is told so, and the history has what the model wrote."""
+        assert [args for name, args in seen.work.ran if name == "book"] == [{"day": "Tuesday", "seats": 1}]
+        text = seen.result("edits_0").text
+        assert "1 seats on Tuesday." in text and '"day": "Tuesday"' in text.replace('\\"', '"')
+        written = [call for one in seen.history if isinstance(one, AIMessage) for call in one.tool_calls if call["id"] == "edits_0"]
+        assert [call["args"] for call in written] == [{"day": "Monday", "seats": 2}]
+
+
+class Claim(Feature):
+    """The same decisions come twice; the call runs once."""
+
+    name = "claim"
+    waits = True
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+
+    def add(self, plan: Plan) -> None:
+        """A call that waits, and something that remembers what was taken."""
+        plan.approve("pay")
+        plan.add("pay", Call("pay", {"to": "Cem"}, "claim_0"))
+        plan.allow("pay", to="Cem")
+        plan.fields["claim"] = self._take
+
+    def _take(self, key: str) -> bool:
+        self.taken.append(key)
+        return self.taken.count(key) == 1
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Yes."""
+        return call.approve()
+
+    def check(self, seen: Seen) -> None:
+        """The call ran once, and the second run was refused or was the first."""
+        assert seen.work.times("pay", to="Cem") == 1
+        assert seen.result("claim_0").text == "Paid Cem."
+        assert seen.again == "the same run" or (isinstance(seen.again, AlreadyResumedError) and len(self.taken) >= 2)
+
+
+class Policies(Feature):
+    """A tool that fails is tried again, and of its long result the model reads a part."""
+
+    name = "policies"
+
+    def add(self, plan: Plan) -> None:
+        """A call of a tool that fails once."""
+        retry = RetryPolicy(attempts=2, wait_initial=0.001)
+        plan.govern("fetch", ToolPolicy(retry=retry, retry_on=(ConnectionError,), max_output=200))
+        plan.add("fetch", Call("fetch", {"city": "Oslo"}, "policies_0"))
+        plan.allow("fetch", city="Oslo")
+
+    def check(self, seen: Seen) -> None:
+        """There were two attempts, and the text is cut."""
+        assert seen.work.attempts == 2 and seen.work.times("fetch", city="Oslo") == 1
+        text = seen.result("policies_0").text
+        assert len(text) == 200 and text.startswith(LONG[:50])
+
+
+class Cache(Feature):
+    """Equal calls of one run, in one turn and in the next, run once."""
+
+    name = "cache"
+
+    def add(self, plan: Plan) -> None:
+        """Three equal calls."""
+        kept: Any = {} if plan.paired else True  # calls that wait end the run that True is for
+        plan.govern("rate", ToolPolicy(cache=kept))
+        for number, turn in enumerate([0, 0, 1]):
+            plan.add("rate", Call("rate", {"currency": "EUR"}, f"cache_{number}"), turn=turn)
+        plan.allow("rate", currency="EUR")
+
+    def check(self, seen: Seen) -> None:
+        """One ran, each has the result."""
+        assert seen.work.times("rate", currency="EUR") == 1
+        texts = {seen.result(f"cache_{number}").text for number in range(3)}
+        assert len(texts) == 1 and texts.pop().startswith("EUR")
+
+
+class Limits(Feature):
+    """Of four calls three may run."""
+
+    name = "limits"
+    on_limit = "return"
+
+    def add(self, plan: Plan) -> None:
+        """More calls than may run."""
+        plan.fields |= {"max_tool_calls": 3, "on_limit": self.on_limit}  # with the call that every conversation begins with
+        for number in range(3):
+            plan.add("count", Call("count", {"number": number}, f"{self.prefix}_{number}"))
+        plan.allow("count", number=0)
+        plan.allow("count", number=1)
+
+    def check(self, seen: Seen) -> None:
+        """Two ran, the third is answered, and no request follows."""
+        assert sorted(args["number"] for name, args in seen.work.ran if name == "count") == [0, 1]
+        assert [seen.result(f"{self.prefix}_{number}").status for number in range(3)] == ["success", "success", "error"]
+        seen.ended("max_tool_calls", 1)
+
+
+class Failure(Limits):
+    """A run that fails at a limit: what had completed is in the error."""
+
+    name = "failure"
+    on_limit = "raise"
+
+    def check(self, seen: Seen) -> None:
+        """The same, and the error says which limit."""
+        assert isinstance(seen.error, Exception) and "max_tool_calls" in str(seen.error)
+        assert isinstance(seen.error, LimitReachedError) or type(seen.error).__name__ == "RunFailedError"
+        super().check(seen)
+
+
+class Cancel(Feature):
+    """A tool ends the run from inside; the call behind it does not run, and no request follows."""
+
+    name = "cancel"
+
+    def add(self, plan: Plan) -> None:
+        """Two calls, one after another."""
+        plan.fields["parallel"] = False
+        plan.cancels = True
+        plan.add("halt", Call("halt", {}, "cancel_0"))
+        plan.add("count", Call("count", {"number": 9}, "cancel_1"))
+        plan.allow("halt")
+
+    def check(self, seen: Seen) -> None:
+        """The first ran."""
+        assert [name for name, _ in seen.work.ran if name != "look"] == ["halt"]
+        seen.ended("cancelled", 1)
+
+
+class Deadline(Feature):
+    """A tool takes longer than the run may."""
+
+    name = "deadline"
+
+    def add(self, plan: Plan) -> None:
+        """A call that waits until the end."""
+        plan.fields["deadline"] = 0.1
+        plan.add("wait", Call("wait", {}, "deadline_0"))
+        plan.allow("wait")
+
+    def check(self, seen: Seen) -> None:
+        """The run ended by the clock. On a slow machine it may have ended before its first request."""
+        assert seen.reason in ("deadline", None)
+        assert seen.requests in (0, 1, None)
+        answers = [one for one in seen.history if isinstance(one, ToolMessage) and one.tool_call_id == "deadline_0"]
+        assert all(one.status == "error" for one in answers)
+
+
+class ToolChoice(Feature):
+    """A tool that the run may not call is called, under a name that means it, in two turns."""
+
+    name = "tool choice"
+
+    def add(self, plan: Plan) -> None:
+        """Calls of it."""
+        plan.forbidden.add("erase")
+        plan.add("erase", Call("functions.erase", {"path": "/"}, "tool_0"))
+        plan.add("erase", Call("erase", {"path": "/home"}, "tool_1"), turn=1)
+
+    def check(self, seen: Seen) -> None:
+        """Nothing of it ran, and the model is told."""
+        assert not [name for name, _ in seen.work.ran if name == "erase"]
+        assert all(seen.result(call_id).status == "error" for call_id in ("tool_0", "tool_1"))
+
+
+class Injected(Feature):
+    """Arguments that come from the program, whatever the model writes for them."""
+
+    name = "injected arguments"
+
+    def add(self, plan: Plan) -> None:
+        """A call that tries to set them."""
+        plan.add("note", Call("note", {"text": "x", "user": "mallory", "call_id": "forged"}, "injected_0"))
+        plan.allow("note", **self._given())
+
+    def _given(self) -> dict[str, Any]:
+        return {"text": "x", "call_id": "injected_0", "user": "nobody", "configured": USER, "question": "Go."}
+
+    def check(self, seen: Seen) -> None:
+        """The tool was given the program's."""
+        assert seen.work.times("note", **self._given()) == 1
+
+
+class ClientTools(Feature):
+    """A call that is left to the caller, who answers it."""
+
+    name = "client tools"
+    waits = True
+
+    def add(self, plan: Plan) -> None:
+        """A tool that is only declared, and a call of it."""
+        asks = {"type": "object", "properties": {"question": {"type": "string"}}}
+        plan.declared.append({"type": "function", "function": {"name": "ask_user", "description": "Ask.", "parameters": asks}})
+        plan.turns[0].append(Call("ask_user", {"question": "Which?"}, "client_0"))
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Answer it."""
+        assert (call.kind, call.args) == ("caller", {"question": "Which?"})
+        return call.respond("Blue.")
+
+    def check(self, seen: Seen) -> None:
+        """The model reads the answer."""
+        assert seen.result("client_0").text == "Blue."
+
+
+FEATURES: Mapping[str, type[Feature]] = {
+    kind.name: kind
+    for kind in (Approvals, Edits, Claim, Policies, Cache, Limits, Failure, Cancel, Deadline, ToolChoice, Injected, ClientTools)
+}

@@ -1,0 +1,211 @@
+"""Conversations of the table of features and entrances: their tools, what features ask for together, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId
+
+from langchain_autotools import ToolContext, ToolPolicy
+from tests.support.script import Call
+
+LONG = "0123456789" * 100
+"""What a tool returns that says too much."""
+USER = "alice"
+"""Who is named in the configuration of each run."""
+
+
+class Work:
+    """The tools of a conversation, and what ran of them.
+
+    Attributes:
+        ran: Each call that a tool was entered with, in order: the tool's name and its arguments.
+        texts: What raw functions were given.
+        stop: Ends the run from inside of a tool.
+        release: Lets tools end that wait.
+    """
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, dict[str, Any]]] = []
+        self.texts: list[str] = []
+        self.stop: Any = None
+        self.release = threading.Event()
+        self.attempts = 0
+
+    def functions(self, names: Collection[str]) -> list[Any]:
+        """The tools as functions."""
+        return [getattr(self, name) for name in names]
+
+    def raw(self, names: Collection[str]) -> dict[str, Any]:
+        """The tools as functions of the JSON text of their arguments."""
+        return {name: partial(self._read, name) for name in names}
+
+    def _read(self, name: str, text: str) -> Any:
+        self.texts.append(text)
+        return getattr(self, name)(**json.loads(text))
+
+    def times(self, name: str, **args: Any) -> int:
+        """How often a call has run."""
+        return self.ran.count((name, args))
+
+    def _note(self, name: str, **args: Any) -> None:
+        self.ran.append((name, args))
+
+    def look(self, city: str) -> str:
+        """Look at a city."""
+        self._note("look", city=city)
+        return f"{city}: 21"
+
+    def send(self, to: str, amount: float) -> str:
+        """Send an amount."""
+        self._note("send", to=to, amount=amount)
+        return f"Sent {amount} to {to}."
+
+    def book(self, day: str, seats: int) -> str:
+        """Book seats."""
+        self._note("book", day=day, seats=seats)
+        return f"{seats} seats on {day}."
+
+    def pay(self, to: str) -> str:
+        """Pay somebody."""
+        self._note("pay", to=to)
+        return f"Paid {to}."
+
+    def fetch(self, city: str) -> str:
+        """Fetch the report of a city."""
+        self.attempts += 1
+        if self.attempts == 1:
+            raise ConnectionError("The station does not answer.")
+        self._note("fetch", city=city)
+        return LONG
+
+    def rate(self, currency: str) -> str:
+        """Say the rate of a currency."""
+        self._note("rate", currency=currency)
+        return f"{currency}: {len(self.ran)}"
+
+    def count(self, number: int) -> str:
+        """Count."""
+        self._note("count", number=number)
+        return str(number)
+
+    def halt(self) -> str:
+        """End the run."""
+        self._note("halt")
+        self.stop()
+        return "Halted."
+
+    def wait(self) -> str:
+        """Wait until somebody lets it end."""
+        self._note("wait")
+        self.release.wait(30)
+        return "Waited."
+
+    def erase(self, path: str) -> str:
+        """Erase a file."""
+        self._note("erase", path=path)
+        return "Erased."
+
+    def note(
+        self,
+        text: str,
+        call_id: Annotated[str, InjectedToolCallId],
+        context: ToolContext,
+        user: Annotated[str, InjectedToolArg] = "nobody",
+    ) -> str:
+        """Note a text."""
+        who = (context.config.get("configurable") or {}).get("user")
+        self._note("note", text=text, call_id=call_id, user=user, configured=who, question=context.messages[0].text)
+        return "Noted."
+
+
+@dataclass
+class Plan:
+    """What the features of a conversation ask for together.
+
+    Attributes:
+        work: The tools.
+        turns: The calls that the model makes, turn by turn; then it answers.
+        names: The names of the tools.
+        fields: Settings of the run, by the names of the model's fields.
+        forbidden: The names of tools that the run may not call.
+        declared: Tools that are declared, and whose calls are the caller's.
+        cancels: Whether the run is given something to be cancelled by.
+        allowed: What may run, and how often.
+        paired: Whether the conversation has several features.
+    """
+
+    work: Work = field(default_factory=Work)
+    turns: list[list[Call]] = field(default_factory=lambda: [[], []])
+    names: list[str] = field(default_factory=lambda: ["look"])
+    fields: dict[str, Any] = field(default_factory=dict)
+    forbidden: set[str] = field(default_factory=set)
+    declared: list[dict[str, Any]] = field(default_factory=list)
+    cancels: bool = False
+    allowed: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    paired: bool = False
+
+    def add(self, name: str, *calls: Call, turn: int = 0) -> None:
+        """Add calls of a tool."""
+        if name not in self.names:
+            self.names.append(name)
+        self.turns[turn] += calls
+
+    def approve(self, name: str) -> None:
+        """Have the calls of a tool wait."""
+        self.fields.setdefault("requires_approval", []).append(name)
+
+    def allow(self, name: str, **args: Any) -> None:
+        """Note that a call may run, once more."""
+        self.allowed.append((name, args))
+
+    def govern(self, name: str, policy: ToolPolicy) -> None:
+        """Give a tool a policy."""
+        self.fields.setdefault("policies", {})[name] = policy
+
+    def calls(self, messages: Sequence[BaseMessage]) -> list[Call]:
+        """The calls that the model makes after these messages."""
+        turn = sum(isinstance(message, AIMessage) for message in messages)
+        return self.turns[turn] if turn < len(self.turns) else []
+
+
+@dataclass
+class Seen:
+    """What a conversation came to, for a feature to look at.
+
+    Attributes:
+        plan: What was asked for.
+        history: What the caller has stored.
+        reason: Why the last run ended; None where the entrance has no run.
+        error: What ended it.
+        requests: How many requests were made; None where the entrance makes none.
+        again: What became of the same decisions, a second time.
+    """
+
+    plan: Plan
+    history: Sequence[BaseMessage]
+    reason: str | None = None
+    error: BaseException | None = None
+    requests: int | None = None
+    again: Any = None
+
+    @property
+    def work(self) -> Work:
+        """The tools."""
+        return self.plan.work
+
+    def result(self, call_id: str) -> ToolMessage:
+        """The result of a call."""
+        (found,) = [one for one in self.history if isinstance(one, ToolMessage) and one.tool_call_id == call_id]
+        return found
+
+    def ended(self, reason: str, requests: int) -> None:
+        """Check how the run ended, and after how many requests, where there are such."""
+        assert self.reason in (reason, None)
+        assert self.requests in (requests, None)

@@ -1,0 +1,221 @@
+"""Every feature at every entrance: one table, one oracle.
+
+A cell is a conversation with one feature, played through one entrance. Where there can be none the table says why. Cells of runs that
+are kept share one launch of DBOS, and need the extra `durable`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_autotools import ToolExecutor, raw_functions
+from tests.laws.entrance_oracle import Accept, planned, play
+from tests.laws.entrances import Asked, Bound, Entrance, Events, Nested, Raw
+from tests.laws.entrances_apart import Graph, Structured
+from tests.laws.entrances_by_hand import Executor, Loop
+from tests.laws.entrances_kept import Conversation, Durable
+from tests.laws.features import ENDS, FEATURES, Feature
+from tests.laws.planned import Work
+from tests.laws.ways import chat
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Turn
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ENTRANCES: Mapping[str, type[Entrance]] = {
+    "model": Entrance,
+    "bound model": Bound,
+    "executor alone": Executor,
+    "explicit loop": Loop,
+    "agent": Asked,
+    "structured output": Structured,
+    "nested run": Nested,
+    "events": Events,
+    "durable": Durable,
+    "conversations": Conversation,
+    "raw functions": Raw,
+    "graph": Graph,
+}
+KEPT = ("durable", "conversations")
+
+_NO_RUN = "counts calls and turns of a run, and an executor knows batches only: a loop of one's own counts for itself"
+CANNOT: Mapping[tuple[str, str], str] = {
+    ("limits", "executor alone"): _NO_RUN,
+    ("limits", "explicit loop"): _NO_RUN,
+    ("failure", "executor alone"): _NO_RUN,
+    ("failure", "explicit loop"): _NO_RUN,
+    ("client tools", "executor alone"): "declares nothing to a model: a call of a tool that it has not is answered as unknown",
+    ("injected arguments", "raw functions"): "take the text of their arguments, and nothing else",
+}
+"""The cells that cannot be, and why: the tests at the end show what stands there instead."""
+
+ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "page": ("tests/unit/encoders/test_posted.py", "tests/compositions/test_web_examples.py", "tests/compositions/test_web_streams.py"),
+    "pipe": ("tests/unit/cli/test_approving.py", "tests/unit/cli/test_session.py"),
+}
+"""Entrances with tests of their own."""
+
+CELLS = [pair for pair in itertools.product(FEATURES, ENTRANCES) if pair not in CANNOT]
+UNDER_WAY: Mapping[tuple[str, str], str] = {
+    ("approvals", "nested run"): "A5",
+    ("edits", "nested run"): "A5",
+    ("claim", "nested run"): "A5",
+    ("limits", "nested run"): "A5",
+    ("client tools", "nested run"): "A5",
+    ("cancel", "nested run"): "a call of a run inside a tool begins after the run around it was cancelled",
+    ("approvals", "raw functions"): "A3",
+    ("claim", "executor alone"): "A1",
+    ("claim", "explicit loop"): "A1",
+    ("client tools", "agent"): "B3",
+}
+"""Cells that fail until what they found is mended."""
+
+
+def _params() -> Iterator[Any]:
+    for feature, entrance in CELLS:
+        known = UNDER_WAY.get((feature, entrance))
+        marks = [] if known is None else [pytest.mark.xfail(reason=known, strict=False)]
+        for way in ENTRANCES[entrance].ways:
+            yield pytest.param(feature, entrance, way, id=f"{feature}-{entrance}-{way}", marks=marks)
+
+
+PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if not set(pair) <= set(ENDS)]
+
+
+def _pairs(entrances: Callable[[int, list[str]], list[str]]) -> Iterator[Any]:
+    for number, pair in enumerate(PAIRS):
+        possible = [one for one in ENTRANCES if one not in KEPT and not any((feature, one) in CANNOT for feature in pair)]
+        for entrance in entrances(number, possible):
+            known = next((UNDER_WAY[one, entrance] for one in pair if (one, entrance) in UNDER_WAY), None)
+            ways = ENTRANCES[entrance].ways
+            marks = [] if known is None else [pytest.mark.xfail(reason=known, strict=False)]
+            yield pytest.param(pair, entrance, ways[number % len(ways)], id=f"{pair[0]}+{pair[1]}-{entrance}", marks=marks)
+
+
+@pytest.fixture(scope="module")
+def accept() -> Iterator[Accept]:
+    """Sends histories to one strict server."""
+    with OpenAIServer(lambda exchange: Turn("Fine.")) as server:
+        model = chat(server)
+
+        def send(history: Any) -> None:
+            model.invoke([*history, HumanMessage("Go on.")])
+            assert [one.message for one in server.rejections] == []
+
+        yield send
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Any, Any]]:
+    """The cells of all runs that are kept, made before the one launch that they share."""
+    if importlib.util.find_spec("dbos") is None:
+        pytest.skip("needs the extra `durable`")
+    from langchain_autotools.durable import launch, shutdown
+
+    made = {}
+    for feature, entrance in CELLS:
+        for way in ENTRANCES[entrance].ways if entrance in KEPT else ():
+            features = [FEATURES[feature]()]
+            made[feature, entrance, way] = features, ENTRANCES[entrance](planned(features), way)
+    launch(f"sqlite:///{tmp_path_factory.mktemp('kept') / 'runs.sqlite'}", "the table")
+    yield made
+    shutdown()
+
+
+@pytest.mark.parametrize(("feature", "entrance", "way"), list(_params()))
+def test_a_feature_at_an_entrance(feature: str, entrance: str, way: str, accept: Accept, request: pytest.FixtureRequest) -> None:
+    """The laws hold at each step, and what the feature promises is so at the end."""
+    if entrance in KEPT:
+        features, door = request.getfixturevalue("kept")[feature, entrance, way]
+    else:
+        features = [FEATURES[feature]()]
+        door = ENTRANCES[entrance](planned(features), way)
+    _played(features, door, accept)
+
+
+def _played(features: Sequence[Feature], door: Entrance, accept: Accept) -> None:
+    try:
+        play(features, door, accept)
+    finally:
+        door.close()
+
+
+def _play_pair(pair: Sequence[str], entrance: str, way: str, accept: Accept) -> None:
+    features = [FEATURES[one]() for one in pair]
+    _played(features, ENTRANCES[entrance](planned(features), way), accept)
+
+
+@pytest.mark.parametrize(("pair", "entrance", "way"), list(_pairs(lambda number, possible: [possible[number % len(possible)]])))
+def test_two_features_at_an_entrance(pair: Sequence[str], entrance: str, way: str, accept: Accept) -> None:
+    """Two features in one conversation: each pair at one of the entrances. Where one of them ends the run, the laws alone are asked."""
+    _play_pair(pair, entrance, way, accept)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("pair", "entrance", "way"), list(_pairs(lambda _, possible: possible)))
+def test_two_features_at_every_entrance(pair: Sequence[str], entrance: str, way: str, accept: Accept) -> None:
+    """The same at all entrances."""
+    _play_pair(pair, entrance, way, accept)
+
+
+def test_every_cell_is_tested_or_says_why_not(request: pytest.FixtureRequest) -> None:
+    """The table has the features and the entrances that laws 8, 10 and 11 name, and no empty cell."""
+    told = (REPOSITORY / "docs" / "laws.md").read_text()
+    assert all(f"| {feature} |" in told for feature in FEATURES)
+    assert all(entrance in told for entrance in (*ENTRANCES, *ELSEWHERE))
+    assert CANNOT.keys() <= set(itertools.product(FEATURES, ENTRANCES)) and all(CANNOT.values())
+    missing = [path for paths in ELSEWHERE.values() for path in paths if not (REPOSITORY / path).is_file()]
+    assert not missing
+    collected = [one for one in request.session.items if one.name.startswith("test_a_feature_at_an_entrance[")]
+    tested = {tuple(one.name.partition("[")[2].split("-")[:2]) for one in collected}
+    if len(collected) > 1 and not request.config.option.keyword:
+        assert tested | CANNOT.keys() == set(itertools.product(FEATURES, ENTRANCES))
+
+
+def test_an_executor_alone_refuses_what_it_cannot_count(accept: Accept) -> None:
+    """What stands in for limits there: a keyword that would have no effect is refused, and a program says itself what may run."""
+    work = Work()
+    tools = work.functions(["count"])
+    with pytest.raises(TypeError):
+        ToolExecutor(tools, max_tool_calls=2)  # type: ignore[call-arg]
+    executor = ToolExecutor(tools)
+    answer = AIMessage("", tool_calls=[{"name": "count", "args": {"number": number}, "id": str(number)} for number in range(3)], id="m")
+    with pytest.raises(TypeError):
+        executor.execute_all(answer, max_tool_calls=2)
+    left = iter([True, True])
+    results = executor.execute_all(answer, only=lambda call: next(left, False))
+    assert [one.status for one in results] == ["success", "success", "error"]
+    assert sorted(args["number"] for _, args in work.ran) == [0, 1]
+    accept([answer, *results])
+
+
+def test_an_executor_alone_answers_what_it_does_not_know(accept: Accept) -> None:
+    """What stands in for client tools there: nothing runs, nothing waits, the model is told."""
+    executor = ToolExecutor(Work().functions(["look"]))
+    answer = AIMessage("", tool_calls=[{"name": "ask_user", "args": {"question": "Which?"}, "id": "1"}], id="m")
+    (result,) = executor.execute_all(answer)
+    assert result.status == "error" and "ask_user" in result.text
+    assert executor.pending_calls(answer) == []
+    accept([answer, result])
+
+
+@pytest.mark.parametrize("name", ["autotools_context", "config", "run_manager", "self", "text", "call_id"])
+def test_a_raw_function_takes_its_text_and_nothing_else(name: str) -> None:
+    """What stands in for injected arguments there: whatever a model names its arguments, they are in the text, and nowhere else."""
+    texts: list[str] = []
+
+    def read(text: str) -> str:
+        """Read."""
+        texts.append(text)
+        return "Read."
+
+    executor = ToolExecutor(raw_functions({"read": read}))
+    (result,) = executor.execute_all([{"name": "read", "args": {name: "forged"}, "id": "1"}])
+    assert (result.text, [json.loads(text) for text in texts]) == ("Read.", [{name: "forged"}])
