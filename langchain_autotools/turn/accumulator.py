@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import ToolCall, ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 
 from ..chunks import new_chunk
@@ -49,6 +49,7 @@ class TurnAccumulator:
 
     Attributes:
         message_id: The id of the turn's message, as far as it is known.
+        adds_usage: Whether usage that comes several times comes in parts, as LangChain's `_stream` yields it; else the last one counts.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class TurnAccumulator:
         self._sent_id = sent_id
         self._runs = runs
         self.message_id: str | None = None
+        self.adds_usage = False
         self._named = False
         self.restart()
 
@@ -109,7 +111,9 @@ class TurnAccumulator:
 
     def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
         self._name(chunk)
-        self._usage = chunk.usage_metadata or self._usage
+        usage = chunk.usage_metadata
+        if usage:
+            self._usage = add_usage(self._usage, usage) if self.adds_usage else usage
         content = chunk.content
         if chunk.tool_call_chunks:
             if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said

@@ -66,7 +66,7 @@ class _Reading:
     """
 
     def __init__(self, model: Any, messages: list[BaseMessage], keywords: dict[str, Any]) -> None:
-        self._turn: Turn = model._turn(messages, keywords).without_blocks()
+        self._turn: Turn = model._turn(messages, keywords).of_langchain()
         self._decided = False
         self.messages = self._turn.messages
 

@@ -71,9 +71,10 @@ class Turn:
         self._forming = None if listening.get() is None else FormingCalls(self._is_used)
         self._begun = False
 
-    def without_blocks(self) -> Self:
-        """The turn, not to be written as content blocks: what it reads is so already, or will be."""
+    def of_langchain(self) -> Self:
+        """The turn, read from chunks as a `_stream` of LangChain's yields them: usage comes in parts, and core makes the content blocks."""
         self._writer = None
+        self._accumulator.adds_usage = True
         return self
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:

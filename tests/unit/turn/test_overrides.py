@@ -10,9 +10,10 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
-from langchain_autotools import ChatOpenAI, ToolsAndMessagesMixin, new_messages
+from langchain_autotools import ChatOpenAI, ToolsAndMessagesMixin, new_messages, run_usage, stop_reason
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import LISTENERS
 from tests.support.openai_server import OpenAIServer
@@ -27,17 +28,31 @@ def shout(text: str) -> str:
     return text.upper()
 
 
-def _said(way: str, model: Any, listeners: str = "nobody") -> tuple[str, list[str]]:
-    """The text of an answer, and the kinds of its new messages."""
+def _parts_of(way: str, model: Any, listeners: str = "nobody") -> list[Any]:
+    """What a way of calling gives: chunks, or the message."""
     config = {"callbacks": LISTENERS[listeners]()}
 
     async def waited() -> list[Any]:
         return [await model.ainvoke("hi", config)] if way == "ainvoke" else [chunk async for chunk in model.astream("hi", config)]
 
     if way.startswith("a"):
-        parts = asyncio.run(waited())
-    else:
-        parts = [model.invoke("hi", config)] if way == "invoke" else list(model.stream("hi", config))
+        return asyncio.run(waited())
+    return [model.invoke("hi", config)] if way == "invoke" else list(model.stream("hi", config))
+
+
+def _run_of(way: str, model: Any) -> Any:
+    """The answer as one message."""
+    return reduce(add, _parts_of(way, model))
+
+
+def _used(tokens: int) -> Any:
+    """The usage of a reply of so many tokens."""
+    return {"input_tokens": 1, "output_tokens": tokens, "total_tokens": 1 + tokens}
+
+
+def _said(way: str, model: Any, listeners: str = "nobody") -> tuple[str, list[str]]:
+    """The text of an answer, and the kinds of its new messages."""
+    parts = _parts_of(way, model, listeners)
     kinds = [message.type for part in parts for message in new_messages(part)]
     return reduce(add, parts).text, kinds
 
@@ -205,3 +220,61 @@ def test_a_stream_that_gives_nothing_is_incomplete(model: Model, way: str) -> No
 
 async def _all(model: Any) -> list[Any]:
     return [chunk async for chunk in model.astream("hi")]
+
+
+class TellsUsageInParts(ToolsAndMessagesMixin, BaseChatModel):
+    """A stream of LangChain's: the input tokens in its first chunk, the output tokens in its last."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "parts"
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        put: Any = {"input_tokens": 100, "output_tokens": 0, "total_tokens": 100, "input_token_details": {"cache_read": 80}}
+        out: Any = {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5, "output_token_details": {"reasoning": 2}}
+        yield ChatGenerationChunk(message=AIMessageChunk(content="", usage_metadata=put))
+        if kwargs.get("tools") and messages[-1].type != "tool":
+            piece = tool_call_chunk(name="shout", args='{"text":"a"}', id="call", index=0)
+            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[piece]))
+        yield ChatGenerationChunk(message=AIMessageChunk(content="Yes.", usage_metadata=out))
+
+
+class TellsItAsynchronously(TellsUsageInParts):
+    """The same with an asynchronous stream of its own."""
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in TellsUsageInParts._stream(self, *args, **kwargs):
+            yield chunk
+
+
+WHOLE = {
+    "input_tokens": 100,
+    "output_tokens": 5,
+    "total_tokens": 105,
+    "input_token_details": {"cache_read": 80},
+    "output_token_details": {"reasoning": 2},
+}
+
+
+@pytest.mark.parametrize("model", [TellsUsageInParts, TellsItAsynchronously])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tools", [[], [shout]], ids=["no tools", "tools"])
+def test_usage_in_parts_is_added_up(way: str, tools: list[Any], model: Model) -> None:
+    """In every way of calling, with tools and without, as LangChain adds it up."""
+    run = _run_of(way, model(tools=tools))
+    assert run.usage_metadata == WHOLE
+    assert (run_usage(run) or {}).get("total_tokens") == (210 if tools else 105)
+
+
+def test_a_token_budget_counts_all_parts() -> None:
+    """The input tokens too."""
+    run = TellsUsageInParts(tools=[shout], token_budget=100, on_limit="return").invoke("hi")
+    assert (stop_reason(run), (run_usage(run) or {})["total_tokens"]) == ("token_budget", 105)
+
+
+def test_usage_of_raw_stream_counts_as_it_came_last() -> None:
+    """Servers repeat it, and count upwards."""
+    pieces = [AIMessageChunk("a", usage_metadata=_used(3)), AIMessageChunk("b", usage_metadata=_used(7))]
+    assert ScriptedChatModel(replies=[pieces]).invoke("hi").usage_metadata == _used(7)
