@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
@@ -12,6 +13,8 @@ from ..executor import Decision, PendingCall, pending_calls
 from .conversation_runs import DECIDE, ConversationRun
 from .plain import plain_config, plain_keywords, plain_messages
 
+_LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
+
 # ---------------------------------------------------------------------------------------------- what is sent
 
 
@@ -19,10 +22,33 @@ def check_id(conversation: str) -> None:
     """Refuse what is no id of a conversation.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is none, or one that a database could not keep apart from others.
     """
-    if not (isinstance(conversation, str) and conversation):
-        raise ConfigurationError(f"the id of a conversation is a text that is not empty, not {conversation!r}")
+    check_name("the id of a conversation", conversation)
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that cannot stand in the ids of runs on every database.
+
+    Args:
+        what: What it is the name of, for the error.
+        name: The name.
+
+    Raises:
+        ConfigurationError: It is empty or no text, or has a NUL or a lone surrogate, or is too long.
+    """
+    if not (isinstance(name, str) and name):
+        raise ConfigurationError(f"{what} is a text that is not empty, not {name!r}")
+    if not is_storable(name):
+        raise ConfigurationError(f"{what} has neither NUL nor lone surrogates, which no database can store: {name!r:.200}")
+    size = len(quote(name, safe=""))
+    if size > _LONGEST:
+        raise ConfigurationError(f"{what} has at most {_LONGEST} bytes once it is quoted as in a URL: this one has {size}")
+
+
+def is_storable(text: str) -> bool:
+    """Whether every database can store a text: it has no NUL and no lone surrogate."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

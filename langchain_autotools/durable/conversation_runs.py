@@ -5,7 +5,7 @@ number be taken once. All wait in one queue, where each conversation is a partit
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -35,6 +35,8 @@ _KEY = "autotools_key"  # what a run was added for: the same is added once
 _CONVERSATION = "autotools_conversation"
 _GOES_ON = ("ENQUEUED", "PENDING", "DELAYED")
 _LARGEST = 100  # how many runs are deleted at a time
+_FIRST_LOOK = 16  # how many runs of a conversation the first look-up asks for; each further one asks for twice as many
+_MOST_LOOKED_UP = 1024  # how many it asks for at the most
 
 
 @dataclass(frozen=True)
@@ -186,17 +188,25 @@ class ConversationRuns:
 
     def id_of(self, conversation: str, number: int) -> str:
         """The id of a run."""
-        return f"{self._prefix(conversation)}{number}"
+        return f"{self._partition(conversation)}/{number}"
 
-    def _prefix(self, conversation: str) -> str:
-        return f"conversations/{quote(self.name, safe='')}/{quote(conversation, safe='')}/"
+    def _partition(self, conversation: str) -> str:
+        return f"conversations/{quote(self.name, safe='')}/{quote(conversation, safe='')}"
 
     def of(self, conversation: str, *, whole: bool = False) -> list[ConversationRun]:
-        """The runs of a conversation, in order; `whole` with what went in and came out."""
-        found = outside(DBOS.list_workflows, workflow_id_prefix=self._prefix(conversation), load_input=whole, load_output=whole)
-        return sorted(
-            (ConversationRun(status) for status in found if status.name in (self.first_workflow, self.workflow)), key=lambda run: run.number
-        )
+        """The runs of a conversation, in order; `whole` with what went in and came out.
+
+        They are looked up by their exact ids: what a database takes for a prefix may belong to another conversation, and finding it may
+        mean to read the rows of all of them. Numbers have no gaps, so the first one that is missing is the end.
+        """
+        runs: list[ConversationRun] = []
+        size = _FIRST_LOOK
+        while True:
+            found = self.numbered(conversation, range(len(runs) + 1, len(runs) + 1 + size), load_input=whole, load_output=whole)
+            runs += [found[number] for number in sorted(found)]
+            if len(found) < size:
+                return runs
+            size = min(2 * size, _MOST_LOOKED_UP)
 
     def before(self, conversation: str, run_id: str) -> list[BaseMessage]:
         """The messages that a run answers to: those of all runs before it. One of these that another worker has not ended is waited for."""
@@ -212,11 +222,14 @@ class ConversationRuns:
         found = outside(DBOS.list_workflows, workflow_ids=[run_id])
         return ConversationRun(found[0]) if found else None
 
-    def numbered(self, conversation: str, numbers: Sequence[int]) -> dict[int, ConversationRun]:
-        """Those of these runs that there are, with what they were begun with."""
+    def numbered(
+        self, conversation: str, numbers: Iterable[int], *, load_input: bool = True, load_output: bool = False
+    ) -> dict[int, ConversationRun]:
+        """Those of these runs that there are, by their numbers."""
         ids = [self.id_of(conversation, number) for number in numbers]
-        found = outside(DBOS.list_workflows, workflow_ids=ids, load_output=False)
-        return {run.number: run for run in map(ConversationRun, found)}
+        found = outside(DBOS.list_workflows, workflow_ids=ids, load_input=load_input, load_output=load_output)
+        ours = (ConversationRun(status) for status in found if status.name in (self.first_workflow, self.workflow))
+        return {run.number: run for run in ours}
 
     def first(self, limit: int | None, offset: int) -> Iterator[ConversationRun]:
         """The first runs of all conversations, newest first."""
@@ -234,7 +247,7 @@ class ConversationRuns:
             "workflow_id": self.id_of(conversation, number),
             "app_version": VERSION,
             "priority": number,
-            "queue_partition_key": self._prefix(conversation),
+            "queue_partition_key": self._partition(conversation),
             "attributes": noted,
         }
         try:
@@ -257,6 +270,6 @@ class ConversationRuns:
             outside(DBOS.cancel_workflows, [run.id for run in runs])
 
     def delete(self, runs: Sequence[ConversationRun]) -> None:
-        """Take runs out of the database, with all that they left there."""
-        for start in range(0, len(runs), _LARGEST):
-            outside(DBOS.delete_workflows, [run.id for run in runs[start : start + _LARGEST]])
+        """Take runs out of the database, with all that they left there; the last ones first, so that those that are left have no gap."""
+        for end in range(len(runs), 0, -_LARGEST):
+            outside(DBOS.delete_workflows, [run.id for run in runs[max(0, end - _LARGEST) : end]])

@@ -18,7 +18,7 @@ from ..executor import Decision, PendingCall
 from ..messages.carrier import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .conversation_reading import aread_conversation, place_of, read_conversation
-from .conversation_requests import check_id, key_of, named, new_decisions, request_of, shown_as, waiting
+from .conversation_requests import check_id, check_name, is_storable, key_of, named, new_decisions, request_of, shown_as, waiting
 from .conversation_runs import APPEND, DECIDE, DECIDED, SEND, ConversationInfo, ConversationRun, ConversationRuns, Sent
 from .engine import engine, launch, register
 from .errors import RunFailedError
@@ -63,8 +63,7 @@ class Conversations:
         check(model, rerun)
         if isinstance(max_concurrency, bool) or not isinstance(max_concurrency, int) or max_concurrency < 0:
             raise ConfigurationError(f"max_concurrency must be a number of runs, or 0 for none, not {max_concurrency!r}")
-        if not (isinstance(name, str) and name):
-            raise ConfigurationError("the name of conversations is a text that is not empty")
+        check_name("the name of conversations", name)
         taken = engine.url or engine.wanted
         if url is not None and taken not in (None, url):
             raise ConfigurationError("this process uses another database: DBOS has one in a process")
@@ -227,7 +226,7 @@ class Conversations:
     def _answer(self, sent: Sent | str) -> AIMessage | None:
         """The run message; None where the run goes on."""
         run_id = sent.run_id if isinstance(sent, Sent) else sent
-        run = self._runs.one(run_id)
+        run = self._runs.one(run_id) if is_storable(run_id) else None
         if run is None or run.request["kind"] == APPEND:
             raise ConfigurationError(f"there is no run {run_id!r} that answers something")
         if not run.has_ended:
