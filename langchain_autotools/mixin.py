@@ -17,7 +17,6 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
-from .cancelling import checked_cancel
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
@@ -30,7 +29,7 @@ from .run.limits import OnLimit
 from .run.loop import CallModel
 from .run.run import Run, failing, stored_message
 from .run.settings import Toolbox, run_settings, toolbox_of
-from .run.single_turn import acancellable, ainvoked, atold, atold_reply, cancellable, invoked, knowing_whole, told, told_reply, whole_reply
+from .run.single_turn import ReplyEnd, ainvoked, alimited, atold, atold_reply, invoked, limited, told, told_reply, whole_reply, with_whole
 from .run.tracing import astart_trace, start_trace
 from .turn.constructor import given_arguments, tool_labels
 from .turn.tools import format_request_tools, format_tool_choice
@@ -66,7 +65,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
     """How many tokens the context may hold; None takes it from the model's profile, where that is known."""
     deadline: float | None = None
     """How many seconds a run may take. It ends then, whatever it waits for, with what it has, and makes no last request
-    (`on_limit="answer"` acts as `return`). Without `tools` there is no run, and no deadline."""
+    (`on_limit="answer"` acts as `return`). Without `tools` it bounds the one reply."""
     no_progress: int | None = 3
     """How many times in a row the same calls may give the same results."""
     polling_tools: Sequence[str] = ()
@@ -142,7 +141,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
         """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
-        for name in ("cancel", "resume"):
+        for name in ("cancel", "resume", "deadline"):
             if kwargs.get(name) is not None:
                 raise ConfigurationError(f"{name} is for invoke, stream and their asynchronous twins: here it has no effect")
         drop_settings(self, kwargs)
@@ -159,10 +158,9 @@ class ToolsAndMessagesMixin(BindableChatModel):
         if not self.tools and kwargs.get("journal") is None:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
-            cancel = kwargs.pop("cancel", None)
-            drop_settings(self, kwargs)
-            if cancel is not None:
-                kwargs["cancel"] = checked_cancel(cancel)
+            limit = ReplyEnd.take(self, kwargs)
+            if limit is not None:
+                kwargs["cancel"] = limit
             if kwargs.get("tools"):
                 kwargs["tools"] = format_request_tools(self, kwargs["tools"])
             return None
@@ -191,8 +189,8 @@ class ToolsAndMessagesMixin(BindableChatModel):
             place = listening.get()
             if place is not None and should_stream(self, kwargs, async_api=False):  # whoever listens hears of it as it is written
                 return whole_reply(list(self.stream(input, config, **kwargs)))
-            cancel, ask = kwargs.pop("cancel", None), partial(super().invoke, input, config, **kwargs)
-            ask = ask if cancel is None else partial(invoked, ask, cancel)
+            limit, ask = kwargs.pop("cancel", None), partial(super().invoke, input, config, **kwargs)
+            ask = ask if limit is None else partial(invoked, ask, limit)
             with concise():
                 reply = ask() if place is None else told_reply(self, config, place, ask)
                 return stored_message(reply, self.output_version, brief=True)
@@ -213,8 +211,8 @@ class ToolsAndMessagesMixin(BindableChatModel):
             place = listening.get()
             if place is not None and should_stream(self, kwargs, async_api=True):
                 return whole_reply([chunk async for chunk in self.astream(input, config, **kwargs)])
-            cancel, ask = kwargs.pop("cancel", None), partial(super().ainvoke, input, config, **kwargs)
-            ask = ask if cancel is None else partial(ainvoked, ask, cancel)
+            limit, ask = kwargs.pop("cancel", None), partial(super().ainvoke, input, config, **kwargs)
+            ask = ask if limit is None else partial(ainvoked, ask, limit)
             with concise():
                 reply = await (ask() if place is None else atold_reply(self, config, place, ask))
                 return stored_message(reply, self.output_version, brief=True)
@@ -235,14 +233,14 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """
         run = self._run(input, kwargs)
         if run is None:
-            parts, place, cancel = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
+            parts, place, limit = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
             turn_chunks: Iterator[AIMessageChunk] = super().stream(input, config, **kwargs)
-            turn_chunks = turn_chunks if cancel is None else cancellable(turn_chunks, cancel)
+            turn_chunks = turn_chunks if limit is None else limited(turn_chunks, limit)
             if place is not None and should_stream(self, kwargs, async_api=False):  # else core invokes, which tells of it
                 turn_chunks = told(self, config, place, turn_chunks)
             with concise():
                 for chunk in turn_chunks:
-                    yield knowing_whole(chunk, parts, self.output_version)
+                    yield with_whole(chunk, parts, self.output_version)
             return
         trace = start_trace(self, config, run.input)
         turn = self._turn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=False))
@@ -258,15 +256,15 @@ class ToolsAndMessagesMixin(BindableChatModel):
         """Like `stream`, asynchronously."""
         run = self._run(input, kwargs)
         if run is None:
-            parts, place, cancel = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
+            parts, place, limit = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
             reply = _generator(super().astream(input, config, **kwargs))
-            reply = reply if cancel is None else acancellable(reply, cancel)
+            reply = reply if limit is None else alimited(reply, limit)
             if place is not None and should_stream(self, kwargs, async_api=True):
                 reply = atold(self, config, place, reply)
             with concise():
                 async with aclosing(reply) as turn_chunks:
                     async for part in turn_chunks:
-                        yield knowing_whole(part, parts, self.output_version)
+                        yield with_whole(part, parts, self.output_version)
             return
         trace = await astart_trace(self, config, run.input)
         turn = self._aturn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=True))

@@ -1,5 +1,6 @@
 """How a run ended, read from its message."""
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -10,6 +11,7 @@ from .pauses import is_paused
 from .stop_reasons import StopReason
 
 _SAID_BY = ("finish_reason", "stop_reason", "done_reason")
+_CUT_BY_US: Mapping[str, StopReason] = {"cancelled": "cancelled", "deadline": "deadline"}
 _FINISHED = ("complete", "return_direct", None)
 
 
@@ -56,8 +58,8 @@ def stop_reason(run: BaseMessage) -> StopReason | None:
         return None
     if run.additional_kwargs.get("refusal"):
         return "refused"
-    if finish == "cancelled":
-        return "cancelled"
+    if finish in _CUT_BY_US:
+        return _CUT_BY_US[finish]
     if finish.lower() in BLOCKING:
         return stop_reason_of(finish)
     if run.tool_calls or own_metadata(run).get("awaits"):

@@ -23,7 +23,7 @@ BLOCKING = frozenset(
         *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
         *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
         *("malformed_response", "missing_thought_signature", "escalation", "pup_limited_disabled", "image_other", "no_image"),
-        "tool_use_failed",
+        *("tool_use_failed", "deadline"),
     }
 )
 """Finish reasons, in lower case, after which no call of the turn may run (wire quirks T-03, T-04, E-08)."""
@@ -40,4 +40,6 @@ def stop_reason_of(blocked: str | None) -> StopReason:
         return "complete"
     if reason in REFUSALS:
         return "refused"
+    if reason == "deadline":
+        return "deadline"
     return "length" if reason in AT_TOKEN_LIMIT else "incomplete"

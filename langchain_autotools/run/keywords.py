@@ -148,16 +148,16 @@ def _read_policies(timeouts: dict[str, Any], policies: Any = None, default_polic
     return read
 
 
-def drop_settings(model: Settable, keywords: dict[str, Any]) -> None:
-    """Take the settings of a run out of the keywords of a single request, where they set nothing.
+def drop_settings(model: Settable, keywords: dict[str, Any]) -> Limits | None:
+    """Take the settings of a run out of the keywords of a single request; returns the limits, None where no keyword sets anything.
 
     Raises:
         ConfigurationError: As of `call_settings`.
     """
     if RUN_KEYWORDS.isdisjoint(keywords):
         _check_names(model, keywords)
-    else:
-        call_settings(model, keywords)
+        return None
+    return call_settings(model, keywords).limits
 
 
 def _is_given(name: str, keywords: dict[str, Any]) -> bool:

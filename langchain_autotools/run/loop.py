@@ -209,7 +209,7 @@ class _Run:
             message, calls, blocked = yield from self._turn(choice)
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
-                return outcome
+                return (yield from self._at_limit("deadline")) if outcome.stop_reason == "deadline" else outcome
             waits = _waits_for_caller(message)
             outcome = (yield from self._answer(message, list(enumerate(calls)), self._plan.caller_tools, more=waits)) or outcome
             if outcome is not None:

@@ -1,4 +1,4 @@
-"""A turn of a model without tools of its own: that its caller can cancel, and that whoever listens is told of.
+"""A turn of a model without tools of its own: that its caller or a deadline can end, and that whoever listens is told of.
 
 There is no run, and so no stop reason: as of any reply that broke off, the message's finish reason says how it ended.
 """
@@ -6,16 +6,18 @@ There is no run, and so no stop reason: as of any reply that broke off, the mess
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
-from typing import TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from ..cancelling import Cancel, CancelFlag
+from ..cancelling import Cancel, checked_cancel
 from ..chunks import ChunkSum
-from ..deadline import abounded, bounded
+from ..deadline import Deadline, abounded, bounded
+from ..errors import LimitReachedError
 from ..executor import pending_calls
 from ..listening import Place
 from ..messages.calls import calls_of
@@ -23,54 +25,100 @@ from ..messages.endings import stop_reason
 from ..messages.live import attach_messages, attached_messages
 from ..turn.accumulator import caller_metadata
 from ..turn.forming import only_shows
+from .keywords import drop_settings
 from .run import stored_message
 
 _Part = TypeVar("_Part", bound=AIMessage)
 
 
-def cancellable(parts: Iterator[_Part], flag: CancelFlag) -> Iterator[_Part | AIMessageChunk]:
-    """The parts of a turn until the caller cancels; then a last one that says so."""
-    cancel, part = Cancel(flag), None
-    for part in bounded(parts, cancel):
+@dataclass(frozen=True)
+class ReplyEnd:
+    """What may end a reply before it is whole.
+
+    Attributes:
+        deadline: Comes when the time is over, or the caller cancels.
+        raises: Whether the end of the time is an error.
+    """
+
+    deadline: Deadline
+    raises: bool
+
+    @classmethod
+    def take(cls, model: Any, keywords: dict[str, Any]) -> "ReplyEnd | None":
+        """The limit of one reply, as the model's fields and the keywords of the call set it; None where nothing does. Takes all run
+        settings out of the keywords.
+
+        Raises:
+            ConfigurationError: One of them cannot work.
+        """
+        cancel, limits = keywords.pop("cancel", None), drop_settings(model, keywords)
+        if isinstance(cancel, cls):  # a call that another one hands on
+            return cancel
+        seconds = model.deadline if limits is None else limits.deadline
+        if cancel is None and seconds is None:
+            return None
+        on_limit = model.on_limit if limits is None else limits.on_limit
+        return cls(Deadline(seconds) if cancel is None else Cancel(checked_cancel(cancel), seconds), on_limit == "raise")
+
+    def end(self, last: AIMessage | None) -> AIMessageChunk:
+        """The end of a cut reply after this part."""
+        known = None if last is None else last.id
+        metadata = {"finish_reason": self.deadline.reason}
+        return AIMessageChunk(content="", id=known or str(uuid.uuid4()), response_metadata=metadata, chunk_position="last")
+
+    def check(self, last: AIMessage | None) -> None:
+        """Raise if the deadline has cut the reply, and that is an error.
+
+        Args:
+            last: The last part of the reply.
+
+        Raises:
+            LimitReachedError: It has.
+        """
+        if self.raises and last is not None and stop_reason(last) == "deadline":
+            raise LimitReachedError("the reply reached its limit: deadline", "deadline")
+
+
+def limited(parts: Iterator[_Part], limit: ReplyEnd) -> Iterator[_Part | AIMessageChunk]:
+    """The parts of a turn within the limit; where that is reached, then a last one that says so."""
+    part: _Part | AIMessageChunk | None = None
+    for part in bounded(parts, limit.deadline):
         yield part
-    if cancel.cut is not None:
-        yield _end(part)
+    if limit.deadline.cut is not None:
+        part = limit.end(part)
+        yield part
+    limit.check(part)
 
 
-async def acancellable(parts: AsyncGenerator[_Part, None], flag: CancelFlag) -> AsyncGenerator[_Part | AIMessageChunk, None]:
-    """Like `cancellable`, asynchronously."""
-    cancel, part = Cancel(flag), None
-    async with aclosing(abounded(parts, cancel)) as given:
+async def alimited(parts: AsyncGenerator[_Part, None], limit: ReplyEnd) -> AsyncGenerator[_Part | AIMessageChunk, None]:
+    """Like `limited`, asynchronously."""
+    part: _Part | AIMessageChunk | None = None
+    async with aclosing(abounded(parts, limit.deadline)) as given:
         async for part in given:
             yield part
-    if cancel.cut is not None:
-        yield _end(part)
+    if limit.deadline.cut is not None:
+        part = limit.end(part)
+        yield part
+    limit.check(part)
 
 
-def invoked(invoke: Callable[[], AIMessage], flag: CancelFlag) -> AIMessage:
-    """The reply; an empty one if the caller cancels before it is there."""
-    return next(cancellable((one() for one in (invoke,)), flag))
+def invoked(invoke: Callable[[], AIMessage], limit: ReplyEnd) -> AIMessage:
+    """The reply; an empty one if the limit is reached before it is there."""
+    (reply,) = limited((one() for one in (invoke,)), limit)
+    return reply
 
 
-async def ainvoked(invoke: Callable[[], Awaitable[AIMessage]], flag: CancelFlag) -> AIMessage:
+async def ainvoked(invoke: Callable[[], Awaitable[AIMessage]], limit: ReplyEnd) -> AIMessage:
     """Like `invoked`, asynchronously."""
 
-    async def reply() -> AsyncGenerator[AIMessage, None]:
+    async def whole() -> AsyncGenerator[AIMessage, None]:
         yield await invoke()
 
-    async with aclosing(acancellable(reply(), flag)) as parts:
-        return await anext(parts)
+    (reply,) = [part async for part in alimited(whole(), limit)]
+    return reply
 
 
-def _end(last: AIMessage | None) -> AIMessageChunk:
-    """The end of a turn after this part."""
-    known = None if last is None else last.id
-    return AIMessageChunk(
-        content="", id=known or str(uuid.uuid4()), response_metadata={"finish_reason": "cancelled"}, chunk_position="last"
-    )
-
-
-def knowing_whole(chunk: AIMessage, parts: ChunkSum, output_version: str | None) -> AIMessageChunk:
+def with_whole(chunk: AIMessage, parts: ChunkSum, output_version: str | None) -> AIMessageChunk:
     """A chunk of the reply as it leaves; the last one also knows the whole message.
 
     Args:

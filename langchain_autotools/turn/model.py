@@ -26,7 +26,7 @@ from .generation_info import combined_outputs
 from .overrides import install_overrides
 from .tool_choice import ToolChoice, read_choice
 from .tools import format_tools, listed
-from .turn import Turn, generation
+from .turn import Turn, generation, in_time
 from .unwatched import UNWATCHED, Handover, is_watched
 
 
@@ -306,7 +306,7 @@ class SingleTurnChatModel(BaseChatModel):
     ) -> ChatResult:
         turn = self._turn(messages, kwargs)
         if type(self).raw_invoke is SingleTurnChatModel.raw_invoke:
-            return turn.result(list(self.raw_stream(turn.messages, stop, **kwargs)))
+            return turn.result(in_time(self.raw_stream(turn.messages, stop, **kwargs)))
         return turn.result([self.raw_invoke(turn.messages, stop, **kwargs)])
 
     async def _agenerate(

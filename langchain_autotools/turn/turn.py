@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
 from ..chunks import copier, new_chunk, sum_chunks
+from ..deadline import current_deadline
 from ..errors import ConfigurationError
 from ..executor.names import tool_name
 from ..history import repair
@@ -130,6 +131,17 @@ class Turn:
     def _sent_id(self, position: int) -> str:
         """The id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
         return f"call_{uuid.uuid5(_NAMESPACE, f'{_digest(self.messages)}:{position}').hex[:24]}"
+
+
+def in_time(chunks: Iterable[AIMessage]) -> Iterator[AIMessage]:
+    """The raw chunks of a reply that is handed out whole. It ends after the first chunk that comes when the deadline has passed."""
+    deadline = current_deadline()
+    for chunk in chunks:
+        yield chunk
+        if deadline is not None and deadline.remaining() == 0:
+            yield new_chunk("", {}, None, {"finish_reason": "deadline"})
+            getattr(chunks, "close", lambda: None)()
+            return
 
 
 def generation(message: AIMessageChunk) -> ChatGenerationChunk:

@@ -67,8 +67,8 @@ async def test_an_asynchronous_stream_of_ones_own_is_cancelled() -> None:
     assert [message.text for chunk in chunks for message in new_messages(chunk)] == ["word "]
 
 
-def test_a_turn_that_is_whole_counts_though_its_time_is_over() -> None:
-    """A reply that came whole, only late, is the run's answer; its calls are answered and do not run."""
+def test_what_came_too_late_is_kept() -> None:
+    """The text of a late reply is the run's, which ends as `deadline`; its calls are answered and do not run."""
 
     def slowly(*_: Any, **__: Any) -> AIMessage:
         time.sleep(0.3)
@@ -81,7 +81,7 @@ def test_a_turn_that_is_whole_counts_though_its_time_is_over() -> None:
     assert isinstance(result, ToolMessage)
     assert result.status == "error"
     done = ScriptedChatModel(replies=lambda *_, **__: time.sleep(0.3) or "Done.", tools=[look]).invoke("Hi", deadline=0.1)
-    assert ended(done) == ("complete", "Done.")
+    assert ended(done) == ("deadline", "Done.")
 
 
 class Around(Talker):

@@ -36,6 +36,8 @@ _CUT = {
     "max_tokens": _AT_ITS_LIMIT,
     "model_context_window_exceeded": "the reply filled the model's context before it was complete: send less",
     "incomplete": "the reply broke off before it was complete",
+    "cancelled": "the reply was cancelled before it was complete",
+    "deadline": "the deadline passed before the reply was complete",
     "continuation": "the reply is to be continued: it is not complete",
 }
 _FENCED = re.compile(r"\A```(?:json)?\s*\n(?P<body>.*?)\n?\s*```\Z", re.DOTALL | re.IGNORECASE)
