@@ -193,5 +193,6 @@ def test_a_late_reply_of_ones_own_model_ends_as_deadline_in_every_way(way: Way, 
     """It is looked at between the pieces of a synchronous stream, also where the reply is handed out whole."""
     message, new = way(_Slow(tools=tools, deadline=0.05))
     assert stop_reason(message) == "deadline"
-    assert [(type(one), one.text, one.tool_calls) for one in new if one.text] == ([] if way in (ainvoke, astream) else [(AIMessage, "Late.", [])])
+    kept = [] if way in (ainvoke, astream) else ["Late."]
+    assert [one.text for one in new if one.text] == kept
     assert stop_reason(way(_Slow(tools=tools, deadline=60))[0]) == "complete"
