@@ -5,8 +5,20 @@ from .async_batch import AsyncToolCallBatch
 from .checks import OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds
 from .context import ToolContext
 from .executor import ToolExecutor
+from .identity import CallIdentity, identities
 from .nested_runs import inside
-from .pending import ON_CLIENT, Decision, PendingCall, check_ids, check_offered, digest_of, edited, pending_calls, read_decisions, record_of
+from .pending import (
+    ON_CLIENT,
+    Decision,
+    PendingCall,
+    by_position,
+    check_ids,
+    check_offered,
+    digest_of,
+    edited,
+    pending_calls,
+    read_decisions,
+)
 from .policies import Policies, ToolPolicy, joined_timeout
 from .raw_functions import raw_functions
 from .results import ToolCallResult
@@ -19,6 +31,7 @@ __all__ = [
     "ON_CLIENT",
     "Approvals",
     "AsyncToolCallBatch",
+    "CallIdentity",
     "Decision",
     "OnExecuted",
     "OnExecuting",
@@ -30,6 +43,7 @@ __all__ = [
     "ToolContext",
     "ToolExecutor",
     "ToolPolicy",
+    "by_position",
     "check_ids",
     "check_offered",
     "check_signature",
@@ -39,13 +53,13 @@ __all__ = [
     "digest_of",
     "dump_tools",
     "edited",
+    "identities",
     "inside",
     "joined_timeout",
     "pending_calls",
     "portable_key",
     "raw_functions",
     "read_decisions",
-    "record_of",
     "restore_tools",
     "tool_inside",
 ]

@@ -12,19 +12,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, records_of, with_records
+from ..messages.calls import ToolCallRecord, with_records
 from ..pickling import check_portable
-from .pending import RECORD, Decision, PendingCall, check_ids, check_offered, digest_of, read_decisions, record_of
+from .identity import RECORD, CallIdentity
+from .pending import Decision, PendingCall, by_position, check_offered, digest_of, read_decisions
 from .results import describe_arguments
-
-ANSWERED = "answered"
-"""What a call waits for that has its result."""
 
 _NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
 
@@ -150,9 +148,8 @@ class Approvals:
     def prepared(
         self,
         calls: Sequence[ToolCallRecord],
-        asked: AIMessage | None,
+        known: Sequence[CallIdentity],
         decisions: Any,
-        messages: Sequence[BaseMessage],
         tools: Collection[str],
         *,
         in_order: bool,
@@ -161,9 +158,8 @@ class Approvals:
 
         Args:
             calls: The calls as they are meant.
-            asked: Their AI message, where there is one.
+            known: Their identities.
             decisions: A list of decisions or their dicts; None: nothing was decided.
-            messages: The conversation so far, with the results that there are.
             tools: The names of the tools that there are.
             in_order: Whether a call waits for those before it.
 
@@ -173,48 +169,53 @@ class Approvals:
         judged = list(calls) if self.judged else self.judge(calls, tools, in_order=in_order)
         if decisions is None:
             return judged
-        results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-        return self._settled(judged, {} if asked is None else records_of(asked), read_decisions(decisions), results)
-
-    def _settled(
-        self,
-        calls: Sequence[ToolCallRecord],
-        records: Mapping[Any, Mapping[str, Any]],
-        decisions: Mapping[str, Decision],
-        results: Collection[str],
-    ) -> list[ToolCallRecord]:
-        check_ids(decisions, [call.id for call in calls if call.id not in results], results)
-        settled: list[ToolCallRecord] = []
-        for call in calls:
-            decision = decisions.get(call.id)
-            if decision is not None:
-                kind = call.waits or "approval"
-                known = {"kind": kind, "uuid": decision.uuid, "digest": self.digest(call, kind, decision.uuid)}
-                self.check(call, decision, record_of(records.get(call.id)) or known)
-                call = replace(call, waits=kind, decision=decision)
-            settled.append(replace(call, waits=ANSWERED) if call.id in results else call)
-        return settled
+        results = [one.call.id for one in known if one.result is not None]
+        given = by_position(
+            read_decisions(decisions), known, lambda number: str(self._recorded(judged[number], known[number])["digest"]), results
+        )
+        for number, decision in given.items():
+            self.check(judged[number], decision, self._recorded(judged[number], known[number]))
+            judged[number] = replace(judged[number], waits=judged[number].waits or "approval", decision=decision)
+        return judged
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
         """The message with a record of each of its calls that waits; `new_uuid` makes that of a call, by the call's id."""
-        made = {call.id: {RECORD: self._record(call, new_uuid)} for call in calls if call.waits}
+        nonce = new_uuid or (lambda call_id: str(uuid.uuid4()))
+        made = {call.id: {RECORD: self._record(call, nonce(call.id))} for call in calls if call.waits}
         return with_records(message, made) if made else message
 
-    def _record(self, call: ToolCallRecord, new_uuid: Callable[[str], str] | None = None) -> dict[str, Any]:
-        nonce = str(uuid.uuid4()) if new_uuid is None else new_uuid(call.id)
+    def _recorded(self, call: ToolCallRecord, identity: CallIdentity) -> Mapping[str, Any]:
+        """What is recorded of a call; where nothing is, what a record would say."""
+        return self._record(call, identity.uuid) if identity.record is None else identity.record
+
+    def _record(self, call: ToolCallRecord, nonce: str) -> dict[str, Any]:
         tool = {} if call.name == call.spelling else {"tool": call.name}
-        return {"kind": call.waits, "uuid": nonce, "digest": self.digest(call, str(call.waits), nonce), **tool}
+        kind = call.waits or "approval"
+        return {"kind": kind, "uuid": nonce, "digest": self.digest(call, kind, nonce), **tool}
 
-    def pending(self, calls: Sequence[ToolCallRecord], asked: Any, tools: Collection[str], *, in_order: bool) -> list[PendingCall]:
-        """Those of the calls that wait; `asked` is their AI message, where there is one."""
-        records = records_of(asked) if isinstance(asked, AIMessage) else {}
+    def pending(
+        self, calls: Sequence[ToolCallRecord], known: Sequence[CallIdentity], tools: Collection[str], *, in_order: bool
+    ) -> list[PendingCall]:
+        """Those of the calls that wait."""
         judged = self.judge(calls, tools, in_order=in_order)
-        return [self.shown(call, record_of(records.get(call.id))) for call in judged if call.waits]
+        return [self.shown(call, one) for call, one in zip(judged, known, strict=True) if call.waits]
 
-    def shown(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> PendingCall:
-        """A call that waits, with what is recorded of it; a new record where there is none."""
-        record = self._record(call) if record is None else record
+    def shown(self, call: ToolCallRecord, identity: CallIdentity) -> PendingCall:
+        """A call that waits, with what is recorded of it; what a record would say where there is none."""
+        record = self._recorded(call, identity)
         return PendingCall(call.id, call.name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"])
+
+    def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
+        """The key under which a call is taken, however it was decided.
+
+        Raises:
+            ConfigurationError: It cannot be told from an equal call of another message.
+        """
+        if not identity.is_unique:
+            text = f"claim needs to know call {call.id!r} from equal ones: its message has no id, or is not given"
+            raise ConfigurationError(f"{text}; give the AI message with an id, or its calls and messages= that end in it")
+        record = self._recorded(call if call.waits else identity.call, identity)
+        return f"{record['uuid']}.{record['digest']}"
 
     # ------------------------------------------------------------------------------------------ what was decided
 
@@ -252,7 +253,7 @@ class Approvals:
         """
         check_offered(call.id, record["kind"], decision.action)
         self.check_record(call, record)
-        if not same_digest(decision.digest, record["digest"]):
+        if decision.uuid != record["uuid"] or not same_digest(decision.digest, record["digest"]):
             raise ConfigurationError(
                 f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
             )

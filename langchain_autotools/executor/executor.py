@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from ..cancelling import Cancel, CancelFlag
 from ..compat import is_resumed
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, open_end, records_of
+from ..messages.calls import ToolCallRecord
 from ..messages.places import places_of_results
 from .approvals import Approvals, admitted_edit, approved_edit
 from .async_batch import AsyncToolCallBatch
@@ -26,6 +26,7 @@ from .call import PreparedTool, ToolRun
 from .checks import Approve, Claim, OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds, listeners
 from .gate import Gate
 from .governed import apply_policies
+from .identity import identified
 from .names import find_name
 from .nested_runs import inside
 from .pending import Decision, PendingCall, decided
@@ -197,7 +198,9 @@ class ToolExecutor(Portable):
         """
         if self.approvals is None:
             return []
-        return self.approvals.pending(self.meant(read_calls(calls)), calls, self.tools, in_order=self.parallel is False)
+        read = read_calls(calls)
+        known = identified(calls, read, [], read_calls)
+        return self.approvals.pending(self.meant(read), known, self.tools, in_order=self.parallel is False)
 
     def decided(self, call: ToolCallRecord, decision: Decision, *, only: Only | None = None) -> ToolCallRecord:
         """The call as it was decided: to run, or (with `args` None) to be answered.
@@ -329,18 +332,21 @@ class ToolExecutor(Portable):
         own.pop("run_id", None)  # these two name one run, not each of many
         own.pop("run_name", None)
         places = places_of_results(calls) if isinstance(calls, AIMessage) else repeat(None)
-        meant = self.meant(read_calls(calls), only=only)
+        read = read_calls(calls)
+        known = identified(calls, read, messages, read_calls)
+        meant = self.meant(read, only=only)
         approvals = self.approvals if decisions is None else self.approvals or Approvals()
         gate = None
         if approvals is not None:
-            asked = calls if isinstance(calls, AIMessage) else open_end(messages)[0]
+            meant = approvals.prepared(meant, known, decisions, self.tools, in_order=self.parallel is False)
+        open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
+        if approvals is not None:
             govern = partial(apply_policies, policies=self._changes, cache=cache)
             plan = partial(self._answer_decided, own, messages, only)
-            gate = Gate(approvals, {} if asked is None else records_of(asked), plan, govern, self.parallel is False)
-            meant = approvals.prepared(meant, asked, decisions, messages, self.tools, in_order=self.parallel is False)
+            gate = Gate(approvals, [one for one in known if one.result is None], plan, govern, self.parallel is False, turn == 0)
         if (around := inside.get()) is not None:
-            around.take_up(call.id for call in meant if call.waits is None or call.decision is not None)
-        answers = [self._answer(call, own, messages, place) for call, place in zip(meant, places, strict=False)]
+            around.take_up(call.id for call, _ in open_calls if call.waits is None or call.decision is not None)
+        answers = [self._answer(call, own, messages, place) for call, place in open_calls]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
         limit = 1 if self.parallel is False else self.max_concurrency
         limits = [limit for limit in (limit, own.get("max_concurrency"), in_order) if limit]

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -13,9 +13,10 @@ from typing import Any
 from ..compat import is_graph_signal
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
-from .approvals import ANSWERED, Approvals
+from .approvals import Approvals
 from .background import BackgroundTask, awaited
-from .pending import Decision, record_of
+from .identity import CallIdentity
+from .pending import Decision
 from .plan import Answer
 from .threads import run_beside
 
@@ -47,47 +48,51 @@ class Gate:
 
     Attributes:
         approvals: What they need.
-        records: What is recorded of the calls that wait, by id.
+        known: The identities of the calls, in call order.
         plan: Makes the answer to a call that was decided.
         govern: Gives the calls that have passed what their tools' policies say; returns the positions of those that run alone.
         in_order: Whether a call waits for those before it.
+        resumed: Whether the calls were found in a run's input.
     """
 
     approvals: Approvals
-    records: Mapping[Any, Mapping[str, Any]]
+    known: Sequence[CallIdentity]
     plan: Plan
     govern: Govern
     in_order: bool
+    resumed: bool = False
 
     def questions(self, answers: Sequence[Answer]) -> Generator[Question, Any, list[Answer]]:
         """Yields whom to ask what, one after another, and is sent what they say; returns the answers to be carried out."""
         passed: list[Answer] = []
         waits = False
         taken: list[bool] = []
-        for answer in answers:
+        for answer, identity in zip(answers, self.known, strict=True):
             call, decision = answer.call, answer.call.decision
-            if call.waits == ANSWERED or (waits and self.in_order and _would_run(call)):
+            if waits and self.in_order and _would_run(call):
                 continue
             if call.waits == "approval" and decision is None and _would_run(call):
-                decision = yield from self._ask(call)
+                decision = yield from self._ask(call, identity)
                 if decision is None:
                     waits = True
                     continue
             ready = self.plan(answer, decision) if call.waits else answer
-            if self.approvals.claim is not None and _would_run(ready.call):
-                ready = yield from self._claimed(ready, self.approvals.claim, taken)
+            if self.approvals.claim is not None and self._was_decided(call, identity) and _would_run(ready.call):
+                key = self.approvals.claim_key(call, identity)
+                ready = yield from self._claimed(ready, key, self.approvals.claim, taken)
             passed.append(ready)
         if taken and not any(taken):
             raise AlreadyResumedError("these calls were decided before: another run has carried them out, or is about to")
         return passed
 
-    def _claimed(self, answer: Answer, claim: Callable[[str], Any], taken: list[bool]) -> Generator[Question, Any, Answer]:
+    def _was_decided(self, call: ToolCallRecord, identity: CallIdentity) -> bool:
+        """Whether somebody decided that a call runs, and may decide so again."""
+        return self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
+
+    def _claimed(self, answer: Answer, key: str, claim: Callable[[str], Any], taken: list[bool]) -> Generator[Question, Any, Answer]:
         """The answer to a call that was shown, if no other run has taken the call; notes that in `taken`."""
         call = answer.call
-        record = record_of(self.records.get(call.id))
-        if record is None:
-            return answer
-        claimed = yield claim, f"{record['uuid']}.{record['digest']}"
+        claimed = yield claim, key
         if claimed is _NOTHING:
             _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
             return self._rejected(answer, _OVER)
@@ -100,11 +105,11 @@ class Gate:
         call = replace(answer.call, edited=False)
         return self.plan(replace(answer, call=call), Decision(call.id, "reject", why))
 
-    def _ask(self, call: ToolCallRecord) -> Generator[Question, Any, Decision | None]:
+    def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[Question, Any, Decision | None]:
         if self.approvals.approve is None:
             return None
-        record = record_of(self.records.get(call.id))
-        pending = self.approvals.shown(call, record if record is not None and record["kind"] == call.waits else None)
+        record = identity.record
+        pending = self.approvals.shown(call, identity if record is None or record["kind"] == call.waits else replace(identity, record=None))
         try:
             decision = yield self.approvals.approve, pending
         except Exception as error:

@@ -7,7 +7,7 @@ decision repeats both, so it holds for the call that was shown and for no other.
 import hashlib
 import hmac
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
@@ -16,7 +16,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord, calls_of, canonical_call, open_end, records_of
 from ..messages.metadata import own_metadata
-from ..strict_json import equivalent, interchanged
+from ..strict_json import equivalent
+from .identity import CallIdentity, identities, plain_json
 from .names import find_name
 
 Kind = Literal["approval", "caller", "client_tool", "queued"]
@@ -27,9 +28,6 @@ Act = Literal["approve", "reject", "edit", "respond"]
 
 ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
 """What is recorded of a call of a vendor's tool for the user's machine."""
-
-RECORD = "approval"
-"""The key of a call's record that says what it waits for."""
 
 _OFFERED: Mapping[str, Collection[str]] = {
     "approval": get_args(Act),
@@ -109,8 +107,10 @@ class PendingCall:
         args: Its arguments.
         kind: Why it waits: `approval` (a rule says so), `caller` (its tool was declared with `bind_tools`), `client_tool` (a vendor's
             tool for the user's machine), or `queued` (with `parallel=False`: a call before it waits).
-        uuid: Made for this call when its turn ended.
-        digest: Over all of these. With `approval_key` only the process that has the key can make one.
+        uuid: The call's identity: made for it when its turn ended, else a digest over its message's id and its place there. Empty for
+            the caller's own calls.
+        digest: Over all of these, and for the caller's own calls over their identity. With `approval_key` only the process that has
+            the key can make one.
     """
 
     id: str
@@ -208,19 +208,21 @@ def pending_calls(source: BaseMessage | Sequence[BaseMessage]) -> list[PendingCa
     """
     if not isinstance(source, BaseMessage) and (isinstance(source, str) or not isinstance(source, Sequence)):
         raise ValueError(f"pending_calls takes a run message or a history, not a {type(source).__name__}")
-    message, answered = open_end([source] if isinstance(source, BaseMessage) else source)
+    message, results = open_end([source] if isinstance(source, BaseMessage) else source)
     if message is None:
         return []
     records = records_of(message)
-    calls = [call for call in calls_of(message) if call.args is not None and call.id not in answered]
-    return [_shown(call, records.get(call.id, {})) for call in calls] + [one for one in _awaited(message) if one.id not in answered]
+    waiting = [one for one in identities(message, calls_of(message), results) if one.call.args is not None and one.result is None]
+    answered = {result.tool_call_id for result in results}
+    shown = [_shown(one, records.get(one.call.id, {})) for one in waiting]
+    return shown + [one for one in _awaited(message) if one.id not in answered]
 
 
-def _shown(call: ToolCallRecord, entry: Mapping[str, Any]) -> PendingCall:
-    record = record_of(entry)
+def _shown(one: CallIdentity, entry: Mapping[str, Any]) -> PendingCall:
+    call, record = one.call, one.record
     if record is None:
         kind: Kind = "client_tool" if entry.get("client_tool") is True else "caller"
-        return PendingCall(call.id, call.name, _plain("a call", call.args), kind, "", digest_of(call, "caller"))
+        return PendingCall(call.id, call.name, _plain("a call", call.args), kind, "", digest_of(call, "caller", one.uuid))
     tool = record.get("tool")
     name = tool if isinstance(tool, str) and find_name(call.name, {tool: None}) == tool else call.name
     return PendingCall(call.id, name, _plain("a call", call.args), record["kind"], record["uuid"], record["digest"])
@@ -238,13 +240,6 @@ def _awaited(message: AIMessage) -> Iterator[PendingCall]:
             yield PendingCall(call_id, str(item.get("type")), _plain("a call", args), "client_tool")
 
 
-def record_of(entry: Any) -> Mapping[str, Any] | None:
-    """What is recorded of a call that waits. A history may come from a client: what is no such record is passed over."""
-    record = entry.get(RECORD) if isinstance(entry, Mapping) else None
-    texts = [record.get(name) for name in ("kind", "uuid", "digest")] if isinstance(record, Mapping) else [None]
-    return record if all(isinstance(text, str) for text in texts) and texts[0] in _OFFERED else None
-
-
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None) -> str:
     """The digest of a call: its id, the names of its tool and of those that it bundles, its arguments.
 
@@ -254,10 +249,7 @@ def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None 
         ConfigurationError: The arguments are not plain JSON.
     """
     shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args]
-    try:
-        data = json.dumps(interchanged(shown), sort_keys=True).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"the arguments of call {call.id!r} are not plain JSON: {error}") from None
+    data = plain_json(call, shown)
     return hashlib.sha256(data).hexdigest() if key is None else hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
 
 
@@ -308,18 +300,40 @@ def edited(call: ToolCallRecord, args: Mapping[str, Any]) -> ToolCallRecord:
     return canonical_call(replace(named, args=dict(args), why=None, edited=not equivalent(args, call.args)))
 
 
-def read_decisions(decisions: Any) -> dict[str, Decision]:
-    """A list of decisions, or of their dicts, by the ids of their calls.
+def read_decisions(decisions: Any) -> list[Decision]:
+    """A list of decisions, or of their dicts.
 
     Raises:
-        ConfigurationError: Something is no decision, or two are about one call.
+        ConfigurationError: Something is no decision.
     """
     if isinstance(decisions, str | Mapping) or not isinstance(decisions, Sequence):
         raise ConfigurationError(f"decisions are a list of what PendingCall's methods return, not {type(decisions).__name__}")
-    read: dict[str, Decision] = {}
-    for one in decisions:
-        decision = one if isinstance(one, Decision) else Decision.from_dict(one)
-        if decision.id in read:
+    return [one if isinstance(one, Decision) else Decision.from_dict(one) for one in decisions]
+
+
+def by_position(
+    decisions: Sequence[Decision], known: Sequence[CallIdentity], digest: Callable[[int], str], results: Collection[str]
+) -> dict[int, Decision]:
+    """The decisions by the positions of their calls, each used once.
+
+    Args:
+        decisions: The decisions.
+        known: The calls of a message.
+        digest: Gives the digest of the call at a position, as it is shown.
+        results: The ids of calls that have results.
+
+    Raises:
+        ConfigurationError: A decision is about none of the calls that have no result, or two are about one call.
+    """
+    waiting = [number for number, one in enumerate(known) if one.result is None]
+    ids = [known[number].call.id for number in waiting]
+    check_ids([one.id for one in decisions], ids, set(results) - set(ids))
+    found: dict[int, Decision] = {}
+    for decision in decisions:
+        same = [number for number in waiting if known[number].call.id == decision.id]
+        shown = [number for number in same if len(same) > 1 and digest(number) == decision.digest]
+        number = (shown or same)[0]
+        if number in found:
             raise ConfigurationError(f"there are two decisions about call {decision.id!r}")
-        read[decision.id] = decision
-    return read
+        found[number] = decision
+    return found

@@ -94,15 +94,27 @@ def with_records(message: AIMessage, said: Mapping[Any, Mapping[str, Any]]) -> A
     return message.model_copy(update={"response_metadata": {**message.response_metadata, KEY: {**own, "calls": entries}}})
 
 
-def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, set[str]]:
-    """The AI message whose calls or results a history ends in, and the ids of its results."""
-    results: set[str] = set()
+def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
+    """The AI message whose calls or results a history ends in, and its results."""
+    results: list[ToolMessage] = []
     for message in reversed(history):
         if isinstance(message, ToolMessage):
-            results.add(message.tool_call_id)
+            results.insert(0, message)
         else:
             return (message if isinstance(message, AIMessage) else None), results
     return None, results
+
+
+def results_behind(asked: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """The results of the last AI message of a history, if that is `asked`; else none."""
+    results: list[ToolMessage] = []
+    for message in reversed(history):
+        if isinstance(message, ToolMessage):
+            results.insert(0, message)
+        elif isinstance(message, AIMessage):
+            same = message.id == asked.id and message.tool_calls == asked.tool_calls if asked.id else message == asked
+            return results if same or message is asked else []
+    return []
 
 
 def _ordered(message: AIMessage) -> list[Any]:

@@ -68,7 +68,8 @@ def add_tool_calls_and_results(
     """
     given = _by_id(results)
     records = [_record(call) for call in calls]
-    asked, answered = (None, set()) if records else open_end(messages)
+    asked, there = (None, []) if records else open_end(messages)
+    answered = {message.tool_call_id for message in there}
     waiting = [call.id for call in calls_of(asked) if call.id not in answered] if asked else []
     orphans = [call_id for call_id in given if call_id not in {*waiting, *(record.id for record in records)}]
     if orphans and (waiting or not auto_assistant_tool_calls):

@@ -14,14 +14,16 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from ..errors import ConfigurationError
 from ..executor import (
     Approvals,
+    CallIdentity,
     Decision,
     ToolExecutor,
+    by_position,
     check_ids,
     check_offered,
     digest_of,
     edited,
+    identities,
     read_decisions,
-    record_of,
 )
 from ..messages.calls import ToolCallRecord, calls_of, canonical_call, open_end, records_of
 from ..strict_json import equivalent, read_object
@@ -36,7 +38,7 @@ instead, False refuses it, and a text refuses it with that reason."""
 Decisions = Mapping[str, PlainDecision] | Sequence[Decision | Mapping[str, Any]] | Literal[True]
 """What `resume` takes: decisions made of pending calls, or their dicts; plain decisions by call id; True for all calls."""
 
-Resumed = Mapping[str, PlainDecision | Decision] | Literal[True] | None
+Resumed = Mapping[str, PlainDecision] | Sequence[Decision] | Literal[True] | None
 
 _INTERRUPTED = "This call was interrupted before it ran. Call the tool again if the result is still needed."
 _REFUSED = "This call was denied and did not run."
@@ -60,7 +62,7 @@ def checked_decisions(decisions: Any) -> Any:
 
 
 def read_resume(decisions: Any) -> Resumed:
-    """What the keyword `resume` says, by call id; None where it says nothing.
+    """What the keyword `resume` says; None where it says nothing.
 
     Raises:
         ConfigurationError: It decides nothing.
@@ -85,6 +87,7 @@ def open_calls(
     executor: ToolExecutor,
     caller_tools: Collection[str],
     approvals: Approvals | None = None,
+    given: Sequence[BaseMessage] = (),
 ) -> OpenCalls | None:
     """The calls without results that a history ends in; None if there are none.
 
@@ -94,24 +97,52 @@ def open_calls(
         executor: Executes them.
         caller_tools: Names of tools that the caller only declared.
         approvals: What calls need before they run; None for nothing.
+        given: The history as the caller gave it.
 
     Raises:
         ConfigurationError: A decision is about no such call, there is none to decide about, one that needs approval has none that is
             about it, or one that is to be executed was changed since the model wrote it or belongs to no tool of the executor.
     """
-    message, answered = open_end(history)
-    calls = [(number, call) for number, call in enumerate(calls_of(message)) if call.id not in answered] if message else []
+    message, results = open_end(history)
+    known = [] if message is None else identities(message, calls_of(message), results)
+    waiting = [number for number, one in enumerate(known) if one.result is None]
     if decisions is None:
-        refused = [(number, replace(call, args=None, why=_INTERRUPTED)) for number, call in calls]
-        return OpenCalls(message, refused) if message and calls else None
-    waiting = [call.id for _, call in calls]
-    if decisions is not True:
-        check_ids(decisions, waiting, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
-    if message is None or not calls:
+        refused = [(number, replace(known[number].call, args=None, why=_INTERRUPTED)) for number in waiting]
+        return OpenCalls(message, refused) if message and refused else None
+    shown = _as_given(known, given)
+    by_number = _by_number(decisions, known, shown, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
+    if message is None or not waiting:
         raise ConfigurationError(_NOTHING_WAITS)
     resumed = _Resumed(message, executor, caller_tools, approvals or Approvals())
-    by_id = dict.fromkeys(waiting, True) if decisions is True else decisions
-    return OpenCalls(message, [(number, resumed.decided(call, by_id.get(call.id))) for number, call in calls])
+    decided = [resumed.decided(known[number], shown[number], by_number.get(number)) for number in waiting]
+    return OpenCalls(message, list(zip(waiting, decided, strict=True)))
+
+
+def _as_given(known: Sequence[CallIdentity], given: Sequence[BaseMessage]) -> Sequence[CallIdentity]:
+    """The same calls as the caller knows them, who may have two calls with one id: in the repaired history they have two."""
+    message, results = open_end(given)
+    calls = [] if message is None else calls_of(message)
+    same = len(calls) == len(known) and all(one.args == other.call.args for one, other in zip(calls, known, strict=True))
+    return identities(message, calls, results) if same else known
+
+
+def _by_number(
+    decisions: Mapping[str, PlainDecision] | Sequence[Decision] | Literal[True],
+    known: Sequence[CallIdentity],
+    shown: Sequence[CallIdentity],
+    results: Collection[str],
+) -> Mapping[int, PlainDecision | Decision]:
+    """The decisions by the numbers of their calls."""
+    if decisions is True:
+        return dict.fromkeys(range(len(known)), True)
+    if isinstance(decisions, Mapping):
+        check_ids(decisions, [one.call.id for one in known if one.result is None], results)
+        return {number: decisions[one.call.id] for number, one in enumerate(known) if one.call.id in decisions}
+    return by_position(decisions, shown, lambda number: _shown_digest(known[number], shown[number]), results)
+
+
+def _shown_digest(known: CallIdentity, shown: CallIdentity) -> str:
+    return digest_of(shown.call, "caller", shown.uuid) if known.record is None else str(known.record["digest"])
 
 
 @dataclass
@@ -132,15 +163,16 @@ class _Resumed:
     approvals: Approvals
     waits: bool = False
 
-    def decided(self, call: ToolCallRecord, said: PlainDecision | Decision | None) -> ToolCallRecord:
-        """The call as it was decided; what waits on says what for."""
+    def decided(self, identity: CallIdentity, shown: CallIdentity, said: PlainDecision | Decision | None) -> ToolCallRecord:
+        """The call as it was decided; what waits on says what for. `shown` is the same call as its caller knows it."""
+        call, record = identity.call, identity.record
         if call.args is None:
             return call if said is None or isinstance(said, Decision) else self._plainly(call, said)
         (meant,) = self.executor.meant([call], caller_tools=self.callers)
-        record = record_of(records_of(self.message).get(call.id))
         kind = self._kind(meant, record)
         if isinstance(said, Decision):
-            made = self._approved(meant, said, kind, record)
+            self._check(meant, said, kind, identity, shown)
+            made = self.executor.decided(meant, said)
         elif kind == "caller":
             made = replace(call, waits=kind) if said is None else self._plainly(call, said)
         else:
@@ -154,18 +186,17 @@ class _Resumed:
         queues = ("approval",) if call.name in self.callers else ("approval", "queued")  # the caller's own calls wait for no others
         return str(record["kind"]) if record is not None and record["kind"] in queues else "caller"
 
-    def _approved(self, call: ToolCallRecord, decision: Decision, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
-        if record is not None:
-            self.approvals.check(call, decision, record)
-        else:
-            if kind == "approval" and decision.action in ("approve", "edit"):
-                raise ConfigurationError(f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody")
-            check_offered(call.id, "caller", decision.action)
-            if decision.digest != digest_of(replace(call, name=call.spelling, inner=()), "caller"):
-                raise ConfigurationError(
-                    f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
-                )
-        return self.executor.decided(call, decision)
+    def _check(self, call: ToolCallRecord, decision: Decision, kind: str, identity: CallIdentity, shown: CallIdentity) -> None:
+        """Refuse a decision that is about anything else than this call, or that such a call does not take."""
+        if identity.record is not None:
+            self.approvals.check(call, decision, identity.record)
+            return
+        if kind == "approval" and decision.action in ("approve", "edit"):
+            raise ConfigurationError(f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody")
+        check_offered(call.id, "caller", decision.action)
+        if decision.digest != _shown_digest(identity, shown):
+            text = f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
+            raise ConfigurationError(text)
 
     def _unbound(self, call: ToolCallRecord, said: PlainDecision | None, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
         """A call that needs approval, or waits behind one that does, about which nothing was decided that binds."""
@@ -200,7 +231,7 @@ class _Resumed:
                 f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
             )
         (meant,) = self.executor.meant([replace(call, args={})], caller_tools=self.callers)
-        if meant.name in self.callers and self.executor.find(call.name) is None:
+        if meant.name in self.callers and meant.name not in self.executor.tools:
             raise ConfigurationError(
                 f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"
             )

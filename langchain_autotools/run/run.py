@@ -104,7 +104,7 @@ class Run:
         plan = settings.plan
         if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
             settings.approvals.check_key()
-        found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals)
+        found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
         flag, seconds = settings.call.cancel, plan.limits.deadline
         self._journal = journal = settings.call.journal
         if journal is not None:

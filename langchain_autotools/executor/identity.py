@@ -1,0 +1,131 @@
+"""The identity of a call: what decisions, claims and results of it key on.
+
+A vendor's id of a call may stand twice in a message, and again in every later turn (`call_0`). A call that waits is known by the UUID
+that is recorded of it, any other one by a digest over its message's id, its place, its id, its name and its arguments.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord, open_end, records_of, results_behind
+from ..strict_json import interchanged
+
+RECORD = "approval"
+"""The key of a call's record that says what it waits for."""
+
+KINDS = ("approval", "caller", "client_tool", "queued")
+"""What a call may wait for."""
+
+
+@dataclass(frozen=True)
+class CallIdentity:
+    """One call among all others.
+
+    Attributes:
+        call: The call, as its message has it.
+        message_id: The id of its message; None where there is none.
+        place: Its place among the calls of its message that have its id: 0, unless a vendor repeats ids.
+        record: What is recorded of it since it waits; None where nothing is.
+        result: Its result, where there is one.
+    """
+
+    call: ToolCallRecord
+    message_id: str | None = None
+    place: int = 0
+    record: Mapping[str, Any] | None = None
+    result: ToolMessage | None = None
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether it differs from that of an equal call in any other message."""
+        return self.record is not None or bool(self.message_id)
+
+    @property
+    def uuid(self) -> str:
+        """The UUID that is recorded, or the digest in its place."""
+        if self.record is not None:
+            return str(self.record["uuid"])
+        call = self.call
+        written = call.arguments if call.args is None else call.args
+        return hashlib.sha256(plain_json(call, [self.message_id, self.place, call.id, call.spelling, written])).hexdigest()
+
+
+def plain_json(call: ToolCallRecord, shown: Any) -> bytes:
+    """What is shown of a call, in one form: the order of keys does not count, nor what a browser does to numbers (`interchanged`).
+
+    Raises:
+        ConfigurationError: The arguments are not plain JSON.
+    """
+    try:
+        return json.dumps(interchanged(shown), sort_keys=True).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"the arguments of call {call.id!r} are not plain JSON: {error}") from None
+
+
+def record_of(entry: Any) -> Mapping[str, Any] | None:
+    """What is recorded of a call that waits. A history may come from a client: what is no such record is passed over."""
+    record = entry.get(RECORD) if isinstance(entry, Mapping) else None
+    texts = [record.get(name) for name in ("kind", "uuid", "digest")] if isinstance(record, Mapping) else [None]
+    return record if all(isinstance(text, str) for text in texts) and texts[0] in KINDS else None
+
+
+def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage] = ()) -> list[CallIdentity]:
+    """The identities of all calls of a message, in call order. Of calls with one id the first has what is recorded, and the first result.
+
+    Args:
+        message: The message; None where it is not known.
+        calls: Its calls.
+        results: The results behind it.
+    """
+    records = {} if message is None else records_of(message)
+    answers = _answers(calls, results)
+    seen: dict[str, int] = {}
+    known: list[CallIdentity] = []
+    for number, call in enumerate(calls):
+        place = seen[call.id] = seen.get(call.id, -1) + 1
+        record = None if place else record_of(records.get(call.id))
+        known.append(CallIdentity(call, None if message is None else message.id, place, record, answers.get(number)))
+    return known
+
+
+def _answers(calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage]) -> dict[int, ToolMessage]:
+    """The results by the positions of their calls: of several calls with one id the first with the result's name, else the first."""
+    found: dict[int, ToolMessage] = {}
+    for result in results:
+        waiting = [number for number, call in enumerate(calls) if call.id == result.tool_call_id and number not in found]
+        named = [number for number in waiting if calls[number].spelling == result.name]
+        if waiting:
+            found[(named or waiting)[0]] = result
+    return found
+
+
+def identified(
+    given: AIMessage | object, calls: Sequence[ToolCallRecord], messages: Sequence[BaseMessage], all_calls: Any
+) -> list[CallIdentity]:
+    """The identities of calls that are to be executed.
+
+    Args:
+        given: What the caller gave: the AI message, or a list of calls.
+        calls: Its calls.
+        messages: The conversation so far.
+        all_calls: Reads the calls of a message.
+    """
+    if isinstance(given, AIMessage):
+        return identities(given, calls, results_behind(given, messages))
+    message, results = open_end(messages)
+    left = [] if message is None else identities(message, all_calls(message), results)
+    known: list[CallIdentity] = []
+    for place, call in enumerate(calls):
+        same = [one for one in left if one.call.id == call.id]
+        equal = [one for one in same if one.call.args == call.args and one.call.spelling == call.spelling]
+        found = min(equal or same, key=lambda one: one.result is not None, default=None)
+        if found is not None:
+            left.remove(found)
+        known.append(found or CallIdentity(call, place=place))
+    return known
