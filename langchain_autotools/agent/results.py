@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..messages.carrier import run_usage
 from ..messages.endings import HoldsRun, stop_reason
+from ..messages.markdown import markdown_of
 from ..messages.metadata import text_of
 from ..messages.stop_reasons import StopReason
 
@@ -19,13 +21,19 @@ class AgentResult(HoldsRun):
     Attributes:
         message: The run message, as the model's `invoke` returns it.
         messages: The new messages: the question (unless the run was resumed), replies and results, in order.
+        output: What was read out of the answer, where the agent has a schema for it (`output=`). None without one, and while calls wait.
     """
 
     message: AIMessage = field(repr=False)
     messages: Sequence[BaseMessage] = field(repr=False)
+    output: Any = None
 
     def __repr__(self) -> str:
-        return f"AgentResult({self.text!r}, {self.stop_reason}, {len(self.messages)} messages)"
+        said = self.text if self.output is None else self.output
+        return f"AgentResult({said!r}, {self.stop_reason}, {len(self.messages)} messages)"
+
+    def _repr_markdown_(self) -> str:
+        return markdown_of(self)
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, ItemsView, Iterator, KeysView, Mappin
 from enum import Enum
 from typing import Any
 
-from langchain_core.messages import BaseMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
 from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import ToolException
 from pydantic import BaseModel
@@ -16,7 +16,8 @@ from pydantic.v1 import BaseModel as BaseModelV1
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
-from ..messages.endings import run_message_of
+from ..messages.endings import HoldsRun, run_message_of
+from ..messages.metadata import own_metadata
 from ..strict_json import mend_surrogates
 from .nested_runs import run_content
 
@@ -155,10 +156,17 @@ def output_content(value: Any) -> Any:
         if any(isinstance(item, dict) for item in value) and all(_is_block(item) for item in value):
             return list(value)
     if (run := run_message_of(value)) is not None:  # a model or agent as a tool: its answer, not its metadata
-        return run_content(run) or NO_OUTPUT
+        return _run_answer(value, run)
     if isinstance(value, BaseMessage):
         return str(value.text) or NO_OUTPUT
     return _json(value)
+
+
+def _run_answer(value: Any, run: AIMessage) -> Any:
+    """What a run came to: what was parsed of it, else its text."""
+    if isinstance(value, HoldsRun) and value.output is not None:
+        return output_content(value.output)
+    return run_content(run) or NO_OUTPUT
 
 
 _READ_TO_THE_END = (Iterator, KeysView, ValuesView, ItemsView)
@@ -193,7 +201,7 @@ def _json(value: Any) -> str:
 def _leaf(value: Any) -> Any:
     """What JSON does not know, as something it does."""
     _check_finished(value)
-    if isinstance(value, BaseModel):
+    if isinstance(value, BaseModel | HoldsRun):
         return _dumped(value)
     if isinstance(value, BaseModelV1):
         return value.dict()
@@ -221,7 +229,10 @@ def _leaf_at_first(value: Any) -> Any:
     return _leaf(value)
 
 
-def _dumped(value: BaseModel) -> Any:
+def _dumped(value: BaseModel | HoldsRun) -> Any:
+    if isinstance(value, HoldsRun) or (isinstance(value, AIMessage) and "stop_reason" in own_metadata(value)):
+        content = output_content(value)  # not the carrier: that is nothing for a model to read
+        return content.content if isinstance(content, ToolMessage) else content
     try:
         return value.model_dump(mode="json")
     except Exception:  # a field holds what pydantic cannot turn into JSON: ours may

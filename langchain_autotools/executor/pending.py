@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord, calls_of, canonical_call, open_end, records_of
+from ..messages.endings import HoldsRun
 from ..messages.metadata import own_metadata
 from ..strict_json import equivalent
 from .identity import CallIdentity, identities, plain_json
@@ -196,16 +197,17 @@ def _fields(cls: Any, data: Any, what: str) -> Mapping[str, Any]:
     return data
 
 
-def pending_calls(source: BaseMessage | Sequence[BaseMessage]) -> list[PendingCall]:
+def pending_calls(source: BaseMessage | HoldsRun | Sequence[BaseMessage]) -> list[PendingCall]:
     """The calls that wait for somebody, in call order.
 
     Args:
-        source: What a run returned, the sum of what it streamed, or a history: its last AI message then, and which of its calls have
-            results.
+        source: What a run of a model or an agent returned, the sum of what it streamed, or a history: its last AI message then, and
+            which of its calls have results.
 
     Returns:
         One `PendingCall` for each; empty where none waits. A decision made of one is for `model.resume`.
     """
+    source = source.message if isinstance(source, HoldsRun) else source
     if not isinstance(source, BaseMessage) and (isinstance(source, str) or not isinstance(source, Sequence)):
         raise ValueError(f"pending_calls takes a run message or a history, not a {type(source).__name__}")
     message, results = open_end([source] if isinstance(source, BaseMessage) else source)

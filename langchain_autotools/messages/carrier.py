@@ -15,6 +15,7 @@ from langchain_core.messages.utils import message_chunk_to_message
 from ..compat import UNPARSABLE
 from .artifacts import without_artifact
 from .calls import records_of
+from .endings import HoldsRun, held_message
 from .live import attached_messages
 from .metadata import own_metadata, with_own_metadata
 
@@ -81,14 +82,14 @@ def without_carrier(message: _M) -> _M:
 # ---------------------------------------------------------------------------------------------- for users
 
 
-def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
+def new_messages(source: BaseMessage | HoldsRun | BaseException) -> list[BaseMessage]:
     """The plain messages that a chunk, a run message or an error of a run brings.
 
     Over a stream: the messages of all chunks, one after another, are those of their sum and those of `invoke`.
 
     Args:
-        source: What `stream` yielded or `invoke` returned (also of a model without constructor tools), or the exception that
-            ended a run. Of an exception it is what had completed and no chunk has delivered; it is found through
+        source: What `stream` yielded or `invoke` returned (also of a model without constructor tools), an `AgentResult`, or the exception
+            that ended a run. Of an exception it is what had completed and no chunk has delivered; it is found through
             `__cause__`, `__context__` and exception groups too.
 
     Returns:
@@ -99,6 +100,8 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
     """
     if isinstance(source, BaseException):
         return _of_error(source, set()) or []
+    if isinstance(source, HoldsRun):
+        return list(source.messages)
     messages = attached_messages(source)
     try:
         messages = carried_messages(source) if messages is None else messages
@@ -112,7 +115,7 @@ def new_messages(source: BaseMessage | BaseException) -> list[BaseMessage]:
     return [_with_decided_calls(message_chunk_to_message(source))] if says and source.chunk_position == "last" else []
 
 
-def results_of(run: BaseMessage | BaseException) -> list[ToolMessage]:
+def results_of(run: BaseMessage | HoldsRun | BaseException) -> list[ToolMessage]:
     """The tool results that a run, a chunk or an error of a run brings: the tool messages among its `new_messages`.
 
     Args:
@@ -156,12 +159,13 @@ def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] 
     return next((found for found in chain([attached_messages(error)], others) if found is not None), None)
 
 
-def final_message(run: BaseMessage) -> AIMessage:
+def final_message(run: BaseMessage | HoldsRun) -> AIMessage:
     """The last AI message of a run alone, without the texts of earlier turns: `model | final_message | parser`.
 
     Raises:
         ValueError: `run` is not an AI message.
     """
+    run = held_message(run)
     if not isinstance(run, AIMessage):
         raise _no_message("final_message", run)
     for message in reversed(carried_messages(run) or attached_messages(run) or ()):
@@ -171,7 +175,7 @@ def final_message(run: BaseMessage) -> AIMessage:
     return without_carrier(cast("AIMessage", plain))
 
 
-def run_usage(run: BaseMessage) -> UsageMetadata | None:
+def run_usage(run: BaseMessage | HoldsRun) -> UsageMetadata | None:
     """The tokens of all turns of a run together; None where no turn reported any.
 
     (`usage_metadata` of a run message is its last turn's: the size of the context.)
@@ -179,6 +183,7 @@ def run_usage(run: BaseMessage) -> UsageMetadata | None:
     Raises:
         ValueError: `run` is not a message.
     """
+    run = held_message(run)
     if not isinstance(run, BaseMessage):
         raise _no_message("run_usage", run)
     usage = own_metadata(run).get("usage")

@@ -1,6 +1,6 @@
 """How a run ended, read from its message."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -16,19 +16,28 @@ _FINISHED = ("complete", "return_direct", None)
 
 
 class HoldsRun:
-    """Something that is made of a run, and stands for its message where a tool returns it.
+    """Something that is made of a run, and stands for it in functions that take a run message, and where a tool returns it.
 
     Attributes:
         message: The run message.
+        messages: The new messages.
+        output: What was parsed of it; None for nothing.
     """
 
     message: AIMessage
+    messages: Sequence[BaseMessage]
+    output: Any
 
 
 def run_message_of(value: Any) -> AIMessage | None:
     """The run message that a value is or holds; None of any other value."""
-    held = value.message if isinstance(value, HoldsRun) else value
+    held = held_message(value)
     return held if isinstance(held, AIMessage) else None
+
+
+def held_message(value: BaseMessage | HoldsRun) -> BaseMessage:
+    """The run message that a value holds; any other value as it is."""
+    return value.message if isinstance(value, HoldsRun) else value
 
 
 def is_finished(run: AIMessage) -> bool:
@@ -36,11 +45,11 @@ def is_finished(run: AIMessage) -> bool:
     return stop_reason(run) in _FINISHED
 
 
-def stop_reason(run: BaseMessage) -> StopReason | None:
+def stop_reason(run: BaseMessage | HoldsRun) -> StopReason | None:
     """Why a run ended. Of a model without tools of its own, whose reply is the whole run, what its finish reason says.
 
     Args:
-        run: What `invoke` returned, or a chunk of `stream`, or their sum.
+        run: What `invoke` or an agent's `run` returned, or a chunk of `stream`, or their sum.
 
     Returns:
         The reason; None for a chunk that is not the last one.
@@ -48,6 +57,7 @@ def stop_reason(run: BaseMessage) -> StopReason | None:
     Raises:
         ValueError: `run` is not an AI message.
     """
+    run = held_message(run)
     if not isinstance(run, AIMessage):
         raise ValueError(f"stop_reason takes what a chat model returned, not a {type(run).__name__}")
     said = own_metadata(run).get("stop_reason")
@@ -67,7 +77,7 @@ def stop_reason(run: BaseMessage) -> StopReason | None:
     return "incomplete" if is_paused(run) else "complete"
 
 
-def max_turns_reached(run: BaseMessage) -> bool:
+def max_turns_reached(run: BaseMessage | HoldsRun) -> bool:
     """Whether a run ended at its limit of turns (`max_turns`).
 
     Raises:

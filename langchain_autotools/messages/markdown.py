@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .calls import ToolCallRecord, calls_of
 from .carrier import new_messages
+from .endings import HoldsRun, held_message
 from .live import was_shown
 from .metadata import own_metadata
 from .printable import call_text, printable, run_text, short_call, short_result, text_and_media
@@ -16,16 +17,17 @@ _LINE_START = re.compile(r"^(\d{0,9})([-#+=.):])")
 _BACKTICKS = re.compile(r"`+")
 
 
-def markdown_of(message: BaseMessage) -> str:
+def markdown_of(message: BaseMessage | HoldsRun) -> str:
     """A message as Markdown for people; of a run message its texts, its calls with their results, its turns and tokens.
 
     What the model and the tools wrote is shown as it stands: Markdown and HTML in it are not rendered, so that nothing in it can
     load an image or pose as something else. Long results are cut, with a note.
 
     Args:
-        message: What `invoke` returned, the sum of a stream's chunks, or any other message.
+        message: What `invoke` or an agent's `run` returned, the sum of a stream's chunks, or any other message.
     """
-    brought = new_messages(message) or [message]
+    run = held_message(message)
+    brought = new_messages(run) or [run]
     answered = {one.tool_call_id for one in brought if isinstance(one, ToolMessage)}
     calls = {call.id: call_text(call) for call in _all_calls(brought)}
     parts: list[str] = []
@@ -36,7 +38,7 @@ def markdown_of(message: BaseMessage) -> str:
         else:
             open_calls = [call.id for call in _all_calls([one]) if call.id not in answered]
             parts += [_paragraph(text_and_media(one)), *(f"{_code(calls[call_id])} *no result*" for call_id in open_calls)]
-    return "\n\n".join(part for part in [*parts, _summary_line(message)] if part)
+    return "\n\n".join(part for part in [*parts, _summary_line(run)] if part)
 
 
 def run_markdown(message: BaseMessage) -> str | None:

@@ -8,7 +8,9 @@ from typing import Any, Final, overload
 from langchain_core.messages import AIMessage
 
 from ..following import AsyncEventStream, EventStream, aevents, events
+from ..messages.endings import HoldsRun
 from ..messages.live import mark_shown
+from .ended import events_of
 from .screens import screen
 
 _NOTICED_SECONDS: Final = 0.5
@@ -22,6 +24,10 @@ def show(stream: Iterator[Any]) -> AIMessage: ...
 def show(stream: AsyncIterator[Any]) -> Coroutine[Any, Any, AIMessage]: ...
 
 
+@overload
+def show(stream: HoldsRun) -> AIMessage: ...
+
+
 def show(stream: Any) -> Any:
     """Show a run while it happens: `run = show(model.stream(messages))`.
 
@@ -31,7 +37,8 @@ def show(stream: Any) -> Any:
     reasoning.
 
     Args:
-        stream: What `stream` or `astream` of a model, an agent, a chain or a graph returned, before anything of it was read.
+        stream: What `stream` or `astream` of a model, an agent, a chain or a graph returned, before anything of it was read; or what `run`
+            of an agent returned, which is shown as it ended.
 
     Returns:
         The run message, as `invoke` returns it; of an asynchronous stream something to await that gives it:
@@ -42,6 +49,8 @@ def show(stream: Any) -> Any:
         BaseException: What ended the run, after it has been shown that it failed or, at an interrupt, that it was interrupted. The run
             is closed then.
     """
+    if isinstance(stream, HoldsRun):
+        return _show_ended(stream)
     return _ashow(aevents(stream)) if isinstance(stream, AsyncIterator) else _show(events(stream))
 
 
@@ -50,6 +59,14 @@ def _show(stream: EventStream) -> AIMessage:
         for event in stream:
             shown.take(event)
     return _message(stream)
+
+
+def _show_ended(run: HoldsRun) -> AIMessage:
+    with screen() as shown:
+        for event in events_of(run):
+            shown.take(event)
+    mark_shown(run.message)
+    return run.message
 
 
 async def _ashow(stream: AsyncEventStream) -> AIMessage:
