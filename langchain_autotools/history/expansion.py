@@ -130,7 +130,7 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
     record, text = own_metadata(run), text_of(run)
     spoken = [number for number, part in enumerate(parts) if _is_part_of_text(parts, number, record)]
     texts = [text_of(parts[number]) for number in spoken]
-    if _is_joined(text, [piece for piece in texts if piece]):
+    if _is_joined(text, [parts[number] for number in spoken]):
         return parts
     kept, rest = _common_start(text, texts)
     if "stop_reason" not in record and kept == len(texts):
@@ -153,22 +153,41 @@ def _is_part_of_text(parts: Sequence[BaseMessage], number: int, record: Mapping[
     return record.get("stop_reason") == "return_direct" and all(isinstance(part, ToolMessage) for part in parts[number:])
 
 
-def _is_joined(text: str, pieces: Sequence[str]) -> bool:
-    """Whether the run made `text` of these texts: all of them, or (structured output) the last one alone.
+def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
+    """Whether the run made `text` of the texts of these messages: all of them, or (structured output) the last one alone.
 
-    Between two texts stands one and the same separator, where the first does not end in white space. Which one the model
-    used is not recorded, so any will do.
+    At each joint stands one and the same separator. Which one the model used is not recorded, so any will do.
     """
+    pieces, joints = _joints(spoken)
     if pieces and text == pieces[-1]:
         return True
-    gaps = [number for number, piece in enumerate(pieces[:-1]) if not piece[-1].isspace()]
-    if not gaps:
+    if not joints:
         return text == "".join(pieces)
     missing = len(text) - sum(map(len, pieces))
-    between = set(gaps)
-    start = sum(len(piece) for piece in pieces[: gaps[0] + 1])
-    separator = text[start : start + missing // len(gaps)] if missing > 0 else ""
-    return text == "".join(piece + separator if number in between else piece for number, piece in enumerate(pieces))
+    start = sum(map(len, pieces[: min(joints)]))
+    separator = text[start : start + missing // len(joints)] if missing > 0 else ""
+    return text == "".join(separator + piece if number in joints else piece for number, piece in enumerate(pieces))
+
+
+def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
+    """The texts of the messages, and the numbers of those before which a run writes a separator.
+
+    It does so after tool calls and before direct results, where its text does not end in white space; a turn that goes on with one that
+    was interrupted goes on with its text too.
+    """
+    pieces: list[str] = []
+    joints: set[int] = set()
+    due = False
+    for message in spoken:
+        piece = text_of(message)
+        due = due or isinstance(message, ToolMessage)
+        if piece:
+            if due and pieces and not pieces[-1][-1].isspace():
+                joints.add(len(pieces))
+            pieces.append(piece)
+            due = False
+        due = due or (isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls))
+    return pieces, joints
 
 
 def _common_start(text: str, texts: Sequence[str]) -> tuple[int, str]:

@@ -212,13 +212,14 @@ def runs(draw: st.DrawFn) -> tuple[list[BaseMessage], AIMessage]:
     """The messages of a run, as a model hands them out, and the run message of them."""
     number = draw(st.integers(1, 10**9))
     parts: list[BaseMessage] = []
-    separator, text = draw(st.sampled_from(["\n", "", " -- ", "\n\n"])), ""
+    separator, text, due = draw(st.sampled_from(["\n", "", " -- ", "\n\n"])), "", False
     for turn in range(draw(st.integers(1, 3))):
         said = draw(st.text(st.sampled_from("xyz \n"), max_size=6))
-        text += (separator if said and text and not text[-1].isspace() else "") + said
+        text += (separator if due and said and text and not text[-1].isspace() else "") + said
         ids = draw(st.lists(st.sampled_from(["a", "b"]), unique=True, max_size=2))
         parts.append(AIMessage(said or [], id=f"{number}-{turn}", tool_calls=[{"name": "f", "args": {}, "id": i} for i in ids]))
         parts += [ToolMessage("ok", tool_call_id=call_id) for call_id in ids]
+        due = bool(ids) or (due and not said)  # a turn that was interrupted has no calls, and the next one goes on with its text
     ids_of_ai = [part.id for part in parts if isinstance(part, AIMessage)]
     return parts, AIMessage(
         text, id=ids_of_ai[-1], response_metadata={KEY: {"messages": serialize_messages(parts), "stop_reason": "complete"}}

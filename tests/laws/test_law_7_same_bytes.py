@@ -3,12 +3,16 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Any
 
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages import AIMessageChunk, HumanMessage, message_chunk_to_message, messages_from_dict, messages_to_dict
 
+from langchain_autotools import new_messages, repair
+from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import raw_value
 from tests.laws.stories import Planned, Said, Script, replies, stories
 from tests.laws.ways import LISTENERS, QUESTION, WAYS, chat, law, run, serving, summed
@@ -113,3 +117,31 @@ def test_law_7_arguments_go_back_as_they_were_written(data: st.DataObject) -> No
         back = [call["function"]["arguments"] for call in server.messages[1][1]["tool_calls"]]
     for written, planned in zip(back, said.calls, strict=True):
         assert written == (planned.call.raw if planned.args is not None and planned.call.raw not in ("", "null") else "{}")
+
+
+@st.composite
+def interrupted(draw: st.DrawFn) -> list[list[AIMessageChunk]]:
+    """The replies of a run: some are interrupted, some call a tool, the last is an answer; their texts have citations and numbers."""
+    kinds = [*draw(st.lists(st.sampled_from(["pause", "call", "pause with call"]), max_size=4)), "answer"]
+    plain, replies = draw(st.booleans()), []
+    for number, kind in enumerate(kinds):
+        said = draw(st.text(st.sampled_from("xyz \n"), max_size=4))
+        block = {"type": "text", "text": said, "citations": [{"url": "http://x"}], "index": number}
+        content: Any = said if plain else [block] if said else []
+        ended = {"finish_reason": "pause_turn" if kind.startswith("pause") else "stop", "turn": number}
+        piece = {"index": 0, "id": f"call_{number}", "function": {"name": "echo", "arguments": '{"text":"a"}'}}
+        extra = {"tool_calls": [piece]} if "call" in kind else {}
+        replies.append([AIMessageChunk(content, id=f"m{number}"), AIMessageChunk("", additional_kwargs=extra, response_metadata=ended)])
+    return replies
+
+
+@law(12)
+def test_law_7_a_run_with_interrupted_turns_and_its_parts_are_one_history(data: st.DataObject) -> None:
+    """Turns that the server interrupts are joined without a separator, and no text is taken for edited: citations and numbers stay."""
+    separator = data.draw(st.sampled_from(["\n", "", " -- "]))
+    model = ScriptedChatModel(tools=Workshop().tools(), replies=data.draw(interrupted()), message_separator=separator, no_progress=None)
+    chunks = [model.invoke([QUESTION])] if data.draw(st.booleans()) else list(model.stream([QUESTION]))
+    whole: Any = message_chunk_to_message(reduce(add, chunks))
+    parts = new_messages(whole)
+    said = [part for part in parts if part.content or getattr(part, "tool_calls", None)]
+    assert repair([QUESTION, whole]) == repair([QUESTION, *parts]) == [QUESTION, *said]

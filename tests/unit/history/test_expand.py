@@ -90,6 +90,14 @@ def test_any_separator_is_understood(separator: str) -> None:
     assert expand([run_message(parts, text)]) == parts
 
 
+def test_a_turn_that_was_interrupted_is_joined_without_a_separator() -> None:
+    """Before a turn with a tool, too: the text is no edit, and citations and numbers stay."""
+    cited = {"type": "text", "text": "Rome has 21 °C.", "citations": [{"url": "http://x"}], "index": 2}
+    parts = [AIMessage("First", id="m0"), ASKED, RESULT, AIMessage([cited], id="m2")]
+    run = run_message(parts, "FirstLet me look.\nRome has 21 °C.")
+    assert expand([HI, run]) == [HI, *parts]
+
+
 def test_direct_result_is_part_of_the_text() -> None:
     """Where a run ended in results that are its answer, their text in the run message is no edit."""
     run = run_message(PARTS[:2], "Let me look.\n21 °C", stop_reason="return_direct")
