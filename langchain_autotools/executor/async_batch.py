@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import closing
 from contextvars import copy_context
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 
 from ..listening import Alarm
 from ..messages.calls import ToolCallRecord
+from ..retry.attempts import Awaited
 from .batch import GRACE_SECONDS, Batch, BatchOptions, Watcher, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import AsyncProgress, ProgressReport
@@ -68,6 +69,8 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
 
 class _TaskBatch(Batch):
     """Holds no reference to its `AsyncToolCallBatch`, so that letting go of that one ends the iteration."""
+
+    _awaits = True
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
@@ -179,8 +182,8 @@ class _TaskBatch(Batch):
         return await self._run(planned.run)
 
     async def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
-        done: ToolCallResult | None = None
-        with closing(governed(run, policy, self._may_wait, in_thread=self._uses_thread(run))) as steps:
+        done: Any = None
+        with closing(governed(run, policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)) as steps:
             while True:
                 try:
                     step = steps.send(done)
@@ -188,13 +191,15 @@ class _TaskBatch(Batch):
                     return cast("ToolCallResult | None", end.value)
                 done = await self._carry_out(step, run)
 
-    async def _carry_out(self, step: Step, run: ToolRun) -> ToolCallResult | None:
+    async def _carry_out(self, step: Step, run: ToolRun) -> Any:
         if isinstance(step, Attempt):
             if step.number == 1:
                 await self._tell(self._on_executing, run.call)
             return await self._run(run)
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
+        elif isinstance(step, Awaited):
+            return await _outcome_within(self._time_left(), step.value)
         else:
             loop = asyncio.get_running_loop()
             landed = loop.create_future()
@@ -274,6 +279,17 @@ class _TaskBatch(Batch):
                     raise
                 # the batch ends for another reason, which must not be hidden
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+
+
+async def _outcome_within(seconds: float | None, value: Awaitable[Any]) -> Any:
+    """What an awaitable comes to; None where it takes longer."""
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            return await value
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        return None
 
 
 async def _run_as_task(run: ToolRun) -> ToolCallResult:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from ..cancelling import Cancel
 from ..deadline import Deadline
@@ -95,6 +95,9 @@ class Batch:
         options: How they run.
     """
 
+    _awaits: ClassVar[bool] = False
+    """Whether it can await what asynchronous functions return."""
+
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._options = options
@@ -118,17 +121,24 @@ class Batch:
         self._entries: Sequence[CallEntry] = ()  # of the planned calls in the journal
 
     def _set(self, answers: Sequence[Answer]) -> None:
-        """Take up what is to be answered."""
+        """Take up what is to be answered.
+
+        Raises:
+            ConfigurationError: A retry has an asynchronous strategy, which this batch cannot await.
+        """
         self._answers = answers
         self._planned: list[PlannedCall] = [planned for answer in answers for planned in answer.planned]
+        policies = () if self._awaits else [one.run.policy for one in self._planned if one.run is not None and one.run.policy is not None]
+        for policy in policies:
+            policy.check_synchronous()
         ends = accumulate(len(answer.planned) for answer in answers)
         self._places = [range(end - len(answer.planned), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's own
         self._limit = min(self._options.limit or len(answers), len(answers))
 
     def _pass(self, gate: Gate, answers: Sequence[Answer]) -> None:
         """Take up what is left to be answered once everybody was asked."""
-        self._set(answers)
         self._exclusive = gate.govern(answers)
+        self._set(answers)
 
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order; calls that have not ended are reported as cancelled."""

@@ -6,12 +6,12 @@ tasks follow the same policy.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Generator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..retry import RetryPolicy
+from ..retry.attempts import Attempts, Awaited, Decision
+from ..retry.policy import RetryPolicy
 from .cache import CachedCall, Flight
 from .call import ToolRun
 from .plan import Answer
@@ -55,7 +55,7 @@ class Follow:
     flight: Flight
 
 
-Step = Attempt | Pause | Follow
+Step = Attempt | Pause | Follow | Awaited
 _Steps = Generator[Step, Any, ToolCallResult | None]
 
 
@@ -83,7 +83,7 @@ def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy]
     return frozenset(exclusive)
 
 
-def governed(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool) -> _Steps:
+def governed(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False) -> _Steps:
     """Carry out a call as its policy says.
 
     Args:
@@ -91,11 +91,15 @@ def governed(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool]
         policy: What is done about it.
         may_wait: Tells whether its batch goes on for longer than some seconds.
         in_thread: Whether the tool runs in a thread, which cannot be stopped.
+        awaits: Whether the batch awaits what asynchronous strategies of a retry return.
 
     Returns:
         Its result; None where the batch was closed before there was one.
+
+    Raises:
+        ConfigurationError: It does not, and there is one.
     """
-    attempts = _Attempts(run, policy, may_wait, in_thread=in_thread)
+    attempts = _Attempts(run, policy, may_wait, in_thread=in_thread, awaits=awaits)
     result = yield from (attempts.steps() if run.cached is None else _shared(run, run.cached, attempts))
     if result is None:
         return None
@@ -128,18 +132,19 @@ def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Steps:
 class _Attempts:
     """The attempts at one call."""
 
-    def __init__(self, run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool) -> None:
+    def __init__(self, run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool) -> None:
         self._run = run
         self._errors = policy.retry_on or ()
-        self._retry = policy.retry or RetryPolicy()
+        self._retry = policy.retry_settings or RetryPolicy()
         self._may_wait = may_wait
         self._in_thread = in_thread
+        self._awaits = awaits
 
     def steps(self) -> _Steps:
         """Try until it succeeds, fails for good, or the attempts or the time are used up."""
-        started, number = time.monotonic(), 1
+        attempts, number = Attempts(self._retry, self._run.call.name, awaits=self._awaits), 1
         result: ToolCallResult | None = yield Attempt(number)
-        while result is not None and (wait := self._wait(result, number, time.monotonic() - started)) is not None:
+        while result is not None and (wait := (yield from self._wait(result, attempts))) is not None:
             _logger.debug("tool %s has failed, call %s: attempt %d follows in %.2f s", result.call.name, result.call.id, number + 1, wait)
             yield Pause(wait)
             self._run.begin_anew()
@@ -147,15 +152,14 @@ class _Attempts:
             number += 1
         return result
 
-    def _wait(self, result: ToolCallResult, failures: int, elapsed: float) -> float | None:
+    def _wait(self, result: ToolCallResult, attempts: Attempts) -> Decision:
         """Seconds to wait before the next attempt; None where there is none."""
         error, run = result.error, self._run
-        if not self._errors or error is None or not result.executed or not _is_named(error, self._errors):
+        if not isinstance(error, Exception) or not result.executed or not _is_named(error, self._errors):
             return None
         if run.is_late and (self._in_thread or not run.ended):  # it may still be running
             return None
-        wait = self._retry.next_wait(error, failures, elapsed)
-        return wait if wait is not None and self._may_wait(wait) else None
+        return (yield from attempts.decide(error, self._may_wait))
 
     def ended_by_itself(self, result: ToolCallResult | None) -> bool:
         """Whether the result is the tool's own, and as good for others: not that this batch has ended, or its time."""

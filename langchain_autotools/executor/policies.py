@@ -6,11 +6,16 @@ executor's, then the model's; after them come the default policies, in the same 
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ..errors import ConfigurationError
-from ..retry import RetryPolicy
+from ..retry.policy import RetryPolicy
+from ..retry.retrying import RetryStrategies, checked_retry
+from ..retry.strategies import check_synchronous
 from .checks import checked_seconds
+
+if TYPE_CHECKING:
+    from tenacity import BaseRetrying
 
 MIN_OUTPUT = 200
 """The fewest characters that `max_output` can leave: what says that something is missing takes room too."""
@@ -22,7 +27,8 @@ class ToolPolicy:
 
     Attributes:
         timeout: How many seconds one attempt may take.
-        retry: How often a call that fails is tried, and after which waits; `RetryPolicy()` where only `retry_on` is given.
+        retry: How often a call that fails is tried, and after which waits: a `RetryPolicy`, or tenacity's `Retrying` or `AsyncRetrying`,
+            whose strategies are kept. `RetryPolicy()` where only `retry_on` is given.
         retry_on: The errors after which a call is tried again; `()` for none, whatever the default policy says. Our own timeout of an
             asynchronous tool is a `TimeoutError`; that of a synchronous one is never retried, because the tool may still be running.
         cache: True: calls of one run with the same arguments run once. A mutable mapping keeps the results beyond the run: one for the
@@ -38,7 +44,7 @@ class ToolPolicy:
     """
 
     timeout: float | None = None
-    retry: RetryPolicy | None = None
+    retry: "RetryPolicy | RetryStrategies | BaseRetrying | None" = None
     retry_on: tuple[type[Exception], ...] | None = None
     cache: bool | MutableMapping[str, Any] | None = field(default=None, repr=False)
     cache_key: Callable[[Mapping[str, Any]], Any] | None = field(default=None, repr=False)
@@ -49,7 +55,8 @@ class ToolPolicy:
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         object.__setattr__(self, "timeout", checked_seconds("timeout", self.timeout))
-        _check("retry", self.retry, RetryPolicy, "a RetryPolicy")
+        if self.retry is not None:
+            object.__setattr__(self, "retry", checked_retry("retry", self.retry))
         _check("retry_on", self.retry_on, tuple, "a tuple of error types")
         for kind in self.retry_on or ():
             if not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -71,6 +78,20 @@ class ToolPolicy:
         if other is None:
             return self
         return replace(self, **{name: value for name, value in _said(other).items() if getattr(self, name) is None})
+
+    @property
+    def retry_settings(self) -> RetryPolicy | RetryStrategies | None:
+        """`retry` as it is kept."""
+        return cast("RetryPolicy | RetryStrategies | None", self.retry)
+
+    def check_synchronous(self) -> None:
+        """Refuse asynchronous strategies of a retry, for a call of a synchronous run.
+
+        Raises:
+            ConfigurationError: There is one.
+        """
+        if self.retry_settings is not None:
+            check_synchronous(self.retry_settings)
 
     @property
     def changes_calls(self) -> bool:

@@ -18,7 +18,7 @@ from .batch import GRACE_SECONDS, Batch, BatchOptions, CallJournal, Watcher, giv
 from .call import ToolRun
 from .context import Progress, ProgressReport
 from .gate import opened
-from .governed import Attempt, Pause, Step, governed
+from .governed import Attempt, Follow, Pause, Step, governed
 from .plan import Answer
 from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
@@ -285,7 +285,7 @@ class _ThreadBatch(Batch):
         if isinstance(step, Pause):
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._failures, step.seconds)
-        else:
+        elif isinstance(step, Follow):
             wait([step.flight], self._time_left())
         return None
 

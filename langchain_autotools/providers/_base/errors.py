@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.exceptions import ModelError
 
 from ...errors import reduced
-from ...retry import is_transient, retry_after, should_retry
+from ...retry.headers import is_transient, retry_after, should_retry
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 from .lazy import lazy
 

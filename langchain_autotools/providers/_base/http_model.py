@@ -8,16 +8,18 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, closing
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, WrapValidator
 
 from ...chunks import as_chunk
 from ...errors import AutoToolsError, UnsupportedFeatureError, map_errors
 from ...listening import listening
 from ...mixin import ToolsAndMessagesMixin
-from ...retry import Attempts, RetryPolicy
+from ...retry.attempts import Attempts
+from ...retry.policy import RetryPolicy
+from ...retry.retrying import RetryStrategies, read_retry
 from .._transport.bounded import holding, opened_in_time, whole_in_time
 from .._transport.clients import PerLoopCache
 from .._transport.drain import adrain, drain
@@ -30,14 +32,22 @@ from .checks import extra_headers
 from .errors import ErrorMapping, ErrorTable
 from .reopening import AsyncOpened, Opened, ashown, shown
 
+if TYPE_CHECKING:
+    from tenacity import BaseRetrying
+
+    Retry = RetryPolicy | RetryStrategies | BaseRetrying
+else:
+    Retry = Annotated[RetryPolicy, WrapValidator(read_retry)]
+
 
 class HttpChatModel(ToolsAndMessagesMixin):
     """A chat model whose turns are requests over HTTP."""
 
     max_retries: int | None = None
     """Maximum number of retries of a failed request. None: as `retry` says (2 unless changed)."""
-    retry: RetryPolicy = Field(default_factory=RetryPolicy, exclude=True)
-    """Retry policy for failed requests. Nothing is retried once a chunk has reached the caller."""
+    retry: Retry = Field(default_factory=RetryPolicy, exclude=True)
+    """Retry policy for failed requests, or tenacity's `Retrying` or `AsyncRetrying`, whose strategies are kept. Nothing is retried once a
+    chunk has reached the caller."""
     include_response_headers: bool = False
     """Whether messages carry the HTTP headers of the response, in `response_metadata["headers"]`."""
     stream_chunk_timeout: float | None = None
@@ -127,8 +137,15 @@ class HttpChatModel(ToolsAndMessagesMixin):
                 f"the request cannot be written: a content block or parameter has no known form ({why})"
             ) from error
 
-    def _retry_policy(self) -> RetryPolicy:
-        return self.retry if self.max_retries is None else self.retry.with_retries(self.max_retries)
+    def _attempts(self, *, awaits: bool = False) -> Attempts:
+        """The attempts at one request; asynchronous strategies are refused where nothing `awaits` them."""
+        return Attempts(self._retry_settings, type(self).__name__, awaits=awaits)
+
+    @property
+    def _retry_settings(self) -> RetryPolicy | RetryStrategies:
+        """`retry`, with what `max_retries` says."""
+        retry = cast("RetryPolicy | RetryStrategies", self.retry)
+        return retry if self.max_retries is None else retry.with_retries(self.max_retries)
 
     def _error_table(self) -> ErrorTable:
         return self._error_mapping.table(self._secrets())
@@ -152,7 +169,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
             StreamError: The reply is none of this wire.
         """
         exchange = self._encoded(messages, stop, kwargs, stream=True)
-        attempts = Attempts(self._retry_policy())
+        attempts = self._attempts()
         opened = partial(self._opened, exchange, attempts, partial(self.raw_invoke, messages, stop, **kwargs))
         if listening.get() is not None:
             yield from shown(attempts, partial(opened, at_once=True))
@@ -170,7 +187,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
     ) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
         exchange = self._encoded(messages, stop, kwargs, stream=True)
-        attempts = Attempts(self._retry_policy())
+        attempts = self._attempts(awaits=True)
         opened = partial(self._aopened, exchange, attempts, partial(self.araw_invoke, messages, stop, **kwargs))
         if listening.get() is not None:
             async with aclosing(ashown(attempts, partial(opened, at_once=True))) as chunks:
@@ -319,12 +336,12 @@ class HttpChatModel(ToolsAndMessagesMixin):
             StreamError: The reply is none of this wire.
         """
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return whole_in_time(partial(Attempts(self._retry_policy()).call, partial(self._read_whole, exchange)))()
+        return whole_in_time(partial(self._attempts().call, partial(self._read_whole, exchange)))()
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return await Attempts(self._retry_policy()).acall(partial(self._aread_whole, exchange))
+        return await self._attempts(awaits=True).acall(partial(self._aread_whole, exchange))
 
     def _read_whole(self, exchange: Exchange) -> AIMessageChunk:
         try:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from langchain_core.messages import AIMessageChunk
 
-from ...retry import Attempts, pause
+from ...retry.attempts import Attempts, pause
 from ...turn.forming import restart_chunk
 from .._transport.reader import EndedEarly, leaves_at_once
 
@@ -55,7 +55,7 @@ async def ashown(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]
                 async for chunk in rest:
                     yield chunk if reply.left else reply.seen(chunk)
         except Exception as error:
-            for chunk in reply.tail(error):
+            for chunk in await reply.atail(error):
                 yield chunk
         if reply.wait is None:
             return
@@ -94,6 +94,14 @@ class _ShownReply:
     def tail(self, error: Exception) -> Sequence[AIMessageChunk]:
         """What is left to hand out of a reply that broke off with this error, which is raised where that does not end it."""
         self.wait = None if self.left else self._attempts.wait_after(error)
+        return self._tail(error)
+
+    async def atail(self, error: Exception) -> Sequence[AIMessageChunk]:
+        """Like `tail`, asynchronously."""
+        self.wait = None if self.left else await self._attempts.await_after(error)
+        return self._tail(error)
+
+    def _tail(self, error: Exception) -> Sequence[AIMessageChunk]:
         if self.wait is not None:
             return ()
         if isinstance(error, EndedEarly):

@@ -64,7 +64,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         mapper = self._mapper(name)
         blocks = may_hold_blocks(params) or answers_in_blocks(name)
         accept, query = ("text/event-stream", {"alt": "sse"}) if stream else ("application/json", {})
-        refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_policy().attempts - 1))
+        refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_settings.certain_retries))
         return Exchange(
             body=mapper.encode_request(messages, params),
             decoder=lambda: GenerateContentDecoder(

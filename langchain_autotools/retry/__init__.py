@@ -1,0 +1,6 @@
+"""Retries: which failed requests and calls are made again, and when."""
+
+from .headers import is_transient, retry_after, should_retry
+from .policy import RetryPolicy
+
+__all__ = ["RetryPolicy", "is_transient", "retry_after", "should_retry"]

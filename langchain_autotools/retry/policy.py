@@ -1,0 +1,152 @@
+"""`RetryPolicy`: the settings of retries as one flat record, which becomes tenacity's strategies.
+
+It is the only owner of retries: the vendors' SDKs get `max_retries=0`. It knows no vendor: an error says itself whether the same request
+may succeed (`is_retryable`, as `langchain_core.exceptions` defines it) and how long the server asked to wait (`retry_after`, seconds).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeVar
+
+from ..errors import ConfigurationError
+from .attempts import Attempts
+from .strategies import Strategies, call_state, demanded_wait
+
+_Result = TypeVar("_Result")
+
+_NUMBERS = ("attempts", "wait_initial", "wait_max", "jitter", "retry_after_max", "timeout", "wait_scale")
+_FUNCTIONS = ("retry_if", "before_sleep")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """Retry policy: how often, and after which waits, a failed request is made again.
+
+    The waits and stops are tenacity's strategies: `wait_exponential` with a random part (`wait_random_exponential`), `stop_after_attempt`
+    and `stop_before_delay`. Where others are wanted, `retry=` takes a `tenacity.Retrying` or `AsyncRetrying` in place of a policy.
+
+    Attributes:
+        attempts: Maximum number of attempts, including the first.
+        wait_initial: Seconds before the second attempt; doubled before each further one.
+        wait_max: Longest of these waits, in seconds.
+        jitter: Largest share of itself, 0 to 1, by which a wait is shortened at random, so that many clients do not return at once.
+        retry_after_max: Longest wait in seconds that a server may demand. If it demands more, the error is raised at once
+            (its `retry_after` is what the server demanded).
+        timeout: Seconds after which no further attempt starts, waits included; None for no such limit.
+        wait_scale: Multiplies every wait. Zero in tests.
+        retry_if: Predicate over the error: another attempt is made only if it returns True. It is called only for errors after
+            which a request may be made again at all; it can forbid a retry, not permit one. A strategy of tenacity
+            (`retry_if_exception_message(...)`) may be given too. Asynchronous predicates need an asynchronous run.
+        before_sleep: Hook that is called before each wait with tenacity's `RetryCallState`: `attempt_number`,
+            `outcome.exception()`, `next_action.sleep`; `tenacity.before_sleep_log(logger, level)` makes one. Asynchronous hooks need an
+            asynchronous run. What it raises ends the run.
+
+    Raises:
+        ConfigurationError: A number that cannot work, or something that is no function.
+    """
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}  # a dict may be given for a policy
+
+    attempts: int = 3
+    wait_initial: float = 0.5
+    wait_max: float = 8.0
+    jitter: float = 0.25
+    retry_after_max: float = 60.0
+    timeout: float | None = None
+    wait_scale: float = 1.0
+    retry_if: Callable[[Any], Awaitable[bool] | bool] | None = field(default=None, repr=False)
+    before_sleep: Callable[[Any], Awaitable[None] | None] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        for name in _NUMBERS:
+            value = getattr(self, name)
+            is_number = isinstance(value, int if name == "attempts" else int | float) and not isinstance(value, bool)
+            if not is_number and not (name == "timeout" and value is None):
+                raise ConfigurationError(f"{name} is {value!r}: it must be a {'whole ' if name == 'attempts' else ''}number")
+        if self.attempts < 1:
+            raise ConfigurationError(f"attempts is {self.attempts}: a request is made at least once (max_retries counts from zero)")
+        if not 0 <= self.jitter <= 1:
+            raise ConfigurationError(f"jitter is {self.jitter}: it is a share between 0 and 1")
+        for name in ("wait_initial", "wait_max", "retry_after_max", "wait_scale"):
+            if not getattr(self, name) >= 0:
+                raise ConfigurationError(f"{name} is {getattr(self, name)}: it cannot be negative")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ConfigurationError(f"timeout is {self.timeout}: it must be above 0, or None for no limit")
+        for name, function in self.functions.items():
+            if not callable(function) or isinstance(function, type):
+                what = "the error" if name == "retry_if" else "tenacity's RetryCallState"
+                raise ConfigurationError(f"{name} must be a function of {what}, not {function!r}")
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """The settings themselves, which never change: a strategy may hold an event."""
+        return self
+
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """`retry_if` and `before_sleep`, where they were given."""
+        return {name: function for name in _FUNCTIONS if (function := getattr(self, name)) is not None}
+
+    @property
+    def certain_retries(self) -> int:
+        """Number of retries that `retry_if` cannot prevent."""
+        return self.attempts - 1 if self.retry_if is None else 0
+
+    def with_retries(self, retries: int) -> "RetryPolicy":
+        """The same policy with this many retries after the first attempt, as vendors' `max_retries` counts them.
+
+        Raises:
+            ConfigurationError: The number is negative.
+        """
+        if retries < 0:
+            raise ConfigurationError(f"max_retries is {retries}: it cannot be negative")
+        return replace(self, attempts=retries + 1)
+
+    def call(self, attempt: Callable[[], _Result]) -> _Result:
+        """Call `attempt` until it succeeds, fails for good, or the attempts are used up; then its last error is raised.
+
+        Raises:
+            ConfigurationError: `retry_if` or `before_sleep` is asynchronous.
+        """
+        return Attempts(self).call(attempt)
+
+    async def acall(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Like `call`, asynchronously. A cancelled attempt is not repeated."""
+        return await Attempts(self, awaits=True).acall(attempt)
+
+    def wait(self, failures: int, asked: float | None = None) -> float:
+        """Seconds to wait after this many failures; `asked` is the wait that the server asked for, if it did."""
+        if asked is not None:
+            return asked * self.wait_scale
+        state = call_state("request")
+        state.attempt_number = failures
+        return self._backoff()(state)
+
+    def strategies(self) -> Strategies:
+        """The policy in tenacity's terms."""
+        import tenacity
+
+        backoff = self._backoff()
+        predicate = self.retry_if
+        if predicate is not None and not isinstance(predicate, tenacity.retry_base):
+            predicate = tenacity.retry_if_exception(predicate)  # type: ignore[arg-type]
+        stops: list[Any] = [tenacity.stop_after_attempt(self.attempts)]
+        if self.timeout is not None:
+            stops.append(tenacity.stop_before_delay(self.timeout))
+        return Strategies(
+            retry=predicate,
+            wait=lambda state: backoff(state) if demanded_wait(state.outcome.exception()) is None else 0.0,  # the server knows better
+            stops=stops,
+            before_sleep=self.before_sleep,
+            retry_after_max=self.retry_after_max,
+            wait_scale=self.wait_scale,
+        )
+
+    def _backoff(self) -> Callable[[Any], float]:
+        """Waits that double, each shortened at random by up to `jitter` of itself: a fixed part and a random one."""
+        import tenacity
+
+        initial = self.wait_initial * self.wait_scale
+        longest = self.wait_max * self.wait_scale if self.wait_initial else 0.0
+        fixed = tenacity.wait_exponential(multiplier=initial * (1 - self.jitter), max=longest * (1 - self.jitter))
+        return fixed + tenacity.wait_random_exponential(multiplier=initial * self.jitter, max=longest * self.jitter)

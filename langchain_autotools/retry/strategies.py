@@ -1,0 +1,106 @@
+"""The strategies by which a failed request or call is made again: tenacity's own objects and functions of the same signatures.
+
+tenacity takes 13 ms to import. It is imported at the first failure, or comes with an object of it that a caller gives.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategies:
+    """The strategies of one request or call. Each is called with tenacity's `RetryCallState`, and may be asynchronous.
+
+    Attributes:
+        retry: Returns whether the error permits another attempt; None: it does.
+        wait: Returns the seconds to wait before the next attempt.
+        stops: Each returns whether there is no further attempt.
+        before_sleep: Called before the wait; None for nothing.
+        retry_after_max: Longest wait in seconds that a server may demand.
+        wait_scale: Multiplies the wait that a server demands.
+    """
+
+    retry: Callable[[Any], Any] | None
+    wait: Callable[[Any], Any]
+    stops: Sequence[Callable[[Any], Any]]
+    before_sleep: Callable[[Any], Any] | None
+    retry_after_max: float
+    wait_scale: float
+
+
+class Retry(Protocol):
+    """The settings of retries."""
+
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """The functions that the caller gave, by the names of their arguments."""
+
+    def strategies(self) -> Strategies:
+        """The strategies that these settings mean."""
+
+
+def call_state(name: str, started: float | None = None) -> "RetryCallState":
+    """tenacity's state of a request or call.
+
+    Args:
+        name: What is retried, as `tenacity.before_sleep_log` shows it.
+        started: When the first attempt began, by `time.monotonic`.
+    """
+    import tenacity
+
+    state = tenacity.RetryCallState(tenacity.Retrying(reraise=True), _named(name), (), {})
+    if started is not None:
+        state.start_time = started
+    return state
+
+
+def _named(name: str) -> Callable[[], None]:
+    """A function that goes by this name: hooks show what is retried by its function, whose repr could hold what is secret."""
+
+    def request() -> None: ...
+
+    request.__module__, request.__name__, request.__qualname__ = "", name, name
+    return request
+
+
+def demanded_wait(error: BaseException | None) -> float | None:
+    """The seconds that a server asked to wait, as an error says it; None if it did not."""
+    seconds = getattr(error, "retry_after", None)
+    return seconds if isinstance(seconds, int | float) else None
+
+
+def check_synchronous(retry: Retry) -> None:
+    """Refuse asynchronous functions, for a run that cannot await them.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    for name, function in retry.functions.items():
+        if is_asynchronous(function):
+            raise asynchronous_error(name)
+
+
+def asynchronous_error(name: str) -> ConfigurationError:
+    """The error of a function that a synchronous run cannot await.
+
+    Args:
+        name: The argument that it was given as.
+    """
+    return ConfigurationError(
+        f"{name} of retry= is asynchronous, and this run is not: give a function, or use ainvoke, astream or aexecute_all"
+    )
+
+
+def is_asynchronous(function: Any) -> bool:
+    """Whether a function, or an object that is called, returns a coroutine."""
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
