@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, ClassVar, Protocol
 
 from ..cancelling import Cancel
-from ..deadline import Deadline
+from ..deadline import Deadline, current_deadline
 from ..messages.calls import ToolCallRecord
 from .call import ToolRun
 from .context import AsyncProgress, Progress
@@ -109,7 +109,8 @@ class Batch:
         self._threads = options.threads
         self._end = None if options.deadline is None else time.monotonic() + options.deadline
         self._cancel = options.cancel
-        self._sight = None if options.cancel is None else _seen_through(options.cancel)
+        self._around = current_deadline()  # of the run whose tool makes these calls
+        self._sight = _seen_by_tools(options)
         self._exclusive = options.exclusive
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
@@ -178,8 +179,8 @@ class Batch:
         raise NotImplementedError
 
     def _is_over(self) -> bool:
-        """Whether there is no time for another call."""
-        return self._end is not None and time.monotonic() >= self._end
+        """Whether there is no time for another call, here or in the run whose tool makes these calls."""
+        return self._time_left() == 0 or (self._around is not None and self._around.passed() is not None)
 
     def _time_left(self) -> float | None:
         """How many seconds are left; None for no limit."""
@@ -222,7 +223,7 @@ class Batch:
     def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
         """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""
         self._closed = True
-        if self._sight is not None and not all_calls:
+        if self._sight is not None and not all_calls and self._time_left() != 0:
             self._sight.let_go()  # what a tool has begun may outlive the run
         unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys())
         for index in unfinished:
@@ -241,10 +242,12 @@ class Batch:
         raise NotImplementedError
 
 
-def _seen_through(cancel: Cancel) -> Deadline:
-    """What the tools of a batch see of its cancellation, as long as it lasts."""
-    with cancel.in_sight():
-        return Deadline(None)
+def _seen_by_tools(options: BatchOptions) -> Deadline | None:
+    """The deadline that runs inside the tools of a batch find, as long as the batch lasts; None where nothing ends it."""
+    if options.cancel is not None:
+        with options.cancel.in_sight():
+            return Deadline(None)
+    return None if options.deadline is None else Deadline(options.deadline)
 
 
 def given_up(run: ToolRun) -> None:

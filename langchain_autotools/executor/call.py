@@ -297,7 +297,9 @@ class ToolRun:
         return ToolCallResult(self.call, message, None, duration, direct, self.executed, commands, attempts=int(self.executed))
 
     def _failed(self, error: BaseException) -> ToolCallResult:
-        if isinstance(error, asyncio.CancelledError | _Cancelled | DeadlinePassed):  # the last: of a run inside the tool
+        if isinstance(error, DeadlinePassed) and error.deadline.reason == "deadline":  # that of a run around, in a run inside the tool
+            return self.timed_out()
+        if isinstance(error, asyncio.CancelledError | _Cancelled | DeadlinePassed):
             return cancelled_result(self.call, executed=self.executed, duration=self.duration())
         if isinstance(error, _NoException):
             error = error.args[0]

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
-from ..deadline import Deadline, abounded, bounded
+from ..deadline import Deadline, abounded, bounded, current_deadline
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..executor import (
     ON_CLIENT,
@@ -110,7 +110,8 @@ class Run:
         if journal is not None:
             flag, seconds = journal.is_cancelled, journal.left(seconds)
         self._cancel = None if flag is None else Cancel(flag, seconds)
-        self._deadline = self._cancel or (None if seconds is None else Deadline(seconds))
+        endless = seconds is None and current_deadline() is None
+        self._deadline = self._cancel or (None if endless else Deadline(seconds))
         clock = time.monotonic if journal is None else journal.now
         self._loop = tool_loop(history, plan, clock, found, None if self._cancel is None else self._cancel.is_set)
         self._cache: dict[str, Any] = {}

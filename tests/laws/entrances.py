@@ -76,6 +76,8 @@ class Entrance:
     """
 
     ways: ClassVar[Sequence[str]] = ("invoke", "stream", "ainvoke", "astream")
+    further_ways: ClassVar[Sequence[str]] = ()
+    """Those that are tried under the marker `exhaustive`."""
 
     def __init__(self, plan: Plan, way: str) -> None:
         self.plan = plan
@@ -144,6 +146,9 @@ class Entrance:
 class Bound(Entrance):
     """A model of which everything is bound: nothing is said where it is made, nor with the call."""
 
+    ways = ("invoke", "astream")
+    further_ways = ("stream", "ainvoke")
+
     def open(self) -> None:
         """Bind."""
         model = self.declared(self.remembered(scripted(self.plan, self.tools())))
@@ -175,7 +180,8 @@ class Raw(Entrance):
 class Asked(Entrance):
     """An `Agent`."""
 
-    ways = ("run", "run_stream", "arun", "arun_stream")
+    ways = ("run_stream", "arun")
+    further_ways = ("run", "arun_stream")
 
     def run(self, history: Sequence[BaseMessage], **keywords: Any) -> Outcome:
         """A question to an agent, or what was decided about its calls."""

@@ -16,7 +16,8 @@ from tests.laws.ways import run, waited
 class Executor(Entrance):
     """A `ToolExecutor` alone: calls come from anywhere, here from the plan, one AI message after another."""
 
-    ways = ("execute_all", "aexecute_all", "stream", "astream")
+    ways = ("execute_all", "astream")
+    further_ways = ("aexecute_all", "stream")
     _KNOWN = ("requires_approval", "claim", "policies", "parallel")
 
     def open(self) -> None:
@@ -88,7 +89,7 @@ class Executor(Entrance):
 class Loop(Executor):
     """A loop of one's own: a model that declares the tools, and an executor that runs their calls."""
 
-    ways = ("execute_all", "astream")
+    further_ways = ()
 
     def open(self) -> None:
         """Make both."""
