@@ -1,9 +1,8 @@
 """Calls that run for an asynchronous caller: as tasks on its event loop, synchronous tools in threads."""
 
 import asyncio
-import inspect
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Sequence
 from contextlib import closing
 from contextvars import copy_context
 from functools import partial
@@ -18,6 +17,7 @@ from .call import ToolRun
 from .context import AsyncProgress, ProgressReport
 from .gate import aopened
 from .governed import Attempt, Pause, Step, governed
+from .listeners import acall
 from .plan import Answer
 from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
@@ -84,7 +84,7 @@ class _TaskBatch(Batch):
             self._watch = [self._cancel.watch()]
         try:
             if (gate := self._options.gate) is not None:
-                self._pass(gate, await aopened(gate, self._answers, self._must_end, self._patience))
+                self._pass(gate, await aopened(gate, self._answers, self._must_end, self.patience))
             slots = asyncio.Semaphore(self._limit)
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
@@ -156,7 +156,7 @@ class _TaskBatch(Batch):
                 await self._progress.end(index)
             if result is None or not self._keep(index, result):
                 return
-            await self._tell(self._on_executed, result)
+            await acall(self, self._on_executed, result)
             if self.watcher is not None:
                 self._tell_answer(self.watcher, index)
             if index not in self._failures:
@@ -178,8 +178,7 @@ class _TaskBatch(Batch):
             return None
         if planned.run.policy is not None:
             return await self._run_by_policy(planned.run, planned.run.policy)
-        await self._tell(self._on_executing, planned.call)
-        return await self._run(planned.run)
+        return await self._attempt(planned.run)
 
     async def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
         done: Any = None
@@ -191,11 +190,13 @@ class _TaskBatch(Batch):
                     return cast("ToolCallResult | None", end.value)
                 done = await self._carry_out(step, run)
 
+    async def _attempt(self, run: ToolRun, number: int = 1) -> ToolCallResult | None:
+        announced = number > 1 or await acall(self, self._on_executing, run.call)
+        return None if not announced and self._is_cancelled() else await self._run(run)
+
     async def _carry_out(self, step: Step, run: ToolRun) -> Any:
         if isinstance(step, Attempt):
-            if step.number == 1:
-                await self._tell(self._on_executing, run.call)
-            return await self._run(run)
+            return await self._attempt(run, step.number)
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
         elif isinstance(step, Awaited):
@@ -215,13 +216,7 @@ class _TaskBatch(Batch):
     async def _tell_progress(self, report: ProgressReport) -> None:
         if self.watcher is not None:
             self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
-        await self._tell(self._on_progress, report.call, report.value)
-
-    async def _tell(self, listeners: Iterable[Callable[..., Any]], *values: Any) -> None:
-        for listener in listeners:
-            answer = listener(*values)
-            if inspect.isawaitable(answer):
-                await answer
+        await acall(self, self._on_progress, report.call, report.value)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.asynchronous
@@ -273,7 +268,7 @@ class _TaskBatch(Batch):
             await asyncio.wait(unfinished, timeout=2 * GRACE_SECONDS)
         for result in results:
             try:
-                await self._tell(self._on_executed, result)
+                await acall(self, self._on_executed, result)
             except Exception:
                 if all_calls:
                     raise

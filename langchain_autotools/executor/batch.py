@@ -108,6 +108,7 @@ class Batch:
         self._turn = options.turn
         self._threads = options.threads
         self._end = None if options.deadline is None else time.monotonic() + options.deadline
+        self._ended_at: float | None = None
         self._cancel = options.cancel
         self._around = current_deadline()  # of the run whose tool makes these calls
         self._sight = _seen_by_tools(options)
@@ -207,10 +208,23 @@ class Batch:
         """Whether nobody is to be waited for any more."""
         return self._is_over() or self._is_cancelled()
 
-    def _patience(self) -> float | None:
+    def patience(self) -> float | None:
         """How many seconds to wait before asking that; None for any number."""
         times = [self._time_left(), None if self._cancel is None else self._cancel.poll]
         return min((seconds for seconds in times if seconds is not None), default=None)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether anything but its last result may end the batch."""
+        return self._end is not None or self._cancel is not None
+
+    def grace(self) -> float | None:
+        """Seconds that are left to what is still at work when the batch must end; None as long as it need not."""
+        if not self._must_end():
+            return None
+        if self._ended_at is None:
+            self._ended_at = time.monotonic()
+        return max(0.0, self._ended_at + GRACE_SECONDS - time.monotonic())
 
     def _keep(self, index: int, result: ToolCallResult) -> bool:
         """Note a call's result; False if the call was given up before."""

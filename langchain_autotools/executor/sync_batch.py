@@ -1,10 +1,9 @@
 """Calls that run for a synchronous caller: in its own thread, in worker threads, or on the background event loop."""
 
 import asyncio
-import inspect
 import logging
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, nullcontext
 from contextvars import Context, copy_context
@@ -13,12 +12,13 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from ..messages.calls import ToolCallRecord
-from .background import BackgroundTask, awaited, cancel_tasks, context_of_caller, running_loop
+from .background import BackgroundTask, cancel_tasks, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, BatchOptions, CallJournal, Watcher, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import Progress, ProgressReport
 from .gate import opened
 from .governed import Attempt, Follow, Pause, Step, governed
+from .listeners import ListenerCalls
 from .plan import Answer
 from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
@@ -86,7 +86,7 @@ class _ThreadBatch(Batch):
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
         self._changed = threading.Condition()
-        self._telling = threading.RLock()
+        self._listeners = ListenerCalls(self)
         self._progress: Progress | None = None
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
         self._jobs: list[Job] = []
@@ -105,7 +105,7 @@ class _ThreadBatch(Batch):
     def _deliver(self) -> Generator[ToolCallResult | None, None, None]:
         try:
             if (gate := self._options.gate) is not None:
-                self._pass(gate, opened(gate, self._answers, self._must_end, self._patience))
+                self._pass(gate, opened(gate, self._answers, self._must_end, self.patience))
             if self.journal is not None:
                 self._entries = self.journal.entries(len(self._planned))
             alone = self._limit <= 1
@@ -230,7 +230,7 @@ class _ThreadBatch(Batch):
             with self._changed:
                 if result is None or not self._keep(index, result):
                     return
-            self._tell(self._on_executed, result)
+            self._listeners.call(self._on_executed, result)
             if self.watcher is not None:
                 self._tell_answer(self.watcher, index)
             with self._changed:
@@ -264,8 +264,7 @@ class _ThreadBatch(Batch):
                 return None
         if run.policy is not None:
             return self._run_by_policy(run, run.policy)
-        self._tell(self._on_executing, run.call)
-        return None if self._closed else self._run(run)
+        return self._attempt(run)
 
     def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
         done: ToolCallResult | None = None
@@ -277,11 +276,13 @@ class _ThreadBatch(Batch):
                     return cast("ToolCallResult | None", end.value)
                 done = self._carry_out(step, run)
 
+    def _attempt(self, run: ToolRun, number: int = 1) -> ToolCallResult | None:
+        announced = number > 1 or self._listeners.call(self._on_executing, run.call)
+        return None if self._closed or (not announced and self._is_cancelled()) else self._run(run)
+
     def _carry_out(self, step: Step, run: ToolRun) -> ToolCallResult | None:
         if isinstance(step, Attempt):
-            if step.number == 1:
-                self._tell(self._on_executing, run.call)
-            return None if self._closed else self._run(run)
+            return self._attempt(run, step.number)
         if isinstance(step, Pause):
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._failures, step.seconds)
@@ -291,24 +292,13 @@ class _ThreadBatch(Batch):
 
     def _reports(self) -> Progress:
         if self._progress is None:
-            self._progress = Progress(self._fail, self._tell_progress, self._telling)
+            self._progress = Progress(self._fail, self._tell_progress, self._listeners.lock)
         return self._progress
 
     def _tell_progress(self, report: ProgressReport) -> None:
         if self.watcher is not None:
             self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
-        self._tell(self._on_progress, report.call, report.value)
-
-    def _tell(self, listeners: Iterable[Callable[..., Any]], *values: Any) -> None:
-        """Call the caller's functions, never two at a time."""
-        with self._telling:
-            for listener in listeners:
-                answer = listener(*values)
-                if inspect.isawaitable(answer):
-                    task = BackgroundTask(awaited(answer))
-                    task.start()
-                    task.wait()
-                    task.result()
+        self._listeners.call(self._on_progress, report.call, report.value)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.only_asynchronous
@@ -382,7 +372,7 @@ class _ThreadBatch(Batch):
         cancel_tasks(tasks, GRACE_SECONDS)
         for result in results:
             try:
-                self._tell(self._on_executed, result)
+                self._listeners.call(self._on_executed, result)
             except Exception:
                 if all_calls:
                     raise
