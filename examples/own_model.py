@@ -19,10 +19,6 @@ def get_temperature(city: str) -> str:
 class ChatThermometer(ToolsAndMessagesMixin, BaseChatModel):
     """Asks for the temperature of every capitalised word but the first, then repeats what it was told."""
 
-    @property
-    def _llm_type(self) -> str:
-        return "thermometer"
-
     def raw_stream(self, messages: Sequence[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """One request: the chunks as they would come from a wire, calls in pieces and all."""
         results = [message.text for message in messages if message.type == "tool"]

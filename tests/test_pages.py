@@ -3,16 +3,20 @@
 Other pages that run: presets and their vendors (tests/providers/presets), tools, messages and testing (their tests), MCP (tests/compat).
 """
 
+import ast
 import base64
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel
 
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
 from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
-from tests.support.pages import REPOSITORY, run_page
+from tests.support.pages import REPOSITORY, fences, run_page
 from tests.support.script import Call, Turn
 from tests.test_readme import decide, page_name
 
@@ -50,3 +54,25 @@ def test_the_page_of_a_vendor_runs(name: str, monkeypatch: pytest.MonkeyPatch, c
         monkeypatch.setenv(address, server.url)
         run_page(DOCS / f"{name}.md", capsys)
         assert (server.rejections, server.left) == ([], 0)
+
+
+def classes_of(page: Path) -> dict[str, Any]:
+    """The classes that a page defines, of its definitions and imports alone."""
+    program = "\n".join(text for language, text in fences(page) if language == "python")
+    kept = [node for node in ast.parse(program).body if isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
+    names: dict[str, Any] = {"__name__": "page"}
+    if any(isinstance(node, ast.ClassDef) for node in kept):
+        exec(compile(ast.Module(kept, []), page.name, "exec"), names)
+    return {node.name: names[node.name] for node in kept if isinstance(node, ast.ClassDef)}
+
+
+def test_every_class_that_a_page_defines_can_be_made() -> None:
+    """A chat model with no more than the name of a model, a schema with the values that it has."""
+    made = [kind for page in [*DOCS.rglob("*.md"), REPOSITORY / "README.md"] for kind in classes_of(page).values()]
+    assert len(made) >= 6
+    for kind in made:
+        is_model = issubclass(kind, BaseChatModel)
+        if issubclass(kind, BaseModel) and not is_model:
+            kind.model_construct()
+        else:
+            kind(**({"model": "any"} if is_model and any(field.is_required() for field in kind.model_fields.values()) else {}))

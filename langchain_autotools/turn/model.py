@@ -4,7 +4,7 @@ The synchronous and asynchronous methods differ only by their `await`s; what a t
 """
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -19,13 +19,13 @@ from pydantic import model_validator
 
 from ..compat import CACHE_KEY, should_stream
 from ..errors import ConfigurationError
-from ..executor.names import own_name
 from .constructor import argument_names, unknown_argument
 from .descriptions import describe_fields
 from .generation_info import combined_outputs
 from .overrides import install_overrides
+from .raw_methods import check_raw_methods
 from .tool_choice import ToolChoice, read_choice
-from .tools import format_tools, listed
+from .tools import distinct_tools, format_tools, listed
 from .turn import Turn, generation, in_time
 from .unwatched import UNWATCHED, Handover, is_watched
 
@@ -53,6 +53,11 @@ class SingleTurnChatModel(BaseChatModel):
             raise ConfigurationError(self._unknown(min(unknown)))
         super().__init__(*args, **kwargs)
 
+    @property
+    def _llm_type(self) -> str:
+        """The name of the kind of model, as traces and caches have it: that of a chat model that stands behind, else the class's."""
+        return super()._llm_type or type(self).__name__  # type: ignore[safe-super]
+
     @classmethod
     def _argument_names(cls) -> frozenset[str]:
         return argument_names(cls)
@@ -74,6 +79,7 @@ class SingleTurnChatModel(BaseChatModel):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         describe_fields(cls)
+        check_raw_methods(cls, SingleTurnChatModel)
         install_overrides(cls, SingleTurnChatModel, streams=cls.raw_stream is not SingleTurnChatModel.raw_stream)
 
     @model_validator(mode="before")
@@ -337,7 +343,7 @@ class SingleTurnChatModel(BaseChatModel):
                 ConfigurationError: Two of the `tools` have one name, and are not the same.
             """
             if kwargs.get("tools"):
-                kwargs["tools"] = _distinct(listed(kwargs["tools"]))
+                kwargs["tools"] = distinct_tools(listed(kwargs["tools"]))
             return super().bind(**kwargs)
 
     def bind_tools(
@@ -376,21 +382,3 @@ describe_fields(SingleTurnChatModel)
 
 def _new_call_id() -> str:
     return f"call_{uuid.uuid4().hex}"
-
-
-def _distinct(tools: Iterable[Any]) -> list[Any]:
-    """The declared tools, each once: no vendor takes two of one name."""
-    distinct: dict[object, Any] = {}
-    for tool in tools:
-        name = own_name(tool) if isinstance(tool, Mapping) else None
-        first = distinct.setdefault(name or object(), tool)
-        if first is not tool and _essence(first) != _essence(tool):
-            raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
-    return list(distinct.values())
-
-
-def _essence(value: Any) -> Any:
-    """A declaration without the titles that pydantic makes of names, and that some forms of a tool lack."""
-    if isinstance(value, Mapping):
-        return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
-    return [_essence(inner) for inner in value] if isinstance(value, list) else value

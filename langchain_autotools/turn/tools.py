@@ -8,6 +8,7 @@ from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
 from ..executor import check_signature, tool_inside
+from ..executor.names import own_name
 from .tool_choice import ToolChoice
 
 _logger = logging.getLogger("langchain_autotools")
@@ -96,3 +97,21 @@ def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[st
         tools: The tools of the request, in the wire's form.
     """
     return None if choice is None else model.format_tool_choice(choice, tools)
+
+
+def distinct_tools(tools: Iterable[Any]) -> list[Any]:
+    """The declared tools, each once: no vendor takes two of one name."""
+    distinct: dict[object, Any] = {}
+    for tool in tools:
+        name = own_name(tool) if isinstance(tool, Mapping) else None
+        first = distinct.setdefault(name or object(), tool)
+        if first is not tool and _essence(first) != _essence(tool):
+            raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
+    return list(distinct.values())
+
+
+def _essence(value: Any) -> Any:
+    """A declaration without the titles that pydantic makes of names, and that some forms of a tool lack."""
+    if isinstance(value, Mapping):
+        return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
+    return [_essence(inner) for inner in value] if isinstance(value, list) else value

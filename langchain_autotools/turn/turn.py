@@ -174,7 +174,8 @@ def _as_message(piece: object) -> AIMessage:
     if isinstance(piece, ChatGeneration) and isinstance(piece.message, AIMessage):
         about = {**(piece.generation_info or {}), **piece.message.response_metadata}
         return piece.message.model_copy(update={"response_metadata": about})
-    raise ConfigurationError(f"raw_stream yields AIMessageChunks (or texts, or ChatGenerationChunks), not {type(piece).__name__}")
+    hint = ": `yield` a message, do not `return` it" if isinstance(piece, tuple) else ""  # a message iterates as its fields
+    raise ConfigurationError(f"raw_stream yields AIMessageChunks (or texts, or ChatGenerationChunks), not {type(piece).__name__}{hint}")
 
 
 def _text_alone(content: str | list[Any]) -> str | None:
