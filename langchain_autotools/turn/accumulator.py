@@ -79,6 +79,7 @@ class TurnAccumulator:
         self._usage: UsageMetadata | None = None
         self._metadata: dict[str, Any] = {}
         self._own: dict[str, Any] = {}
+        self._held: dict[str, Any] = {}
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
         """Take a raw chunk, or a whole message in its place.
@@ -120,8 +121,12 @@ class TurnAccumulator:
                 self._assembler.feed(chunk.tool_call_chunks)
             content = _without_calls(content)
         extra, metadata = self._take_extra(chunk.additional_kwargs), self._keep_scalars(chunk.response_metadata)
-        if not (content or extra or metadata):
+        if metadata and self._held:
+            metadata = _merged(self._held, metadata)
+        if not (content or extra):
+            self._held = metadata or self._held
             return None
+        self._held = {} if metadata else self._held
         if isinstance(content, list):
             metadata |= {name: chunk.response_metadata[name] for name in _OF_BLOCKS if name in chunk.response_metadata}
         return new_chunk(content, {**extra}, self.message_id, metadata)
@@ -155,7 +160,8 @@ class TurnAccumulator:
         return {key: value for key, value in extra.items() if key not in _FRAGMENTS}
 
     def _keep_scalars(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """Keep back the metadata that `+` would glue or add up; the rest (log probabilities, lists and objects) leaves at once."""
+        """Keep back the metadata that `+` would glue or add up; the rest (log probabilities, lists and objects) leaves with the content
+        that it comes with, or with the next chunk that has any such: so an empty reply is one chunk, its own sum."""
         rest: dict[str, Any] = {}
         for key, value in metadata.items():
             if value is None:
@@ -178,6 +184,7 @@ class TurnAccumulator:
         form = self._own.pop(_FORM, None)
         records, chunks = self._decide_calls(blocked)
         verdict = {"calls": records, "blocked": blocked} if records or (blocked is not None and self._runs) else {}
+        self._metadata = {**self._held, **self._metadata}
         if verdict or self._own:
             self._metadata[KEY] = {**self._own, **verdict}
         return AIMessageChunk(
@@ -212,6 +219,11 @@ class TurnAccumulator:
             for index, record in enumerate(records)
         ]
         return records, chunks
+
+
+def _merged(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Metadata of two chunks, as their sum has it."""
+    return (new_chunk("", {}, None, before) + new_chunk("", {}, None, after)).response_metadata
 
 
 def _without_calls(content: str | list[Any]) -> str | list[Any]:

@@ -13,6 +13,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_autotools import ToolExecutor, new_messages
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
+from tests.contract.wires import WIRES, Wire
+from tests.laws.ways import LISTENERS
+from tests.support.script import Turn
 
 ASK = HumanMessage("How warm is it?")
 
@@ -83,3 +86,35 @@ def test_a_last_chunk_that_was_stored_alone_is_no_message() -> None:
     *_, last = ScriptedChatModel(replies=["Warm it is."]).stream([ASK])
     assert [message.text for message in new_messages(last)] == ["Warm it is."]
     assert new_messages(load(dumpd(last), allowed_objects="all")) == []
+
+
+@pytest.mark.parametrize("listeners", ["nobody", "a tap"])
+@pytest.mark.parametrize("finish", ["content_filter", "stop"])
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire.name.startswith("openai")], ids=lambda wire: wire.name)
+def test_an_empty_reply_is_one_message_whole_in_chunks_and_as_their_sum(wire: Wire, finish: str, listeners: str) -> None:
+    """Also where a filter emptied it, and the server says so in objects and lists."""
+    config: Any = {"callbacks": LISTENERS[listeners]()}
+    with wire.serve([Turn("", finish=finish)] * 2) as server:
+        model = wire.model(server)
+        chunks = list(model.stream([ASK], config))
+        (whole,) = new_messages(model.invoke([ASK], config))
+    (of_chunks,) = [message for chunk in chunks for message in new_messages(chunk)]
+    (of_sum,) = new_messages(reduce(add, chunks))
+    assert of_chunks == of_sum and whole.text == of_sum.text == ""
+    assert whole.response_metadata["finish_reason"] == of_sum.response_metadata["finish_reason"]
+
+
+def test_metadata_without_content_leaves_with_the_next_that_has_any() -> None:
+    """Lists are joined in their order."""
+    pieces = [
+        AIMessageChunk("", response_metadata={"seen": [1], "filter": {"hate": False}}),
+        AIMessageChunk("", response_metadata={"seen": [2]}),
+        AIMessageChunk("Warm"),
+        AIMessageChunk(" it is.", response_metadata={"seen": [3]}),
+        AIMessageChunk("", response_metadata={"seen": [4]}),
+    ]
+    model = ScriptedChatModel(replies=[pieces] * 2)
+    chunks = list(model.stream([ASK]))
+    assert [chunk.text for chunk in chunks] == ["Warm", " it is.", ""]
+    for message in (message_chunk_to_message(reduce(add, chunks)), model.invoke([ASK])):
+        assert message.response_metadata == {"seen": [1, 2, 3, 4], "filter": {"hate": False}}
