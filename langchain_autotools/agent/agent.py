@@ -2,30 +2,37 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
-from ..mixin import ToolsAndMessagesMixin
-from ..providers.registry import init_chat_model
 from .attachments import Attachment, question_message
 from .exchange import Exchange
 from .floor import Floor
-from .memory import OwnMemory
+from .memory import OwnMemory, memory_of
+from .models import AgentModel, agent_model
+from .output import Output
 from .results import AgentResult
 from .streams import AgentStream, AsyncAgentStream
+
+if TYPE_CHECKING:
+    from langchain_core.chat_history import BaseChatMessageHistory
 
 
 class Agent:
     """A model that runs its tools, a system prompt, and the conversation with it.
 
     Args:
-        model: `"provider:model"` as `init_chat_model` takes it, or a chat model of this package.
+        model: `"provider:model"` as `init_chat_model` takes it, a chat model of this package, what its `bind`, `bind_tools` or
+            `with_config` returned, or a durable model (`langchain_autotools.durable.durable`).
         tools: The tools, as the model takes them. None leaves a given model its own.
         system_prompt: What stands before every conversation.
         history: The messages that the conversation begins with. They are copied.
+        conversation: Where the conversation is kept: LangChain's `BaseChatMessageHistory`, such as `Conversations(...)["alice"]`. It is
+            read before each question, and gets the new messages. None keeps it in the agent.
+        output: The schema of the answers, as the model's `with_structured_output` takes it; `AgentResult.output` is then an object of it.
         **kwargs: Arguments of the model, where it is named: `max_turns=5`, `requires_approval=[...]`, `temperature=0`.
 
     Attributes:
@@ -33,41 +40,48 @@ class Agent:
         system_prompt: The system prompt as a message; None for none.
 
     Raises:
-        ConfigurationError: The model is none of this package, or arguments are given for a model that is made already.
+        ConfigurationError: The model is none of this package, arguments are given for a model that is made already, it has no structured
+            output, or the conversation is none.
     """
 
     def __init__(
         self,
-        model: str | ToolsAndMessagesMixin,
+        model: str | AgentModel,
         *,
         tools: Any = None,
         system_prompt: str | SystemMessage | None = None,
         history: Iterable[BaseMessage] = (),
+        conversation: "BaseChatMessageHistory | None" = None,
+        output: Any = None,
         **kwargs: Any,
     ) -> None:
-        self.model = _model(model, tools, kwargs)
+        self.model = agent_model(model, tools, kwargs)
         self.system_prompt = SystemMessage(system_prompt) if isinstance(system_prompt, str) else system_prompt
-        self._memory = OwnMemory(history)
+        self._memory = memory_of(history, conversation)
+        self._output = None if output is None else Output(self.model, output)
         self._floor = Floor()
 
     @property
     def history(self) -> list[BaseMessage]:
-        """The conversation so far, without the system prompt."""
-        return self._memory.messages
+        """The conversation so far, without the system prompt. It may be set, unless it is kept elsewhere."""
+        return self._memory.read()
 
     @history.setter
     def history(self, messages: list[BaseMessage]) -> None:
+        if not isinstance(self._memory, OwnMemory):
+            raise ConfigurationError("the conversation of this agent is kept elsewhere: change it there")
         self._memory.messages = messages
 
     def __getstate__(self) -> dict[str, Any]:
-        memory = OwnMemory(self.history)
+        memory = OwnMemory(self._memory.messages) if isinstance(self._memory, OwnMemory) else self._memory
         return {**{name: value for name, value in self.__dict__.items() if name != "_floor"}, "_memory": memory}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _floor=Floor())
 
     def __repr__(self) -> str:
-        return f"Agent({self.model!r}, {len(self.history)} messages)"
+        kept = f"{len(self.history)} messages" if isinstance(self._memory, OwnMemory) else "a conversation that is kept elsewhere"
+        return f"Agent({self.model!r}, {kept})"
 
     def run(
         self,
@@ -91,10 +105,12 @@ class Agent:
         Raises:
             ConfigurationError: There is no question, an attachment's type cannot be told, or the agent is answering already.
             OSError: An attachment cannot be read.
+            OutputParserException: (with `output=`) The answer is incomplete or does not fit the schema; the conversation keeps it.
+            ModelRefusalError: (with `output=`) The model declined.
         """
         exchange = self._exchange(question, attachments, history, kwargs)
         with exchange.under_way() as messages:
-            return exchange.finish(self.model.invoke(messages, exchange.announced(config), **kwargs))
+            return exchange.finish(self.model.invoke(messages, exchange.announced(config), **self._asked(kwargs)))
 
     async def arun(
         self,
@@ -108,7 +124,7 @@ class Agent:
         """Like `run`, asynchronously."""
         exchange = self._exchange(question, attachments, history, kwargs)
         async with exchange.aunder_way() as messages:
-            return exchange.finish(await self.model.ainvoke(messages, exchange.announced(config), **kwargs))
+            return exchange.finish(await self.model.ainvoke(messages, exchange.announced(config), **self._asked(kwargs)))
 
     def run_stream(
         self,
@@ -121,7 +137,7 @@ class Agent:
     ) -> AgentStream:
         """Like `run`, piece by piece: a chunk that brings the question, those of the answer as they come, then its `result`."""
         exchange = self._exchange(question, attachments, history, kwargs)
-        return AgentStream(exchange, partial(self.model.stream, **kwargs), config)
+        return AgentStream(exchange, partial(self.model.stream, **self._asked(kwargs)), config)
 
     def arun_stream(
         self,
@@ -134,25 +150,21 @@ class Agent:
     ) -> AsyncAgentStream:
         """Like `run_stream`, asynchronously."""
         exchange = self._exchange(question, attachments, history, kwargs)
-        return AsyncAgentStream(exchange, partial(self.model.astream, **kwargs), config)
+        return AsyncAgentStream(exchange, partial(self.model.astream, **self._asked(kwargs)), config)
 
     def _exchange(
         self, question: Any, attachments: Iterable[Attachment], history: Sequence[BaseMessage] | None, kwargs: dict[str, Any]
     ) -> Exchange:
         if question is None and kwargs.get("resume") is None:
             raise ConfigurationError("there is no question; resume=decisions goes on without one")
+        for name in ("output", "conversation"):
+            if name in kwargs:
+                raise ConfigurationError(f"{name} is an argument of Agent: here it has no effect")
         asked = None if question is None else question_message(question, list(attachments))
         if history is not None:
-            return Exchange(asked, self.system_prompt, OwnMemory(history, keeps=False), Floor())
-        return Exchange(asked, self.system_prompt, self._memory, self._floor)
+            return Exchange(asked, self.system_prompt, OwnMemory(history, keeps=False), Floor(), self._output)
+        return Exchange(asked, self.system_prompt, self._memory, self._floor, self._output)
 
-
-def _model(model: Any, tools: Any, kwargs: dict[str, Any]) -> ToolsAndMessagesMixin:
-    if isinstance(model, str):
-        named: Any = init_chat_model(model, **({} if tools is None else {"tools": tools}), **kwargs)
-        return named  # type: ignore[no-any-return]
-    if not isinstance(model, ToolsAndMessagesMixin):
-        raise ConfigurationError(f"model is 'provider:model' or a chat model of this package, not {type(model).__name__}")
-    if kwargs:
-        raise ConfigurationError(f"the model is made already: give {', '.join(sorted(kwargs))} to it")
-    return model if tools is None else model.with_tools(tools)
+    def _asked(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The keywords of a run."""
+        return kwargs if self._output is None else self._output.keywords(kwargs)

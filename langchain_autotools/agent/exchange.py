@@ -2,11 +2,11 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..chunks import ChunkSum, new_chunk
@@ -17,6 +17,7 @@ from ..messages.live import attach_messages
 from ..turn.forming import only_shows
 from .floor import Floor, busy
 from .memory import Memory
+from .output import Output, complete
 from .results import AgentResult
 
 
@@ -38,19 +39,24 @@ class Exchange:
         system_prompt: What stands before the conversation.
         memory: The conversation before the question, which gets the new messages.
         floor: Lets one question at a time into that conversation.
+        output: Reads structured output out of the answer; None for none.
 
     Attributes:
         stream: Gives the stream by which the answer is read, None where that is gone; itself None for an answer at a stroke.
         outcome: What the question came to, once that is known.
     """
 
-    def __init__(self, question: HumanMessage | None, system_prompt: SystemMessage | None, memory: Memory, floor: Floor) -> None:
+    def __init__(
+        self, question: HumanMessage | None, system_prompt: SystemMessage | None, memory: Memory, floor: Floor, output: Output | None
+    ) -> None:
         self.stream: Callable[[], OpenStream | None] | None = None
         self.outcome: AgentResult | None = None
         self._question = question
         self._prompt = [] if system_prompt is None else [system_prompt]
         self._memory = memory
         self._floor = floor
+        self._output = output
+        self._results: list[ToolMessage] = []
         self._before: list[BaseMessage] = []
         self._new: list[BaseMessage] = [] if question is None else [question]
         self._asked = len(self._new)
@@ -106,7 +112,12 @@ class Exchange:
     def opening(self) -> Iterator[AIMessageChunk]:
         """The chunk that brings the question."""
         if self._question is not None:
-            yield _bringing(self._question)
+            yield _bringing([self._question])
+
+    def closing(self) -> Iterator[AIMessageChunk]:
+        """The chunk that brings the results of calls that were the output."""
+        if self._results:
+            yield _bringing(self._results)
 
     def take(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Take the next chunk of the answer."""
@@ -121,8 +132,23 @@ class Exchange:
             message = self._parts.message()
         else:
             self._new += new_messages(message)
-        self.outcome = AgentResult(message, tuple(self._new))
+        output = self._read(message)
+        self.outcome = AgentResult(complete(message, self._results), tuple(self._new), output)
         return self.outcome
+
+    def _read(self, message: AIMessage) -> Any:
+        """The output of a run."""
+        if self._output is None:
+            return None
+        try:
+            output = self._output.read(message)
+        except Exception as error:
+            attach_messages(error, [] if self.stream is not None else self._new)
+            raise
+        if output is not None:
+            self._results = self._output.results(message, [*self._before, *self._new])
+            self._new += self._results
+        return output
 
     def _fail(self, error: BaseException) -> None:
         """Take the messages that a failed run had completed. The error of an answer at a stroke brings the question with them."""
@@ -199,8 +225,8 @@ class Exchange:
         return self.stream()
 
 
-def _bringing(message: BaseMessage) -> AIMessageChunk:
-    """A chunk without content, of which `new_messages` gives the message."""
+def _bringing(messages: Sequence[BaseMessage]) -> AIMessageChunk:
+    """A chunk without content, of which `new_messages` gives these."""
     chunk = new_chunk("", {}, None)
-    attach_messages(chunk, [message])
+    attach_messages(chunk, messages)
     return chunk

@@ -1,9 +1,14 @@
 """Where the messages of a conversation are kept."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_core.messages import BaseMessage
+
+from ..errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from langchain_core.chat_history import BaseChatMessageHistory
 
 
 class Memory(Protocol):
@@ -56,3 +61,57 @@ class OwnMemory:
     async def aadd(self, messages: Sequence[BaseMessage]) -> None:
         """Like `add`, asynchronously."""
         self.add(messages)
+
+
+class KeptMemory:
+    """A conversation that is kept elsewhere.
+
+    Args:
+        conversation: LangChain's `BaseChatMessageHistory`.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+
+    is_local = False
+
+    def __init__(self, conversation: "BaseChatMessageHistory") -> None:
+        from langchain_core.chat_history import BaseChatMessageHistory  # here, because it costs every other program its import
+
+        if not isinstance(conversation, BaseChatMessageHistory):
+            kind = type(conversation).__name__
+            raise ConfigurationError(f"conversation takes a BaseChatMessageHistory, as Conversations(...)['alice'] is one, not {kind}")
+        self._conversation = conversation
+
+    def read(self) -> list[BaseMessage]:
+        """The messages so far."""
+        return list(self._conversation.messages)
+
+    async def aread(self) -> list[BaseMessage]:
+        """Like `read`, asynchronously."""
+        return list(await self._conversation.aget_messages())
+
+    def add(self, messages: Sequence[BaseMessage]) -> None:
+        """Add messages at the end."""
+        self._conversation.add_messages(messages)
+
+    async def aadd(self, messages: Sequence[BaseMessage]) -> None:
+        """Like `add`, asynchronously."""
+        await self._conversation.aadd_messages(messages)
+
+
+def memory_of(history: Iterable[BaseMessage], conversation: Any) -> OwnMemory | KeptMemory:
+    """Where an agent keeps its conversation.
+
+    Args:
+        history: The messages that it begins with.
+        conversation: Where it is kept; None for the agent itself.
+
+    Raises:
+        ConfigurationError: There are both, or `conversation` is none.
+    """
+    if conversation is None:
+        return OwnMemory(history)
+    if any(True for _ in history):
+        raise ConfigurationError("the conversation has its own history: give history=[...] or conversation=, not both")
+    return KeptMemory(conversation)

@@ -141,6 +141,7 @@ def _read(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> Genera
             for chunk in chunks:
                 yield exchange.take(chunk)
         exchange.finish()
+        yield from exchange.closing()
 
 
 async def _aread(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> AsyncGenerator[AIMessageChunk, None]:
@@ -152,6 +153,8 @@ async def _aread(exchange: Exchange, ask: Ask, config: RunnableConfig | None) ->
             async for chunk in chunks:
                 yield exchange.take(chunk)
         exchange.finish()
+        for chunk in exchange.closing():
+            yield chunk
 
 
 def _refuse() -> Generator[AIMessageChunk, None, None]:

@@ -79,6 +79,10 @@ class Conversations:
     def __repr__(self) -> str:
         return f"Conversations({self.model!r}, name={self.name!r})"
 
+    def __getitem__(self, conversation: str) -> ConversationHistory:
+        """As `history`: `Agent(model, conversation=chats["alice"])`."""
+        return self.history(conversation)
+
     # ------------------------------------------------------------------------------------------ what is said
 
     def send(self, conversation: str, message: str | BaseMessage, config: RunnableConfig | None = None, **kwargs: Any) -> Sent:

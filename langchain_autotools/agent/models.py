@@ -1,0 +1,72 @@
+"""The models that an agent takes."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import RunnableBinding, RunnableConfig
+
+from ..errors import ConfigurationError
+from ..mixin import ToolsAndMessagesMixin
+from ..providers.registry import init_chat_model
+from ..run.binding import BoundChatModel
+
+
+@runtime_checkable
+class ModelOfRuns(Protocol):
+    """Makes the runs of a model in a way of its own, as `langchain_autotools.durable.durable(model, name)` does."""
+
+    @property
+    def model(self) -> ToolsAndMessagesMixin:
+        """The model."""
+
+    def invoke(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        """As of the model."""
+
+    async def ainvoke(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        """As of the model."""
+
+    def stream(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """As of the model."""
+
+    def astream(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+        """As of the model."""
+
+
+AgentModel: TypeAlias = ToolsAndMessagesMixin | BoundChatModel | ModelOfRuns
+
+
+def agent_model(model: Any, tools: Any, kwargs: dict[str, Any]) -> AgentModel:
+    """The model of an agent.
+
+    Args:
+        model: As `Agent` takes it.
+        tools: The tools that it runs; None for its own.
+        kwargs: Arguments of a model that is named.
+
+    Raises:
+        ConfigurationError: It is no such model, or is made already and takes neither arguments nor tools.
+    """
+    if isinstance(model, str):
+        named: Any = init_chat_model(model, **({} if tools is None else {"tools": tools}), **kwargs)
+        return named  # type: ignore[no-any-return]
+    if isinstance(model, RunnableBinding) and not isinstance(model, BoundChatModel) and isinstance(model.bound, ToolsAndMessagesMixin):
+        model = BoundChatModel.of(model)
+    if not isinstance(model, AgentModel) or not isinstance(plain_model(model), ToolsAndMessagesMixin):
+        raise ConfigurationError(
+            f"model is 'provider:model', a chat model of this package, what bind made of one, or durable(...), not {type(model).__name__}"
+        )
+    if kwargs:
+        raise ConfigurationError(f"the model is made already: give {', '.join(sorted(kwargs))} to it")
+    if tools is None:
+        return model
+    if not isinstance(model, ToolsAndMessagesMixin | BoundChatModel):
+        raise ConfigurationError(f"the tools of {model!r} are those of its model: give them to that one")
+    return model.with_tools(tools)
+
+
+def plain_model(model: AgentModel) -> Any:
+    """The model itself, without what is bound to it and whoever makes its runs."""
+    if isinstance(model, ToolsAndMessagesMixin):
+        return model
+    return model.bound if isinstance(model, BoundChatModel) else model.model

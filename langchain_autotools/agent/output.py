@@ -1,0 +1,121 @@
+"""The structured output of an agent."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.exceptions import OutputParserException
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import ValidationError
+
+from ..errors import ConfigurationError
+from ..executor import pending_calls
+from ..executor.names import tool_name
+from ..messages.calls import calls_of
+from ..messages.carrier import serialize_messages
+from ..messages.live import attach_messages, attached_messages
+from ..messages.metadata import own_metadata, text_of, with_own_metadata
+from ..messages.places import numbered_result, result_id
+from ..run.binding import BoundChatModel
+from .models import AgentModel, plain_model
+
+_TAKEN = "Returned to the caller."
+
+
+class Output:
+    """Asks a model for output of a schema, and reads it out of its run message.
+
+    Args:
+        model: The agent's model.
+        schema: The schema, as `with_structured_output` takes it.
+
+    Raises:
+        ConfigurationError: The model has no structured output, or not of this schema.
+    """
+
+    def __init__(self, model: AgentModel, schema: Any) -> None:
+        from langchain_core.output_parsers import BaseLLMOutputParser  # here, because core's parsers take long to import
+
+        plain = plain_model(model)
+        steps: Any = getattr(plain.with_structured_output(schema), "steps", ())
+        if len(steps) != 2 or not isinstance(steps[0], BoundChatModel) or not isinstance(steps[1], BaseLLMOutputParser):
+            raise ConfigurationError(f"output= needs a model followed by a parser: with_structured_output of {plain!r} gives none")
+        self._parser = steps[1]
+        keywords = _as_data(steps[0].kwargs)
+        self._names = {tool_name(tool) for tool in keywords.get("tools") or ()}
+        self._keywords = _with_tools(keywords, model.kwargs.get("tools") if isinstance(model, BoundChatModel) else None)
+
+    def keywords(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The keywords of a call, and those that ask for the output."""
+        return _with_tools({**self._keywords, **kwargs, "tools": self._keywords.get("tools")}, kwargs.get("tools"))
+
+    def read(self, message: AIMessage) -> Any:
+        """The output; None where calls wait for somebody.
+
+        Raises:
+            OutputParserException: There is none, or it does not fit the schema.
+            ModelRefusalError: The model declined.
+        """
+        if any(call.name not in self._names for call in pending_calls(message)):
+            return None
+        try:
+            output = self._parser.parse_result([ChatGeneration(message=message)])
+        except ValidationError as error:  # as core's parsers of calls raise it
+            raise OutputParserException(f"the output does not fit the schema: {error}", llm_output=text_of(message)) from error
+        if output is None:
+            raise OutputParserException("the model has ended its answer without the output", llm_output=text_of(message))
+        return output
+
+    def results(self, message: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
+        """The results of the calls that brought the output: whoever goes on with the conversation sees them answered.
+
+        Args:
+            message: The run message.
+            history: The conversation up to its end.
+        """
+        ids = {call["id"] for call in message.tool_calls if call["name"] in self._names}
+        last = next((one for one in reversed(history) if isinstance(one, AIMessage)), message) if ids else message
+        return [_taken(last, place, call.id, call.spelling) for place, call in enumerate(calls_of(last)) if call.id in ids]
+
+
+def _as_data(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords, with the schema that traces show as data: it may travel to another process."""
+    shown = keywords.get("ls_structured_output_format")
+    if not shown or isinstance(shown.get("schema"), dict | None):
+        return dict(keywords)
+    return {**keywords, "ls_structured_output_format": {**shown, "schema": convert_to_openai_tool(shown["schema"])}}
+
+
+def _with_tools(keywords: Mapping[str, Any], others: Sequence[Any] | None) -> dict[str, Any]:
+    """The keywords, with other tools before theirs where they declare any."""
+    tools = keywords.get("tools")
+    if tools and others:
+        return {**keywords, "tools": [*others, *tools]}
+    return {name: value for name, value in {**keywords, "tools": tools or others}.items() if name != "tools" or value}
+
+
+def complete(message: AIMessage, results: Sequence[ToolMessage]) -> AIMessage:
+    """The run message of a run whose last calls have these results: nothing waits."""
+    if not results:
+        return message
+    answered = {result.tool_call_id for result in results}
+    own = dict(own_metadata(message))
+    if "stop_reason" in own:
+        own["stop_reason"] = "complete"
+    if "messages" in own:
+        own["messages"] = [*own["messages"], *serialize_messages(results)]
+    changed = {
+        "tool_calls": [call for call in message.tool_calls if call["id"] not in answered],
+        "response_metadata": with_own_metadata(message.response_metadata, own),
+    }
+    whole = message.model_copy(update=changed)
+    if (live := attached_messages(message)) is not None:
+        attach_messages(whole, [*live, *results])
+    return whole
+
+
+def _taken(message: AIMessage, place: int, call_id: str, name: str) -> ToolMessage:
+    result = ToolMessage(_TAKEN, tool_call_id=call_id, name=name, id=result_id(message, call_id) or str(uuid.uuid4()))
+    return numbered_result(result, message, place)
