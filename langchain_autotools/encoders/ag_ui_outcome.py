@@ -12,7 +12,7 @@ from ag_ui.core import (
 )
 
 from ..event_types import RunEnded
-from ..executor import PendingCall
+from ..executor.pending import APPROVABLE, PendingCall
 from ..strict_json import mend_surrogates
 from .posted import signature_of
 
@@ -36,7 +36,7 @@ def outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEn
     """
     if ended and ended[-1].stop_reason == "cancelled":
         return RunFinishedCancelledOutcome()
-    approvals = [_interrupt(call_id, call) for call_id, call in pending if call.kind == "approval"]
+    approvals = [_interrupt(call_id, call) for call_id, call in pending if call.kind in APPROVABLE]
     if approvals:
         return RunFinishedInterruptOutcome(interrupts=approvals)
     left = [call_id for call_id, call in pending if call.kind != "queued"]

@@ -7,6 +7,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, SecretStr
 
 from ..errors import ConfigurationError
+from ..executor.pending import APPROVABLE
 from ..history.expansion import expand
 from .ag_ui_content import read_parts
 from .ag_ui_history import page_id
@@ -51,7 +52,7 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
 
 def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
     """Take the answers to interrupts: each names the signature of its call."""
-    waiting = {signature_of(call): call.id for call in decisions.pending.values() if call.kind == "approval"}
+    waiting = {signature_of(call): call.id for call in decisions.pending.values() if call.kind in APPROVABLE}
     for entry in resume:
         interrupt = entry.get("interruptId") if isinstance(entry, Mapping) else None
         call_id = waiting.get(interrupt) if isinstance(interrupt, str) else None

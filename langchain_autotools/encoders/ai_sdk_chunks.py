@@ -32,7 +32,7 @@ from ..event_types import (
     TextDelta,
     TurnUsage,
 )
-from ..executor.pending import Decision, PendingCall
+from ..executor.pending import APPROVABLE, Decision, PendingCall
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
 from .ai_sdk_values import Chunk, error_text, shown
@@ -278,7 +278,7 @@ class UIMessageChunks:
         elif self._held.pop(pending.id, None) is None and pending.id not in self._shown:  # an item of a vendor's own
             said = {"toolCallId": pending.id, "toolName": pending.name, "input": shown(pending.args)}
             yield {"type": "tool-input-available", **said}
-        if pending.kind == "approval":
+        if pending.kind in APPROVABLE:
             said = {"approvalId": pending.uuid, "toolCallId": pending.id}
             yield {"type": "tool-approval-request", **said, "signature": signature_of(pending)}
         elif asked:  # it runs, without a decision of its own, once those before it are decided

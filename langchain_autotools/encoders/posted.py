@@ -13,8 +13,9 @@ from pydantic import SecretStr
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, digest_of, pending_calls
 from ..executor.approvals import same_digest
+from ..executor.pending import APPROVABLE
 from ..executor.resolution import Meaning
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, ToolCallRecord
 from ..strict_json import read_json
 
 _logger = logging.getLogger("langchain_autotools")
@@ -90,8 +91,10 @@ class PostedDecisions:
     def approve(self, call_id: Any, signature: Any, *, args: Any = None) -> None:
         """Take an approval; with `args` that of a call that runs with these arguments instead."""
         call = self._signed(call_id, signature)
-        if call is not None and call.kind != "approval":
+        if call is not None and call.kind not in APPROVABLE:
             self.drop("approvals of calls that need none")
+        elif call is not None and args is not None and call.kind == VENDOR_APPROVAL:
+            self.drop("other arguments for calls that run as they are")
         elif call is not None:
             self._take(call.approve() if args is None else call.edit(args))
 
@@ -122,7 +125,7 @@ class PostedDecisions:
     def _own(self, call_id: Any) -> PendingCall | None:
         """A call that was left to the page."""
         call = self._waiting(call_id)
-        if call is not None and call.kind in ("caller", "client_tool") and call.digest:
+        if call is not None and call.kind in ("caller", CLIENT_TOOL):
             return call
         self.drop("results of calls that were not left to the page")
         return None

@@ -10,7 +10,7 @@ import inspect
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
@@ -18,12 +18,13 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, with_records
+from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
 from ..pickling import check_portable
 from .identity import RECORD, CallIdentity
-from .pending import Decision, PendingCall, by_position, check_offered, digest_of, read_decisions
+from .pending import Decision, Kind, PendingCall, by_position, caller_digest, check_offered, digest_of, read_decisions, shown_to_caller
 from .results import describe_arguments
 
+_RECORDED = frozenset({"approval", "queued", VENDOR_APPROVAL})
 _NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
 
 Predicate = Callable[[ToolCallRecord], bool]
@@ -115,7 +116,7 @@ class Approvals:
         Raises:
             ConfigurationError: A predicate says neither True nor False.
         """
-        if not self.concerns_calls:
+        if not self.concerns_calls or call.waits in FOR_CALLER:
             return False
         return any(self._holds(one) for one in call.inner or (call,) if one.args is not None and one.name in tools)
 
@@ -138,10 +139,10 @@ class Approvals:
         judged: list[ToolCallRecord] = []
         waits = False
         for call in calls:
-            kind = None
-            if call.args is not None and call.name not in callers:
+            kind = call.waits if call.waits in FOR_CALLER else None
+            if kind is None and call.args is not None and call.name not in callers:
                 kind = "approval" if self.needs(call, tools) else "queued" if waits and in_order else None
-            waits = waits or kind is not None
+            waits = waits or (kind is not None and kind not in FOR_CALLER)
             judged.append(replace(call, waits=kind) if kind else call)
         return judged
 
@@ -170,19 +171,25 @@ class Approvals:
         if decisions is None:
             return judged
         results = [one.call.id for one in known if one.result is not None]
-        given = by_position(
-            read_decisions(decisions), known, lambda number: str(self._recorded(judged[number], known[number])["digest"]), results
-        )
+        given = by_position(read_decisions(decisions), known, lambda number: self._shown_digest(judged[number], known[number]), results)
         for number, decision in given.items():
-            self.check(judged[number], decision, self._recorded(judged[number], known[number]))
+            if known[number].record is None and judged[number].waits in FOR_CALLER:
+                self.check_unrecorded(judged[number], decision, str(judged[number].waits), caller_digest(known[number]))
+            else:
+                self.check(judged[number], decision, self._recorded(judged[number], known[number]))
             judged[number] = replace(judged[number], waits=judged[number].waits or "approval", decision=decision)
         return judged
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
         """The message with a record of each of its calls that waits; `new_uuid` makes that of a call, by the call's id."""
         nonce = new_uuid or (lambda call_id: str(uuid.uuid4()))
-        made = {call.id: {RECORD: self._record(call, nonce(call.id))} for call in calls if call.waits}
+        made = {call.id: {RECORD: self._record(call, nonce(call.id))} for call in calls if call.waits in _RECORDED}
         return with_records(message, made) if made else message
+
+    def _shown_digest(self, call: ToolCallRecord, identity: CallIdentity) -> str:
+        """The digest under which a call is shown."""
+        by_caller = identity.record is None and call.waits in FOR_CALLER
+        return caller_digest(identity) if by_caller else str(self._recorded(call, identity)["digest"])
 
     def _recorded(self, call: ToolCallRecord, identity: CallIdentity) -> Mapping[str, Any]:
         """What is recorded of a call; where nothing is, what a record would say."""
@@ -202,6 +209,8 @@ class Approvals:
 
     def shown(self, call: ToolCallRecord, identity: CallIdentity) -> PendingCall:
         """A call that waits, with what is recorded of it; what a record would say where there is none."""
+        if call.waits in FOR_CALLER:
+            return shown_to_caller(identity, cast("Kind", call.waits))
         record = self._recorded(call, identity)
         return PendingCall(call.id, call.name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"])
 
@@ -257,6 +266,26 @@ class Approvals:
             raise ConfigurationError(
                 f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
             )
+
+    def check_unrecorded(self, call: ToolCallRecord, decision: Decision, kind: str, digest: str) -> None:
+        """Refuse a decision that is about anything else than this call, of which nothing is recorded.
+
+        Args:
+            call: The call.
+            decision: What was decided.
+            kind: What the call waits for.
+            digest: The digest under which it is shown.
+
+        Raises:
+            ConfigurationError: It is, it takes a record to approve the call, or the call does not take such a decision.
+        """
+        needs_record = kind == "approval" or (kind == VENDOR_APPROVAL and self.key is not None)
+        if needs_record and decision.action in ("approve", "edit"):
+            raise ConfigurationError(f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody")
+        check_offered(call.id, kind if kind in FOR_CALLER else "caller", decision.action)
+        if decision.digest != digest:
+            text = f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
+            raise ConfigurationError(text)
 
 
 def approved_edit(call: ToolCallRecord, tools: Mapping[str, BaseTool]) -> ToolCallRecord:

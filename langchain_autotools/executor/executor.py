@@ -30,7 +30,7 @@ from .identity import identified
 from .names import find_name
 from .nested_runs import inside
 from .pending import Decision, PendingCall, decided
-from .plan import Answer, Call, Calls, PlannedCall, answered_by_hand, invalid_arguments, not_approved, read_calls, unknown_tool
+from .plan import Answer, Call, Calls, PlannedCall, not_approved, not_run, read_calls, unknown_tool
 from .policies import Policies, ToolPolicy, joined_timeout
 from .portable import Portable
 from .resolution import Meaning, Only, checked_only
@@ -196,11 +196,9 @@ class ToolExecutor(Portable):
         Args:
             calls: The AI message, or its calls.
         """
-        if self.approvals is None:
-            return []
         read = read_calls(calls)
         known = identified(calls, read, [], read_calls)
-        return self.approvals.pending(self.meant(read), known, self.tools, in_order=self.parallel is False)
+        return (self.approvals or Approvals()).pending(self.meant(read), known, self.tools, in_order=self.parallel is False)
 
     def decided(self, call: ToolCallRecord, decision: Decision, *, only: Only | None = None) -> ToolCallRecord:
         """The call as it was decided: to run, or (with `args` None) to be answered.
@@ -227,14 +225,14 @@ class ToolExecutor(Portable):
         with self.stream([call], config, **options) as results:
             for result in results:
                 return result
-        raise ConfigurationError("the call waits for approval: see pending_calls")
+        raise ConfigurationError("the call waits for approval, or for its caller: see pending_calls")
 
     async def aexecute(self, call: Call, config: RunnableConfig | None = None, **options: Any) -> ToolCallResult:
         """Like `execute`, asynchronously."""
         async with self.astream([call], config, **options) as results:
             async for result in results:
                 return result
-        raise ConfigurationError("the call waits for approval: see pending_calls")
+        raise ConfigurationError("the call waits for approval, or for its caller: see pending_calls")
 
     def execute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
         """Execute the calls of an AI message, or a list of calls, and return their results in call order.
@@ -335,7 +333,8 @@ class ToolExecutor(Portable):
         read = read_calls(calls)
         known = identified(calls, read, messages, read_calls)
         meant = self.meant(read, only=only)
-        approvals = self.approvals if decisions is None else self.approvals or Approvals()
+        gated = decisions is not None or any(call.waits for call in meant)
+        approvals = self.approvals or (Approvals() if gated else None)
         gate = None
         if approvals is not None:
             meant = approvals.prepared(meant, known, decisions, self.tools, in_order=self.parallel is False)
@@ -381,9 +380,8 @@ class ToolExecutor(Portable):
         return Answer(call, [self._plan(one, config, messages) for one in inner or (call,)], place)
 
     def _plan(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> PlannedCall:
-        if call.args is None:
-            by_hand = call.decision is not None and call.decision.action == "respond"
-            return PlannedCall(call, answered_by_hand(call) if by_hand else invalid_arguments(call))
+        if call.args is None or (call.answer is not None and call.decision is not None):
+            return PlannedCall(call, not_run(call))
         if call.waits:
             return PlannedCall(call, not_approved(call))
         if call.name not in self.tools:

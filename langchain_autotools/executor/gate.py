@@ -12,7 +12,7 @@ from typing import Any
 
 from ..compat import is_graph_signal
 from ..errors import AlreadyResumedError, ConfigurationError
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import FOR_CALLER, ToolCallRecord
 from .approvals import Approvals
 from .background import BackgroundTask, awaited
 from .identity import CallIdentity
@@ -69,7 +69,7 @@ class Gate:
         taken: list[bool] = []
         for answer, identity in zip(answers, self.known, strict=True):
             call, decision = answer.call, answer.call.decision
-            if waits and self.in_order and _would_run(call):
+            if (call.waits in FOR_CALLER and decision is None) or (waits and self.in_order and _would_run(call)):
                 continue
             if call.waits == "approval" and decision is None and _would_run(call):
                 decision = yield from self._ask(call, identity)

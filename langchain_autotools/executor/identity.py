@@ -13,13 +13,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, open_end, records_of, results_behind
+from ..messages.calls import VENDOR_APPROVAL, ToolCallRecord, entries_of_awaited, open_end, records_of, results_behind
+from ..messages.metadata import ASKED, own_metadata
 from ..strict_json import interchanged
 
 RECORD = "approval"
 """The key of a call's record that says what it waits for."""
 
-KINDS = ("approval", "caller", "client_tool", "queued")
+KINDS = ("approval", "caller", "client_tool", "queued", VENDOR_APPROVAL)
 """What a call may wait for."""
 
 
@@ -83,14 +84,15 @@ def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], resul
         calls: Its calls.
         results: The results behind it.
     """
-    records = {} if message is None else records_of(message)
+    records = {} if message is None else {**records_of(message), **entries_of_awaited(message)}
+    message_id = None if message is None else own_metadata(message).get(ASKED) or message.id
     answers = _answers(calls, results)
     seen: dict[str, int] = {}
     known: list[CallIdentity] = []
     for number, call in enumerate(calls):
         place = seen[call.id] = seen.get(call.id, -1) + 1
         record = None if place else record_of(records.get(call.id))
-        known.append(CallIdentity(call, None if message is None else message.id, place, record, answers.get(number)))
+        known.append(CallIdentity(call, message_id, place, record, answers.get(number)))
     return known
 
 

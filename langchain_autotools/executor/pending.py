@@ -7,22 +7,22 @@ decision repeats both, so it holds for the call that was shown and for no other.
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, cast, get_args
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, calls_of, canonical_call, open_end, records_of
+from ..messages.calls import CLIENT_TOOL, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
 from ..messages.endings import HoldsRun
-from ..messages.metadata import own_metadata
 from ..strict_json import equivalent
 from .identity import CallIdentity, identities, plain_json
 from .names import find_name
 
-Kind = Literal["approval", "caller", "client_tool", "queued"]
-"""Why a call waits: it needs approval; its tool was only declared; it is a vendor's tool for the user's machine; a call before it waits."""
+Kind = Literal["approval", "caller", "client_tool", "queued", "vendor_approval"]
+"""Why a call waits: it needs approval; its tool was only declared; it is a vendor's tool for the user's machine; a call before it waits;
+the vendor runs it once it is approved."""
 
 Act = Literal["approve", "reject", "edit", "respond"]
 """What can be decided."""
@@ -35,14 +35,16 @@ _OFFERED: Mapping[str, Collection[str]] = {
     "caller": ("reject", "respond"),
     "client_tool": ("reject", "respond"),
     "queued": ("reject",),
+    "vendor_approval": ("approve", "reject"),
 }
+APPROVABLE = frozenset(kind for kind, offered in _OFFERED.items() if "approve" in offered)
+"""The kinds of calls that can be approved."""
 _INSTEAD = {
     "caller": "its tool was only declared: run it yourself, and give what came of it to respond()",
     "client_tool": "it is for a tool of the vendor's on the user's machine: run it yourself, and give what came of it to respond()",
     "queued": "it waits behind other calls, and runs without a decision of its own once those are decided",
+    "vendor_approval": "its vendor runs it, as it is, once it is approved",
 }
-_BY_MESSAGE = "call {id!r} takes no {action}(): it is an item of the vendor's own, which a message answers, as the page of its model says"
-_NO_ARGUMENTS = frozenset({"type", "id", "call_id", "index", "status"})
 _REFUSED = "This call was denied and did not run."
 
 
@@ -107,11 +109,13 @@ class PendingCall:
         name: The name of its tool.
         args: Its arguments.
         kind: Why it waits: `approval` (a rule says so), `caller` (its tool was declared with `bind_tools`), `client_tool` (a vendor's
-            tool for the user's machine), or `queued` (with `parallel=False`: a call before it waits).
+            tool for the user's machine), `queued` (with `parallel=False`: a call before it waits), or `vendor_approval` (the vendor runs it
+            itself, and asks first: a tool of a remote MCP server).
         uuid: The call's identity: made for it when its turn ended, else a digest over its message's id and its place there. Empty for
             the caller's own calls.
         digest: Over all of these, and for the caller's own calls over their identity. With `approval_key` only the process that has
             the key can make one.
+        toolset: The vendor's toolset that the tool is of; None for a tool that stands by itself.
     """
 
     id: str
@@ -120,6 +124,7 @@ class PendingCall:
     kind: Kind
     uuid: str = ""
     digest: str = ""
+    toolset: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -164,8 +169,6 @@ class PendingCall:
 
     def _decision(self, action: Act, value: Any = None) -> Decision:
         check_offered(self.id, self.kind, action)
-        if not self.digest:
-            raise ConfigurationError(_BY_MESSAGE.format(id=self.id, action=action))
         return Decision(self.id, action, _plain(action, value), self.uuid, self.digest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,33 +216,32 @@ def pending_calls(source: BaseMessage | HoldsRun | Sequence[BaseMessage]) -> lis
     message, results = open_end([source] if isinstance(source, BaseMessage) else source)
     if message is None:
         return []
-    records = records_of(message)
-    waiting = [one for one in identities(message, calls_of(message), results) if one.call.args is not None and one.result is None]
-    answered = {result.tool_call_id for result in results}
-    shown = [_shown(one, records.get(one.call.id, {})) for one in waiting]
-    return shown + [one for one in _awaited(message) if one.id not in answered]
+    records, calls = records_of(message), [*calls_of(message), *awaited_calls(message)]
+    waiting = [one for one in identities(message, calls, results) if one.call.args is not None and one.result is None]
+    return [_shown(one, records.get(one.call.id, {})) for one in waiting]
+
+
+def shown_to_caller(identity: CallIdentity, kind: Kind) -> PendingCall:
+    """A call that the caller answers, as it is shown."""
+    call, record = identity.call, identity.record
+    nonce, digest = ("", caller_digest(identity)) if record is None else (record["uuid"], record["digest"])
+    return PendingCall(call.id, call.spelling, _plain("a call", call.args), kind, nonce, digest, call.toolset)
+
+
+def caller_digest(identity: CallIdentity) -> str:
+    """The digest of a call that the caller answers, and of which nothing is recorded."""
+    return digest_of(identity.call, "caller", identity.uuid)
 
 
 def _shown(one: CallIdentity, entry: Mapping[str, Any]) -> PendingCall:
     call, record = one.call, one.record
+    if call.answer is not None or call.toolset is not None:
+        return shown_to_caller(one, cast("Kind", call.waits or CLIENT_TOOL))
     if record is None:
-        kind: Kind = "client_tool" if entry.get("client_tool") is True else "caller"
-        return PendingCall(call.id, call.name, _plain("a call", call.args), kind, "", digest_of(call, "caller", one.uuid))
+        return shown_to_caller(one, "client_tool" if entry.get("client_tool") is True else "caller")
     tool = record.get("tool")
     name = tool if isinstance(tool, str) and find_name(call.name, {tool: None}) == tool else call.name
     return PendingCall(call.id, name, _plain("a call", call.args), record["kind"], record["uuid"], record["digest"])
-
-
-def _awaited(message: AIMessage) -> Iterator[PendingCall]:
-    """The calls of a vendor's tools that are no function calls: their items stand in the content."""
-    awaited = own_metadata(message).get("awaits")
-    blocks = message.content if isinstance(message.content, list) and isinstance(awaited, list) else []
-    for block in blocks:
-        item = block.get("value", block) if isinstance(block, dict) else {}
-        call_id = str(item.get("call_id") or item.get("id"))
-        if call_id in (awaited or ()):
-            args = {key: value for key, value in item.items() if key not in _NO_ARGUMENTS}
-            yield PendingCall(call_id, str(item.get("type")), _plain("a call", args), "client_tool")
 
 
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None) -> str:
@@ -288,6 +290,9 @@ def _listed(ids: Sequence[object]) -> str:
 
 def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
     """The call as it was decided: to run, or (with `args` None) to be answered."""
+    if call.answer is not None:
+        args, why = (call.args, None) if decision.action == "approve" else (None, decision.value)
+        return replace(call, waits=None, decision=decision, args=args, why=why if decision.action == "reject" else None)
     made = canonical_call(replace(call, waits=None, decision=decision))
     if decision.action == "approve":
         return made

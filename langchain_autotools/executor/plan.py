@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
-from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from .call import ToolRun
-from .content import answered, preceded
+from .content import answered, output_content, preceded
 from .results import ToolCallResult, cancelled_result, failed
 
 Call = ToolCallRecord | ToolCall | Mapping[str, Any]
@@ -20,6 +20,8 @@ Calls = AIMessage | Iterable[Call]
 
 _RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
 _MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"
+_APPROVED = "Approved."
+_DENIED = "This call was denied and did not run."
 _INTERRUPTED = "interrupted: the run ended before this call gave a result"
 
 
@@ -89,7 +91,7 @@ def _placed(result: ToolCallResult, place: Mapping[str, Any]) -> ToolCallResult:
 
 def read_calls(calls: Calls) -> list[ToolCallRecord]:
     """The calls as records; one without an id is given one by its position."""
-    records = calls_of(calls) if isinstance(calls, AIMessage) else [_record(call) for call in calls]
+    records = [*calls_of(calls), *awaited_calls(calls)] if isinstance(calls, AIMessage) else [_record(call) for call in calls]
     return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
 
 
@@ -103,10 +105,34 @@ def _record(call: ToolCallRecord | Mapping[str, Any]) -> ToolCallRecord:
     return calls_of(message.model_copy(update={kind: [{"id": None, "type": kind[:-1], **call}]}))[0]
 
 
-def answered_by_hand(call: ToolCallRecord) -> ToolCallResult:
-    """The result of a call whose result was decided."""
-    message, _ = answered(call, call.decision.value)
-    return ToolCallResult(call, message, executed=False, attempts=0)
+def not_run(call: ToolCallRecord) -> ToolCallResult:
+    """The result of a call that has no arguments to run with: its result was decided, or it cannot run."""
+    decision = call.decision
+    if decision is not None and call.answer is not None:
+        return _answered_for_vendor(call)
+    if decision is not None and decision.action == "respond":
+        return ToolCallResult(call, answered(call, decision.value)[0], executed=False, attempts=0)
+    text = call.why or "the arguments are not one complete JSON object"
+    return failed(call, text, ValueError(text))
+
+
+def _answered_for_vendor(call: ToolCallRecord) -> ToolCallResult:
+    """The result of a call that is an item of the vendor's own, which says as what kind of item it is to be sent."""
+    decision = call.decision
+    why = (decision.value or _DENIED) if decision.action == "reject" else None
+    content = why or (_APPROVED if decision.action == "approve" else _content_for_vendor(decision.value))
+    status: Any = "error" if why else "success"
+    kind = {"type": call.answer}
+    message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status=status, additional_kwargs=kind)
+    return ToolCallResult(call, message, PermissionError(why) if why else None, executed=False, attempts=0)
+
+
+def _content_for_vendor(value: Any) -> Any:
+    """The content of such a result: a text and a list of objects as they are, which the vendor's wire gives its own form."""
+    values = [value] if isinstance(value, Mapping) else value
+    if isinstance(values, list) and values and all(isinstance(one, Mapping) for one in values):
+        return values
+    return value if isinstance(value, str) else output_content(value)
 
 
 def not_approved(call: ToolCallRecord) -> ToolCallResult:
@@ -121,12 +147,6 @@ def unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
     offer = f"The valid tools are: {valid}." if valid else "There are no tools."
     text = f"{call.name[:100]!r} is not a valid tool. {offer}"
     return failed(call, text, LookupError(text))
-
-
-def invalid_arguments(call: ToolCallRecord) -> ToolCallResult:
-    """The result of a call whose arguments cannot be used."""
-    text = call.why or "the arguments are not one complete JSON object"
-    return failed(call, text, ValueError(text))
 
 
 # ---------------------------------------------------------------------------------------------- bundles of calls

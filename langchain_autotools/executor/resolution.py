@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, unambiguous
+from ..messages.calls import CLIENT_TOOL, ToolCallRecord, unambiguous
 from .names import find_name
 
 Only = Collection[str] | Callable[[ToolCallRecord], bool]
@@ -37,7 +37,16 @@ class Meaning:
     only: Only | None = None
 
     def of(self, call: ToolCallRecord) -> ToolCallRecord:
-        """The call under its tool's own name, with unambiguous text and the calls that it bundles; what must not run says why."""
+        """The call under its tool's own name, with unambiguous text and the calls that it bundles; what must not run says why.
+
+        A call of a vendor's toolset is known by the toolset and its name: it is the caller's, whatever tool here bears the name. So is
+        a call that is an item of the vendor's own.
+        """
+        if call.toolset is not None:
+            checked = self._checked(call)
+            return checked if checked.args is None else replace(checked, waits=CLIENT_TOOL)
+        if call.answer is not None:
+            return call
         call = unambiguous(call)
         named = call if call.written_name is not None else self._named(call)
         if named.inner:
@@ -65,7 +74,7 @@ class Meaning:
 
     def _allows(self, call: ToolCallRecord, only: Only) -> bool:
         if not callable(only):
-            return call.name in only
+            return (call.toolset or call.name) in only
         allowed = only(call)
         if not isinstance(allowed, bool):
             raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")

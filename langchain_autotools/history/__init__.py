@@ -127,7 +127,7 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         read_blocks,
         drop_empty,
         name_calls,
-        partial(passes.drop_orphans, open_start=open_start),
+        partial(passes.drop_orphans, open_start=open_start, open_end=open_end),
         passes.order_results,
         partial(passes.answer_dangling, open_end=open_end),
     )

@@ -21,18 +21,23 @@ _DUPLICATE = "a second result for call {0.tool_call_id!r}; the first counts, thi
 _MISPLACED = "it does not follow its AI message directly and in call order; it is moved there"
 
 
-def drop_orphans(items: list[Item], *, open_start: bool = False) -> Finding:
+def drop_orphans(items: list[Item], *, open_start: bool = False, open_end: bool = False) -> Finding:
     """Remove the results that answer no call before them.
 
     Args:
         items: The history.
         open_start: Keep the results before the first AI message: they answer calls that only the server knows.
+        open_end: Keep the answers to calls of the vendor's own tools that the history ends in: other calls may wait beside these.
     """
     start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
     doomed = {place for place in pair(messages_of(items)).orphans if not (open_start and place < start)}
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
     in_content = _ids_in_content(items) if doomed else frozenset()
     answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1], in_content)) is not None}
+    if open_end and answers:
+        kept_from = next(place for place in range(len(items), 0, -1) if not isinstance(items[place - 1][1], ToolMessage))
+        doomed -= {place for place in answers if place >= kept_from}
+        answers = {place: answer for place, answer in answers.items() if place in doomed}
     problems = [
         Problem(items[place][0], "vendor_result", _NOT_OURS)
         if place in answers

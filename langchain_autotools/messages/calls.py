@@ -12,6 +12,19 @@ from ..strict_json import read_object, says_only
 from .metadata import KEY, own_metadata
 
 _ID_TYPES = (str, type(None))
+CLIENT_TOOL = "client_tool"
+"""What a call waits for that a tool of the vendor's on the caller's machine answers."""
+
+VENDOR_APPROVAL = "vendor_approval"
+"""What a call waits for that the vendor runs once it is approved."""
+
+FOR_CALLER = frozenset({CLIENT_TOOL, VENDOR_APPROVAL})
+"""What calls wait for that the caller answers, and that nothing here runs."""
+
+_AWAITS = "awaits"
+_NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "index", "status"})
+_TOOLSET = "toolset_name"
+_IN_BLOCKS = ("caller", _TOOLSET)
 
 
 @dataclass(frozen=True)
@@ -29,9 +42,11 @@ class ToolCallRecord:
         extra: Unknown keys that the server sent with the call, to be sent back to it.
         written_name: The name as the model wrote it, once its tool was looked for; None before.
         inner: The calls that this one bundles (`multi_tool_use.parallel`), once that was looked for.
-        waits: What the call waits for before it may run: `approval`, or `queued` for a call before it; None: it may run.
+        waits: What the call waits for before it may run: `approval`, or `queued` for a call before it; `client_tool` for the caller, who
+            answers it, and `vendor_approval` for the caller's approval; None: it may run.
         decision: The `Decision` about it, where one was needed.
         edited: Whether a decision replaced the arguments that the model wrote.
+        answer: Type of the item that answers the call, where the call is an item of the vendor's own and no function call.
     """
 
     id: str
@@ -46,6 +61,13 @@ class ToolCallRecord:
     waits: str | None = field(default=None, compare=False)
     decision: Any = field(default=None, compare=False)
     edited: bool = field(default=False, compare=False)
+    answer: str | None = None
+
+    @property
+    def toolset(self) -> str | None:
+        """The vendor's toolset that the call is of; None for a call of a tool that stands by itself."""
+        toolset = self.extra.get(_TOOLSET)
+        return toolset if isinstance(toolset, str) and toolset else None
 
     @property
     def spelling(self) -> str:
@@ -87,11 +109,40 @@ def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
     return {call_id: entry for entry in entries if isinstance(entry, Mapping) and (call_id := entry.get("id")).__class__ in _ID_TYPES}
 
 
+def entries_of_awaited(message: BaseMessage) -> dict[str, Mapping[str, Any]]:
+    """What is recorded of each call that is an item of the vendor's own, by id. What is no record is passed over."""
+    entries = own_metadata(message).get(_AWAITS)
+    found = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return {entry["id"]: entry for entry in found if isinstance(entry.get("id"), str) and isinstance(entry.get("answer"), str)}
+
+
+def awaited_calls(message: AIMessage) -> list[ToolCallRecord]:
+    """The calls of an AI message that are items of the vendor's own: they stand in its content, and the caller answers them."""
+    entries, content = entries_of_awaited(message), message.content
+    blocks = content if isinstance(content, list) and entries else []
+    items = [block.get("value", block) for block in blocks if isinstance(block, dict)]
+    named = [(id_of_item(item), item) for item in items if isinstance(item, dict)]
+    return [_awaited(call_id, item, entries[call_id]) for call_id, item in named if call_id in entries]
+
+
+def id_of_item(item: Mapping[str, Any]) -> str:
+    """The id that an item of the vendor's own is known by."""
+    return str(item.get("call_id") or item.get("id"))
+
+
+def _awaited(call_id: str, item: Mapping[str, Any], entry: Mapping[str, Any]) -> ToolCallRecord:
+    args = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS}
+    waits = VENDOR_APPROVAL if entry.get("kind") == VENDOR_APPROVAL else CLIENT_TOOL
+    return ToolCallRecord(call_id, str(item.get("type")), "", args, waits=waits, answer=str(entry["answer"]))
+
+
 def with_records(message: AIMessage, said: Mapping[Any, Mapping[str, Any]]) -> AIMessage:
     """The message, with more recorded of some of its calls: what `said` has under their ids."""
-    own, records = own_metadata(message), records_of(message)
+    own, records, awaited = own_metadata(message), records_of(message), entries_of_awaited(message)
     entries = [{"id": call_id, **records.get(call_id, {}), **said.get(call_id, {})} for call_id in call_ids(message)]
-    return message.model_copy(update={"response_metadata": {**message.response_metadata, KEY: {**own, "calls": entries}}})
+    items = {_AWAITS: [{**entry, **said.get(call_id, {})} for call_id, entry in awaited.items()]} if awaited else {}
+    kept = {**own, **({"calls": entries} if entries else {}), **items}
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, KEY: kept}})
 
 
 def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
@@ -132,7 +183,20 @@ def calls_of(message: AIMessage) -> list[ToolCallRecord]:
     The recorded argument text is believed only while it says what the message's own call says: an edited call wins.
     """
     records = records_of(message)
-    return [_call_record(call, records.get(call["id"], {})) for call in _ordered(message)]
+    calls = [_call_record(call, records.get(call["id"], {})) for call in _ordered(message)]
+    content = message.content
+    return [_with_own_keys(call, content) for call in calls] if calls and isinstance(content, list) else calls
+
+
+def _with_own_keys(call: ToolCallRecord, content: Sequence[str | dict[Any, Any]]) -> ToolCallRecord:
+    """The call with what other packages keep of it in its content block alone."""
+    if call.extra:
+        return call
+    block = next((block for block in content if isinstance(block, dict) and block.get("id") == call.id), {})
+    extras = block.get("extras")
+    held = {**extras, **block} if isinstance(extras, Mapping) else block
+    own = {key: held[key] for key in _IN_BLOCKS if held.get(key)}
+    return replace(call, extra=own) if own else call
 
 
 def _call_record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecord:

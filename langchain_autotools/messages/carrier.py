@@ -17,12 +17,12 @@ from .artifacts import without_artifact
 from .calls import records_of
 from .endings import HoldsRun, held_message
 from .live import attached_messages
-from .metadata import own_metadata, with_own_metadata
+from .metadata import ASKED, own_metadata, with_own_metadata
 
 _logger = logging.getLogger("langchain_autotools")
 
 
-_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
+_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED})
 _DEEPEST = 100
 
 _M = TypeVar("_M", bound=BaseMessage)

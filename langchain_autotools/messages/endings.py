@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
+from .calls import entries_of_awaited
 from .finish_reasons import BLOCKING, stop_reason_of
 from .metadata import own_metadata
 from .pauses import is_paused
@@ -72,7 +73,7 @@ def stop_reason(run: BaseMessage | HoldsRun) -> StopReason | None:
         return _CUT_BY_US[finish]
     if finish.lower() in BLOCKING:
         return stop_reason_of(finish)
-    if run.tool_calls or own_metadata(run).get("awaits"):
+    if run.tool_calls or entries_of_awaited(run):
         return "calls_pending"
     return "incomplete" if is_paused(run) else "complete"
 

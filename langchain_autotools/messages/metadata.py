@@ -3,7 +3,7 @@
 - Of a turn as it leaves the accumulator: `{"calls": [...], "blocked": reason | None}`, the verdict.
 - Of a stored AI message: `{"calls": [{"id", "sent_id"?, "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
   `sent_id` is what a call is sent with whose `id` was made here.
-- Of a run message: `{"messages": [...], "stop_reason", "turns", "usage"}`, the carrier.
+- Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?}`, the carrier.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,9 @@ from langchain_core.messages import BaseMessage
 
 KEY = "autotools"
 """The one key in `response_metadata` that belongs to this package."""
+
+ASKED = "asked"
+"""The key, in what is kept of a run message, of the id of the message that made the calls it leaves, where no turn of the run did."""
 
 
 def text_of(message: BaseMessage) -> str:

@@ -18,14 +18,14 @@ from ..executor import (
     Decision,
     ToolExecutor,
     by_position,
+    caller_digest,
     check_ids,
     check_offered,
-    digest_of,
     edited,
     identities,
     read_decisions,
 )
-from ..messages.calls import ToolCallRecord, calls_of, canonical_call, open_end, records_of
+from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
 from ..strict_json import equivalent, read_object
 from .loop import OpenCalls
 
@@ -104,7 +104,7 @@ def open_calls(
             about it, or one that is to be executed was changed since the model wrote it or belongs to no tool of the executor.
     """
     message, results = open_end(history)
-    known = [] if message is None else identities(message, calls_of(message), results)
+    known = [] if message is None else identities(message, _calls(message, decisions), results)
     waiting = [number for number, one in enumerate(known) if one.result is None]
     if decisions is None:
         refused = [(number, replace(known[number].call, args=None, why=_INTERRUPTED)) for number in waiting]
@@ -118,10 +118,15 @@ def open_calls(
     return OpenCalls(message, list(zip(waiting, decided, strict=True)))
 
 
+def _calls(message: AIMessage, decisions: Resumed) -> list[ToolCallRecord]:
+    """The calls of a message. Those that are items of the vendor's own are among them where calls are decided about."""
+    return [*calls_of(message), *(() if decisions is None else awaited_calls(message))]
+
+
 def _as_given(known: Sequence[CallIdentity], given: Sequence[BaseMessage]) -> Sequence[CallIdentity]:
     """The same calls as the caller knows them, who may have two calls with one id: in the repaired history they have two."""
     message, results = open_end(given)
-    calls = [] if message is None else calls_of(message)
+    calls = [] if message is None else _calls(message, True)
     same = len(calls) == len(known) and all(one.args == other.call.args for one, other in zip(calls, known, strict=True))
     return identities(message, calls, results) if same else known
 
@@ -142,7 +147,7 @@ def _by_number(
 
 
 def _shown_digest(known: CallIdentity, shown: CallIdentity) -> str:
-    return digest_of(shown.call, "caller", shown.uuid) if known.record is None else str(known.record["digest"])
+    return caller_digest(shown) if known.record is None else str(known.record["digest"])
 
 
 @dataclass
@@ -173,6 +178,8 @@ class _Resumed:
         if isinstance(said, Decision):
             self._check(meant, said, kind, identity, shown)
             made = self.executor.decided(meant, said)
+        elif kind in FOR_CALLER:
+            made = meant if said is None else self._by_caller(meant, said, kind)
         elif kind == "caller":
             made = replace(call, waits=kind) if said is None else self._plainly(call, said)
         else:
@@ -181,6 +188,8 @@ class _Resumed:
 
     def _kind(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> str:
         """What the call waits for: approval if the rule has it so now, whatever is recorded, which nobody may have checked yet."""
+        if call.waits in FOR_CALLER:
+            return str(call.waits)
         if call.name not in self.callers and self.approvals.needs(call, self.executor.tools):
             return "approval"
         queues = ("approval",) if call.name in self.callers else ("approval", "queued")  # the caller's own calls wait for no others
@@ -191,12 +200,14 @@ class _Resumed:
         if identity.record is not None:
             self.approvals.check(call, decision, identity.record)
             return
-        if kind == "approval" and decision.action in ("approve", "edit"):
-            raise ConfigurationError(f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody")
-        check_offered(call.id, "caller", decision.action)
-        if decision.digest != _shown_digest(identity, shown):
-            text = f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
-            raise ConfigurationError(text)
+        self.approvals.check_unrecorded(call, decision, kind, _shown_digest(identity, shown))
+
+    def _by_caller(self, call: ToolCallRecord, said: PlainDecision, kind: str) -> ToolCallRecord:
+        """A call that the caller answers, as a plain decision has it: it may only be refused."""
+        if said is False or isinstance(said, str):
+            return self.executor.decided(call, Decision(call.id, "reject", said or None))
+        check_offered(call.id, kind, "approve" if said is True else "edit")
+        raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
 
     def _unbound(self, call: ToolCallRecord, said: PlainDecision | None, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
         """A call that needs approval, or waits behind one that does, about which nothing was decided that binds."""
@@ -211,7 +222,7 @@ class _Resumed:
 
     def _in_order(self, call: ToolCallRecord, kind: str) -> ToolCallRecord:
         """The call, which waits if one before it does and they run one after another."""
-        if kind == "caller" or call.args is None:
+        if kind in ("caller", *FOR_CALLER) or call.args is None:
             return call
         asks = self.approvals.approve is not None and self.executor.parallel is False  # then the gate knows what is waited for
         in_order = kind == "queued" or self.executor.parallel is False

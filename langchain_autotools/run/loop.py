@@ -16,7 +16,7 @@ from langchain_core.messages.ai import UsageMetadata
 
 from ..errors import LimitReachedError
 from ..executor import ToolCallResult
-from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of
 from ..messages.finish_reasons import stop_reason_of
 from ..messages.metadata import KEY
 from ..messages.pauses import is_paused, pause_content
@@ -132,7 +132,7 @@ class RunPlan:
     meant: Callable[..., list[ToolCallRecord]] = lambda calls, *, caller_tools: list(calls)
     ends: Collection[str] = ()
     decisions: Any = None
-    leaves: Collection[str] = ("caller", "approval", "queued")
+    leaves: Collection[str] = ("caller", *FOR_CALLER, "approval", "queued")
 
 
 Action = CallModel | RunTools
@@ -166,12 +166,8 @@ def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
     """The calls of a turn as its verdict names them, and why they must not run, if so. No verdict: nothing may run."""
     own = message.response_metadata.get(KEY) or {}
     calls = {entry["id"]: entry for entry in own.get("calls", ())}
-    return [_judged(call, calls.get(call.id)) for call in calls_of(message)], own.get("blocked")
-
-
-def _waits_for_caller(message: AIMessage) -> bool:
-    """Whether a reply holds calls that are none of functions, and that the caller answers: those of the vendor's tools on his machine."""
-    return bool((message.response_metadata.get(KEY) or {}).get("awaits"))
+    blocked = own.get("blocked")
+    return [*(_judged(call, calls.get(call.id)) for call in calls_of(message)), *(() if blocked else awaited_calls(message))], blocked
 
 
 def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCallRecord:
@@ -210,8 +206,7 @@ class _Run:
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
                 return (yield from self._at_limit("deadline")) if outcome.stop_reason == "deadline" else outcome
-            waits = _waits_for_caller(message)
-            outcome = (yield from self._answer(message, list(enumerate(calls)), self._plan.caller_tools, more=waits)) or outcome
+            outcome = (yield from self._answer(message, list(enumerate(calls)), self._plan.caller_tools)) or outcome
             if outcome is not None:
                 return outcome
             if not calls:
@@ -247,10 +242,10 @@ class _Run:
         end = "refused" if message.additional_kwargs.get("refusal") else stop_reason_of(blocked)
         if end != "refused" and (calls or is_paused(message)):
             return None
-        return self._outcome("calls_pending" if end == "complete" and _waits_for_caller(message) else end)
+        return self._outcome(end)
 
     def _answer(
-        self, message: AIMessage, calls: list[tuple[int, ToolCallRecord]], callers: Collection[str] = (), *, more: bool = False
+        self, message: AIMessage, calls: list[tuple[int, ToolCallRecord]], callers: Collection[str] = ()
     ) -> Generator[Action, Any, RunOutcome | None]:
         """Answer calls, except those left to the caller: those of declared tools, and those that wait for a decision of his.
 
@@ -258,7 +253,6 @@ class _Run:
             message: The AI message that made them.
             calls: The calls, with their positions in the message.
             callers: The names of the declared tools.
-            more: Whether the message has more for the caller than these calls.
         """
         leaves = self._plan.leaves
         ours = [one for one in calls if one[1].waits not in leaves]  # what waits goes on waiting, whatever this run may do
@@ -268,7 +262,7 @@ class _Run:
             results = yield from self._run_tools(message, self._admitted(answered))
         given = {result.call.id for result in results}
         pending = [call for _, call in calls if call.id not in given]
-        if pending or more:
+        if pending:
             return self._left(message, pending, started=bool(answered))
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])
@@ -302,7 +296,7 @@ class _Run:
             message, calls, _ = yield from self._turn("none")
             pending = [call for call in calls if call.name in self._plan.ends and call.args is not None]
             left = {call.id for call in pending}
-            others = [(number, call) for number, call in enumerate(calls) if call.id not in left]
+            others = [(number, call) for number, call in enumerate(calls) if call.id not in left and call.answer is None]
             if others:  # forbidden, yet some servers let the model call: answered, never executed
                 refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in others]
                 yield from self._run_tools(message, refused)

@@ -14,10 +14,10 @@ from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import is_text_block, new_chunk
 from ..messages.blocks import is_call_block
-from ..messages.calls import ToolCallRecord, records_of
+from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.carrier import serialize_messages
 from ..messages.live import attach_messages
-from ..messages.metadata import KEY, text_of
+from ..messages.metadata import ASKED, KEY, text_of
 from ..messages.places import generation_id, number_messages
 from .loop import RunOutcome
 
@@ -171,9 +171,9 @@ class RunOutput:
         metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN}
         run = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
         brought: dict[str, Any] = {"messages": []} if self._carry else {}
-        calls = [_call_chunk(call, self._new_index()) for call in outcome.pending]
+        calls = [_call_chunk(call, self._new_index()) for call in outcome.pending if call.answer is None]
         chunk = AIMessageChunk(
-            content=self._call_blocks(message, calls),
+            content=[*self._call_blocks(message, calls), *self._found_items(outcome)] or ([] if self._blocks else ""),
             id=message.id,
             additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
             response_metadata={**metadata, KEY: {**self._records(outcome), **brought, **run}, **self._version()},
@@ -194,11 +194,21 @@ class RunOutput:
         blocks = [block for block in message.content if is_call_block(block) and _id_of(block) in wanted]
         return [{**block, "index": self._new_index()} for block in blocks] or ""
 
+    def _found_items(self, outcome: RunOutcome) -> list[Any]:
+        """The calls left to the caller that are items of the vendor's own, of a run whose input ended in them: no turn has brought them."""
+        wanted = {call.id for call in outcome.pending if call.answer is not None}
+        content = outcome.asked.content if wanted and self._message is None and outcome.asked else ""
+        items = [block for block in content if isinstance(block, dict) and id_of_item(block.get("value", block)) in wanted]
+        return [{**block, "index": self._new_index()} for block in items]
+
     def _records(self, outcome: RunOutcome) -> dict[str, Any]:
         """What is remembered of the calls left to the caller, so that they go back as the model wrote them."""
         wanted = {call.id for call in outcome.pending}
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
-        kept = {key: value for key, value in own.items() if key != "calls"}
+        kept = {key: value for key, value in own.items() if key not in ("calls", "awaits")}
+        awaited = [entry for call_id, entry in entries_of_awaited(outcome.asked).items() if call_id in wanted] if outcome.asked else []
+        kept |= {"awaits": awaited} if awaited else {}
+        kept |= {ASKED: outcome.asked.id} if wanted and self._message is None and outcome.asked else {}
         records = [entry for call_id, entry in records_of(outcome.asked).items() if call_id in wanted] if outcome.asked else []
         return {**kept, "calls": records} if records else kept
 

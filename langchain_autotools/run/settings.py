@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from ..errors import ConfigurationError
 from ..executor import Approvals, ToolExecutor
 from ..executor.names import tool_name
+from ..messages.calls import FOR_CALLER
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
 from .keywords import CallSettings, Settable, call_settings
@@ -91,7 +92,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     approvals = _approvals(model, call, toolbox.executor)
     if approvals is not None:
         executor = executor.with_settings(approvals=replace(approvals, judged=True))
-    leaves = {"leaves": ("caller",)} if approvals is not None and approvals.approve is not None else {}
+    leaves = {"leaves": ("caller", *FOR_CALLER)} if approvals is not None and approvals.approve is not None else {}
     return RunSettings(
         plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, read_resume(call.decisions), **leaves),
         call=call,

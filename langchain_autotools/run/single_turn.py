@@ -20,7 +20,7 @@ from ..deadline import Deadline, abounded, bounded
 from ..errors import LimitReachedError
 from ..executor import pending_calls
 from ..listening import Place
-from ..messages.calls import calls_of
+from ..messages.calls import awaited_calls, calls_of
 from ..messages.endings import stop_reason
 from ..messages.live import attach_messages, attached_messages
 from ..turn.accumulator import caller_metadata
@@ -167,7 +167,8 @@ class _Telling:
         message = stored_message(whole, self._output_version, brief=True)
         self.events.turn_done(message)
         if pending_calls(message):
-            self.events.pending(message, [call for call in calls_of(message) if call.args is not None])
+            functions = [call for call in calls_of(message) if call.args is not None]
+            self.events.pending(message, [*functions, *awaited_calls(message)])
         self.events.ended(stop_reason(message) or "complete", 1, message.usage_metadata, lambda: message)
 
 

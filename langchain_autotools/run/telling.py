@@ -28,7 +28,7 @@ from ..event_types import (
 )
 from ..executor import ToolCallResult, pending_calls
 from ..listening import NobodyListens, Place, listening
-from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.deltas import deltas_of
 from ..messages.stop_reasons import StopReason
 from ..turn.forming import pieces_of, restarts
@@ -176,7 +176,8 @@ class RunEvents:
     def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
         """These calls of a message are answered now; those that the run's input ended in are told of for the first time."""
         found = {call.id for call in calls} - self._waiting.keys()
-        self._ready(message, [(index, call) for index, call in enumerate(calls_of(message)) if call.id in found])
+        every = [*calls_of(message), *awaited_calls(message)]
+        self._ready(message, [(index, call) for index, call in enumerate(every) if call.id in found])
 
     def progressed(self, call_id: str, value: Any) -> None:
         """The tool of a call reports something."""
@@ -211,10 +212,10 @@ class RunEvents:
     # ------------------------------------------------------------------------------------------ the end
 
     def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
-        """The run is about to end with these calls of a message, and what else of it is the caller's to answer."""
-        self.calls_begin(message, calls)
-        waiting, all_calls = {call.id for call in calls}, {call.id for call in calls_of(message)}
-        shown = tuple(one for one in pending_calls(message) if one.id in waiting or one.id not in all_calls)
+        """The run is about to end with these calls of a message. Those that are items of the vendor's own are not told of before."""
+        self.calls_begin(message, [call for call in calls if call.answer is None])
+        waiting = {call.id for call in calls}
+        shown = tuple(one for one in pending_calls(message) if one.id in waiting)
         for one in shown:
             self._waiting.pop(one.id, None)
         if shown:

@@ -26,6 +26,7 @@ _NEXT: Final = {
     "caller": "Its tool was only declared: run it yourself, and give the result to respond(...).",
     "client_tool": "It is for a tool on the user's machine: run it, and give the result to respond(...).",
     "queued": "It waits behind the calls before it, and runs once those are decided.",
+    "vendor_approval": "Its vendor runs it once it is approved. Decide: approve() or reject(...).",
 }
 _WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]\nrun = model.resume(history, decisions)"
 
@@ -123,7 +124,7 @@ def _arguments(call: SeenCall) -> str:
 
 
 def _next(pending: PendingCall) -> str:
-    return _NEXT[pending.kind] if pending.digest else "It is answered by a message, as the page of its model says."
+    return _NEXT[pending.kind]
 
 
 def _run(run: SeenRun) -> str:

@@ -63,7 +63,7 @@ def test_structured_output_of_a_pending_run_is_an_error_that_brings_the_messages
     with OpenAIServer([Turn(calls=[Call("send", {"to": "Anna"})]), answer]) as server:
         structured: Any = chat(server).with_structured_output(Report, method=method)
         history: list[BaseMessage] = [QUESTION]
-        with pytest.raises(CallsPendingError, match="calls wait for approval: 'call_") as raised:
+        with pytest.raises(CallsPendingError, match="calls wait for approval, or for the caller: 'call_") as raised:
             structured.invoke(history)
         assert SENT == []
         history += new_messages(raised.value)

@@ -13,6 +13,7 @@ from tests.support.strict_schema import check_schema, walk
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
+_TOOLSET = re.compile(r"(?:computer|browser)_toolset_\d+")
 _REQUEST = {
     *("model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "temperature", "top_k", "top_p", "metadata"),
     *("stop_sequences", "thinking", "output_config", "mcp_servers", "context_management", "container", "service_tier", "cache_control"),
@@ -107,13 +108,16 @@ def _check_tools(request: Mapping[str, Any]) -> None:
             _check_strict(tool, where)
             combined = {"anyOf", "oneOf", "allOf"} & schema.keys()
             need(not combined, f"{where}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level")
+        if _TOOLSET.fullmatch(tool.get("type", "")):
+            known(tool, {"type", "configs", "cache_control"}, where)
+            continue
         need(bool(_NAME.fullmatch(tool.get("name", ""))), f"{where}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
         need(tool["name"] not in names, "tools: Tool names must be unique.")
         names.add(tool["name"])
     choice = request.get("tool_choice")
     if choice is None:
         return
-    need(bool(names), "tool_choice: may only be specified while providing tools")
+    need(bool(request["tools"]), "tool_choice: may only be specified while providing tools")
     kind = choice.get("type")
     need(kind in {"auto", "any", "tool", "none"}, "tool_choice: Input tag does not match any of the expected tags")
     allowed = {"type"} | ({"name"} if kind == "tool" else set()) | (set() if kind == "none" else {"disable_parallel_tool_use"})
@@ -154,7 +158,7 @@ def _check_thinking(request: Mapping[str, Any]) -> None:
 def _check_messages(messages: Any, signed: Written) -> None:
     need(isinstance(messages, list) and bool(messages), "messages: at least one message is required")
     need(messages[0].get("role") == "user", 'messages: first message must use the "user" role')
-    waiting: list[str] = []
+    waiting: dict[str, str | None] = {}
     used: set[str] = set()
     for position, message in enumerate(messages):
         where = f"messages.{position}"
@@ -166,11 +170,12 @@ def _check_messages(messages: Any, signed: Written) -> None:
             _check_block(block, f"{where}.content.{number}", _OF_USER if of_user else _OF_ASSISTANT, signed)
         if of_user:
             _check_results(blocks, waiting, where)
-            waiting = []
+            waiting = {}
         else:
             need(not waiting, _unanswered(where, waiting))
-            waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
-            need(len({*waiting}) == len(waiting) and used.isdisjoint(waiting), f"{where}: `tool_use` ids must be unique")
+            calls = [block for block in blocks if block["type"] == "tool_use"]
+            waiting = {block["id"]: block.get("toolset_name") for block in calls}
+            need(len(waiting) == len(calls) and used.isdisjoint(waiting), f"{where}: `tool_use` ids must be unique")
             used.update(waiting)
     need(not waiting, _unanswered(f"messages.{len(messages) - 1}", waiting))
     _check_server_tools(messages)
@@ -192,7 +197,7 @@ def _check_server_tools(messages: Sequence[Mapping[str, Any]]) -> None:
                 raise Rejection(f"messages.{number}: {kind} was found without a corresponding `{block['name']}_tool_result` block")
 
 
-def _unanswered(where: str, waiting: Sequence[str]) -> str:
+def _unanswered(where: str, waiting: Collection[str]) -> str:
     text = "`tool_use` ids were found without `tool_result` blocks immediately after"
     return (
         f"{where}: {text}: {', '.join(waiting)}. Each `tool_use` block must have a corresponding `tool_result` block in the next message."
@@ -210,12 +215,15 @@ def _blocks(message: Mapping[str, Any], where: str, *, last: bool) -> list[dict[
     return content  # type: ignore[no-any-return]
 
 
-def _check_results(blocks: Sequence[Mapping[str, Any]], waiting: Sequence[str], where: str) -> None:
+def _check_results(blocks: Sequence[Mapping[str, Any]], waiting: Mapping[str, str | None], where: str) -> None:
     kinds = [block["type"] == "tool_result" for block in blocks]
     need(kinds == sorted(kinds, reverse=True), f"{where}: `tool_result` blocks must come before all other content")
     answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
     for identifier in answered:
         need(identifier in waiting, f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {identifier}.")
+    for block in blocks:
+        repeated = block["type"] != "tool_result" or block.get("toolset_name") == waiting[block["tool_use_id"]]
+        need(repeated, f"{where}: `toolset_name` of a `tool_result` must match that of its `tool_use`")
     need(len({*answered}) == len(answered), f"{where}: each tool_use must have a single result")
     missing = [identifier for identifier in waiting if identifier not in answered]
     need(not missing, _unanswered(where, missing))

@@ -144,16 +144,16 @@ def _check_run(run: BaseMessage) -> None:
 
 
 def _check_approved(run: BaseMessage) -> None:
-    """Refuse a run that ended because calls wait for approval: whatever stands beside them is no output.
+    """Refuse a run that ended because calls wait for approval, or for a vendor's tool: whatever stands beside them is no output.
 
     Raises:
         CallsPendingError: They do; `new_messages` of the error gives what the run brought.
     """
     if (run.response_metadata.get(KEY) or {}).get("stop_reason") != "calls_pending":
         return
-    waiting = [call.id for call in pending_calls(run) if call.kind in ("approval", "queued")]
+    waiting = [call.id for call in pending_calls(run) if call.kind != "caller"]
     if waiting:
-        text = f"the run ended before the output was there: calls wait for approval: {', '.join(map(repr, waiting))}"
+        text = f"the run ended before the output was there: calls wait for approval, or for the caller: {', '.join(map(repr, waiting))}"
         error = CallsPendingError(text, llm_output=text_of(run))
         attach_messages(error, new_messages(run))
         raise error

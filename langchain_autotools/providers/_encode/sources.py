@@ -15,6 +15,9 @@ Block = Mapping[str, Any]
 """A content block of any vendor."""
 
 _Part = TypeVar("_Part")
+FROM_TOOL = "Output of tool call {}:"
+"""What stands before what a tool gave, where a user's message says it."""
+
 _TEXTS = ("text", "input_text", "output_text", "refusal", "custom_tool_call_output")
 _SOUNDS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
@@ -61,13 +64,24 @@ def convert_content(content: str | list[str | dict[Any, Any]], part_of: Callable
 
 
 def block_text(block: Block) -> str | None:
-    """The text of a block that is nothing but text, or JSON, whose ever it is; None of any other."""
+    """The text of a block that is nothing but text, or JSON, whose ever it is; None of any other.
+
+    So is what the caller answered to a tool of another vendor's, where a result says it (`history.repair`).
+    """
     kind = block.get("type")
     if kind is None and isinstance(block.get("text"), str):
         kind = "text"
+    if "is_error" in block and "call_id" in block:
+        return FROM_TOOL.format(block["call_id"]) + "\n" + (joined_or_json(block.get("output")))
     if kind == "json":
         return json.dumps(block.get("json"), ensure_ascii=False, default=str)
     return str(block.get("text") or block.get("refusal") or block.get("output") or "") if kind in _TEXTS else None
+
+
+def joined_or_json(content: Any) -> str:
+    """Content as text: its texts, or what it is in JSON where it holds anything else."""
+    is_text = isinstance(content, str) or (isinstance(content, list) and all(isinstance(part, dict) and "text" in part for part in content))
+    return (joined(content) if is_text else None) or json.dumps(content, ensure_ascii=False, default=str)
 
 
 def image_type(data: str) -> str | None:

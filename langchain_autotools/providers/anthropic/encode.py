@@ -5,7 +5,7 @@ results of a turn come first in their user message (wire quirk C-18).
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -16,7 +16,7 @@ from .._encode.calls import empty_output
 from .._encode.encoder import MessageEncoder
 from .._encode.json_text import encode, to_bytes
 from .._encode.order import in_order
-from .._encode.sources import convert_content, extra
+from .._encode.sources import convert_content
 from .assistant import assistant_part
 from .blocks import part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids
@@ -25,7 +25,6 @@ from .wire import Part, ToolResult
 
 Role = Literal["system", "user", "assistant"]
 
-_OF_CALLS = ("caller", "toolset_name")
 _OF_SYSTEM = frozenset({"text", "tool_addition", "tool_removal"})
 
 
@@ -65,7 +64,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
 
     def _assistant(self, message: AIMessage, taken: Container[str] = (), place: int = 0) -> Encoded:
         """Encode a reply; `taken` are the ids of all calls before it, `place` is their number."""
-        records = [_with_own_keys(call, message) for call in calls_of(message)]
+        records = calls_of(message)
         same_origin = self.is_same_origin(message)
         sent = wire_ids(records, taken, place)
         pairs = list(zip(records, sent, strict=True))
@@ -75,7 +74,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded(
             "assistant",
             tuple(bodies[part] if isinstance(part, int) else encode(part) for part in parts),
-            calls=tuple(CallId(call.id, one, _toolset(call)) for call, one in pairs),
+            calls=tuple(CallId(call.id, one, call.toolset) for call, one in pairs),
             asked=tuple((place, str(part.get("id"))) for place, part in enumerate(parts) if _is_of_server(part, "_tool_use")),
             answered=(
                 *(str(part.get("tool_use_id")) for part in parts if _is_of_server(part, "_tool_result")),
@@ -95,20 +94,6 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
 
 def _is_of_server(part: Part | int, ending: str) -> TypeGuard[Part]:
     return not isinstance(part, int) and str(part["type"]).endswith(ending)
-
-
-def _with_own_keys(call: ToolCallRecord, message: AIMessage) -> ToolCallRecord:
-    """The call with what langchain-anthropic keeps of it in its content block alone."""
-    if call.extra or isinstance(message.content, str):
-        return call
-    block = next((block for block in message.content if isinstance(block, dict) and block.get("id") == call.id), {})
-    own = {key: value for key in _OF_CALLS if (value := extra(block, key))}
-    return replace(call, extra=own) if own else call
-
-
-def _toolset(call: ToolCallRecord) -> str | None:
-    toolset = call.extra.get("toolset_name")
-    return toolset if isinstance(toolset, str) else None
 
 
 def _system_parts(message: SystemMessage) -> list[Part]:

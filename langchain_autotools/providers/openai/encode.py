@@ -23,6 +23,7 @@ from ...messages.provisional import is_provisional
 from .._encode.calls import BELOW, empty_output
 from .._encode.encoder import MessageEncoder
 from .._encode.json_text import encode
+from .._encode.sources import FROM_TOOL
 from .blocks import part_of, text_part
 from .calls import CallId, encode_call, wire_ids
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
@@ -52,8 +53,6 @@ _SERVER_SIDE = frozenset(
 _SERVER_SIDE_ENDINGS = ("_call", "_call_output", "_tool_use", "_tool_result", "mcp_list_tools", "mcp_approval_request")
 
 _ILLEGAL_IN_NAME = re.compile(r"[\s<|\\/>]+")
-FROM_TOOL = "Output of tool call {}:"
-"""What a user message says before the media of a result."""
 FROM_MODEL = "Output of the assistant:"
 """What it says before the media that a model made."""
 

@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, new_messages, pending_calls
+from langchain_autotools import (
+    ChatOpenAI,
+    ConfigurationError,
+    new_messages,
+    pending_calls,
+)
 from tests.contract.talk import WAYS, run_in
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Events, Turn
@@ -121,17 +126,20 @@ async def test_the_run_ends_there_and_goes_on_with_the_answer(start: Callable[..
 @each_tool
 @pytest.mark.parametrize("version", [None, "v1"])
 def test_it_is_shown_as_a_call_of_a_client_tool(start: Callable[..., Talk], tool: str, version: str | None) -> None:
-    """With what the item says, as long as no message answers it; no decision does."""
+    """With what the item says, as long as nothing answers it; what cannot be done here cannot be decided."""
     model, _ = start([reply(message("Look."), FUNCTION, CALLS[tool])], tool, output_version=version)
     ran = model.invoke(QUESTION)
     history = [*QUESTION, *new_messages(ran)]
     (pending,) = pending_calls(ran)
     assert pending_calls(history) == [pending]
     item = CALLS[tool]
-    assert (pending.id, pending.name, pending.kind) == (item.get("call_id", item["id"]), item["type"], "client_tool")
+    kind = "vendor_approval" if tool == "mcp" else "client_tool"
+    assert (pending.id, pending.name, pending.kind) == (item.get("call_id", item["id"]), item["type"], kind)
     assert pending.args == {key: value for key, value in item.items() if key not in ("type", "id", "call_id", "status")}
-    with pytest.raises(ConfigurationError, match="which a message answers"):
-        pending.respond("done")
+    decide: list[Callable[[], Any]] = [lambda: pending.edit({}), lambda: model.resume(history, True)]
+    for other in (*decide, (lambda: pending.respond("done")) if tool == "mcp" else pending.approve):
+        with pytest.raises(ConfigurationError, match="its vendor runs it|run it yourself|binds nothing"):
+            other()
     assert pending_calls([*history, HumanMessage([ANSWERS[tool]])]) == []
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -95,7 +95,7 @@ RUN: list[tuple[RunEvent, str, dict[str, Any]]] = [
     (
         CallsPending(run_id="r", calls=[PENDING]),
         "pending",
-        {"calls": [{"id": "c1", "name": "look", "args": {"city": "Rome"}, "kind": "approval", "uuid": "u", "digest": "d"}]},
+        {"calls": [asdict(PENDING)]},
     ),
     (
         RunEnded(run_id="r", stop_reason="max_turns", turns=2, usage=USAGE),

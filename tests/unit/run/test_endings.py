@@ -38,7 +38,7 @@ def test_a_run_says_why_it_ended() -> None:
         (AIMessage("H", response_metadata={"finish_reason": "incomplete"}), "incomplete"),
         (AIMessage("", response_metadata={"finish_reason": "pause_turn"}), "incomplete"),
         (AIMessage("", response_metadata={"finish_reason": "tool_calls"}, tool_calls=CALLS.tool_calls), "calls_pending"),
-        (AIMessage("", response_metadata={"autotools": {"awaits": True}}), "calls_pending"),
+        (AIMessage("", response_metadata={"autotools": {"awaits": [{"id": "1", "answer": "shell_call_output"}]}}), "calls_pending"),
     ],
 )
 def test_a_reply_of_a_model_without_tools_is_a_run(reply: AIMessage, reason: str) -> None:

@@ -106,11 +106,17 @@ def test_a_declared_call_that_must_not_run_is_answered() -> None:
 
 
 def test_calls_of_the_vendors_tools_on_the_callers_machine_wait() -> None:
-    """They are no function calls, and the message says that it awaits them: at its end, and beside own calls."""
-    awaits = {"response_metadata": {KEY: {"awaits": True}}}
-    assert Driver([turn(**awaits)]).run(plan()).stop_reason == "calls_pending"
-    assert Driver([turn(call(), **awaits)]).run(plan()).stop_reason == "calls_pending"
-    assert Driver([turn(blocked="length", **awaits)]).run(plan()).stop_reason == "length"
+    """They are items and no function calls: at the end of a run, and beside own calls; a reply that was cut leaves none."""
+    entry = {"id": "call_s", "kind": "client_tool", "answer": "shell_call_output"}
+    item: Any = {"type": "shell_call", "call_id": "call_s", "action": {"commands": ["ls"]}}
+    for blocked, names in ((None, ["shell_call"]), ("length", [])):
+        own = {"awaits": [entry], "calls": [], "blocked": blocked}
+        calls, _ = turn_calls(AIMessage([item], response_metadata={KEY: own}))
+        assert [one.name for one in calls] == names
+        assert Driver([turn(*calls, blocked=blocked)]).run(plan()).stop_reason == (blocked or "calls_pending")
+        beside = Driver([turn(call(), *calls), turn()])
+        assert beside.run(plan()).stop_reason == ("complete" if blocked else "calls_pending")
+        assert len(beside.ran[0]) == 1
 
 
 def test_a_call_that_must_end_the_run_ends_it() -> None:

@@ -13,6 +13,7 @@ from ....messages.metadata import text_of
 from ..._encode.sources import Block, source_of, unsupported
 from ..blocks import part_of
 from ..wire import Part
+from .client_calls import APPROVED, FOUND_TOOLS
 from .wire import Item, ItemPart
 
 _WIRE_PARTS = frozenset({"input_text", "input_image", "input_file", "input_audio"})
@@ -24,8 +25,8 @@ _OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length"
 
 ITEM_TYPES = frozenset(
     {
-        *("mcp_approval_response", _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
-        *("tool_search_output", "item_reference", "additional_tools", "configuration_update", "compaction", "compaction_trigger"),
+        *(APPROVED, _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
+        *(FOUND_TOOLS, "item_reference", "additional_tools", "configuration_update", "compaction", "compaction_trigger"),
     }
 )
 """Types of content blocks that are items of their own: the caller's answers to the vendor's tools, and references."""
@@ -37,8 +38,8 @@ def item_of(block: Any) -> Item | None:
         return None
     if block.get("type") == "non_standard":
         return item_of(block.get("value"))
-    if block.get("type") not in ITEM_TYPES:
-        return None
+    if block.get("type") not in ITEM_TYPES or (block.get("type") == _SCREEN and block.get("is_error")):
+        return None  # a screen is answered by pictures only: why there is none is a text of the user's
     item: Item = _of_result(block) if "is_error" in block else _without_index(block)
     return item
 
@@ -48,15 +49,33 @@ def _of_result(block: Block) -> Any:
     kind, content, failed = block["type"], block["output"], block["is_error"]
     text = text_of(HumanMessage(content))
     item: dict[str, Any] = {"type": kind, "call_id": block["call_id"], "output": text}
+    if kind == APPROVED:
+        return {"type": kind, "approval_request_id": block["call_id"], "approve": not failed, **({"reason": text} if failed else {})}
+    if kind == FOUND_TOOLS:
+        found = content if isinstance(content, list) and not failed else []
+        return {"type": kind, "call_id": block["call_id"], "execution": "client", "status": "completed", "tools": found}
     if kind == _SCREEN:
-        shown = {"type": "input_image", "image_url": content}
-        item["output"] = next((part for part in content if isinstance(part, dict)), {}) if isinstance(content, list) else shown
+        item["output"] = _screen(content)
     elif kind == "shell_call_output":
         told = {"stdout": "" if failed else text, "stderr": text if failed else ""}
         item["output"] = content if isinstance(content, list) else [{**told, "outcome": {"type": "exit", "exit_code": int(failed)}}]
     elif kind == "apply_patch_call_output":
         item["status"] = "failed" if failed else "completed"
-    return item | {name: block[name] for name in _OF_ANSWERS if name in block}
+    return item | _own_fields(content) | {name: block[name] for name in _OF_ANSWERS if name in block}
+
+
+def _own_fields(content: Any) -> dict[str, Any]:
+    """The item's fields, where the result gives these in place of its output."""
+    fields = content[0] if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping) else {}
+    return {**fields} if "output" in fields and "type" not in fields else {}
+
+
+def _screen(content: Any) -> Any:
+    """A picture of the screen: by its URL, or as a content block of any vendor."""
+    if not isinstance(content, list):
+        return {"type": "input_image", "image_url": content}
+    block = next((part for part in content if isinstance(part, dict)), {})
+    return input_part(block) if block.get("type") in ("image", "image_url") else block
 
 
 def _without_index(block: Block) -> Any:

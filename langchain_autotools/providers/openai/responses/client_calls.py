@@ -1,7 +1,7 @@
 """Calls of the vendor's tools that the caller's machine answers: a shell, patches, a computer, approvals of remote tools.
 
 Nothing here runs them. They stand in the message as the items that they are, end a run as pending, and go back together with the
-answer that the caller gives, which the API insists on (all but approvals).
+answer that the caller gives, by a decision or as a message, which the API insists on (all but approvals).
 
 Wire facts: an answer is an item of type `..._output` that repeats the call's `call_id`; a local shell's repeats it as `id`; an
 approval is an `mcp_approval_response` that repeats the request's `id`; a shell in the vendor's own container is answered in the reply
@@ -11,10 +11,16 @@ itself (platform.openai.com/docs/api-reference/responses/create).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ....messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, id_of_item
 from .wire import Item
 
 _CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
 _APPROVAL = "mcp_approval_request"
+_SEARCH = "tool_search_call"
+APPROVED = "mcp_approval_response"
+"""Type of the item that says whether a remote tool may be called."""
+FOUND_TOOLS = "tool_search_output"
+"""Type of the item that brings the tools which a search has found."""
 _TOOLS = frozenset({"shell", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"})
 
 
@@ -35,6 +41,15 @@ def pending_calls(items: Sequence[Item]) -> list[Item]:
     return [item for item in items if item.get("type") == _APPROVAL or (_is_for_client(item) and not names_of(item) & answered)]
 
 
+def awaited_entry(item: Item) -> dict[str, Any]:
+    """What is recorded of an item that waits: its id, what it waits for, and the type of the item that answers it."""
+    kind = str(item.get("type"))
+    known = {"id": id_of_item(item)}
+    if kind == _APPROVAL:
+        return {**known, "kind": VENDOR_APPROVAL, "answer": APPROVED}
+    return {**known, "kind": CLIENT_TOOL, "answer": FOUND_TOOLS if kind == _SEARCH else f"{kind}_output"}
+
+
 def _shows(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") == "image_generation" and bool(tool.get("partial_images"))
 
@@ -45,7 +60,7 @@ def client_calls(items: Sequence[Item]) -> list[Item]:
 
 
 def _is_for_client(item: Item) -> bool:
-    return item.get("type") in _CALLS or (item.get("type") == "tool_search_call" and item.get("execution") == "client")
+    return item.get("type") in _CALLS or (item.get("type") == _SEARCH and item.get("execution") == "client")
 
 
 def names_of(call: Item) -> frozenset[str]:

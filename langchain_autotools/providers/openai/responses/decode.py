@@ -18,7 +18,7 @@ from ....messages.provisional import PROVISIONAL
 from ....turn.forming import CallPiece, piece_chunk
 from ..errors import error_from_body, is_known_error
 from ..usage import usage_metadata
-from .client_calls import pending_calls
+from .client_calls import awaited_entry, pending_calls
 from .item_parts import annotations_of, fragment, log_probabilities, standard
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, outline
 from .open_items import Slot, Slots
@@ -361,7 +361,7 @@ class ResponsesDecoder:
             complete = self._finish_reason in _WHOLE
             kept = outline(items, stored=self._response.get("store", self._stored) is not False) if complete else []
             metadata[KEY] = {"origin": self._origin, **({"items": kept} if kept else {})}
-        own: dict[str, Any] = {"awaits": [str(item.get("call_id") or item.get("id")) for item in pending]} if pending else {}
+        own: dict[str, Any] = {"awaits": [awaited_entry(item) for item in pending]} if pending else {}
         if self._listed:
             own["call_blocks"] = {"type": FUNCTION_CALL, "first": len(items), "id": "call_id"}
         return {**metadata, KEY: {**metadata.get(KEY, {}), **own}} if own else metadata

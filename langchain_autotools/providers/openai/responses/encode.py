@@ -21,16 +21,16 @@ from ....messages.metadata import own_metadata
 from ..._encode.calls import BELOW, empty_output, legal_arguments
 from ..._encode.encoder import MessageEncoder
 from ..._encode.json_text import encode
+from ..._encode.sources import FROM_TOOL
 from ..calls import CallId, custom_input, is_custom, legal_name
 from ..dialect import OPENAI
-from ..encode import FROM_MODEL, FROM_TOOL, assistant_content, encode_media, fallback_text, plain_content
+from ..encode import FROM_MODEL, assistant_content, encode_media, fallback_text, plain_content
 from .blocks import input_part, item_of, wire_part
-from .client_calls import answered_id, client_calls, names_of
+from .client_calls import FOUND_TOOLS, answered_id, client_calls, names_of
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, restored
 from .wire import Item, ItemPart
 
 _LONGEST_ID = 64
-_FOUND_TOOLS = "tool_search_output"
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 _OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
 
@@ -236,4 +236,4 @@ def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMess
 
 
 def _answers_one_of(item: Item, call_ids: Collection[str]) -> bool:
-    return answered_id(item) in call_ids and item.get("type") != _FOUND_TOOLS
+    return answered_id(item) in call_ids and item.get("type") != FOUND_TOOLS
