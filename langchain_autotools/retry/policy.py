@@ -16,6 +16,7 @@ _Result = TypeVar("_Result")
 
 _NUMBERS = ("attempts", "wait_initial", "wait_max", "jitter", "retry_after_max", "timeout", "wait_scale")
 _FUNCTIONS = ("retry_if", "before_sleep")
+_NO_FUNCTIONS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +86,8 @@ class RetryPolicy:
     @property
     def functions(self) -> Mapping[str, Any]:
         """`retry_if` and `before_sleep`, where they were given."""
+        if self.retry_if is None and self.before_sleep is None:  # before each request
+            return _NO_FUNCTIONS
         return {name: function for name in _FUNCTIONS if (function := getattr(self, name)) is not None}
 
     @property
