@@ -7,6 +7,7 @@ AutoToolsError
  ├─ StreamError               (ModelError)  the bytes of a reply broke its protocol
  ├─ CallsPendingError         (OutputParserException)  calls wait for approval where a run's output was to be parsed
  ├─ AlreadyResumedError                     every call that was to run has been taken by another run
+ ├─ EventsInterruptedError                  the process that read kept events shuts down; a reader that comes back misses nothing
  └─ LimitReachedError                       a run hit a limit and `on_limit="raise"`; `.stop_reason` says which
 ```
 
@@ -26,6 +27,7 @@ __all__ = [
     "AutoToolsError",
     "CallsPendingError",
     "ConfigurationError",
+    "EventsInterruptedError",
     "LimitReachedError",
     "StreamError",
     "UnsupportedFeatureError",
@@ -83,6 +85,16 @@ class AlreadyResumedError(AutoToolsError):
     Nothing ran, and no request was made. If it is not known what became of that run, give the calls their results by hand
     (`PendingCall.respond`), or reject them.
     """
+
+
+class EventsInterruptedError(AutoToolsError):
+    """Reading kept events ended because the process that reads them shuts down.
+
+    Nothing is wrong with the run: its events are kept, and whoever reads on after the last `position` misses nothing. Server-sent events
+    end without a last frame, so that a browser comes back by itself.
+    """
+
+    is_retryable = True
 
 
 class LimitReachedError(AutoToolsError):

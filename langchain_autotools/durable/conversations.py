@@ -17,10 +17,10 @@ from ..event_types import RunEvent
 from ..executor import Decision, PendingCall
 from ..messages.carrier import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .conversation_reading import aread_conversation, place_of, read_conversation
+from .conversation_reading import aread_conversation, read_conversation, start_of
 from .conversation_requests import check_id, check_name, is_storable, key_of, named, new_decisions, request_of, shown_as, waiting
 from .conversation_runs import APPEND, DECIDE, DECIDED, SEND, ConversationInfo, ConversationRun, ConversationRuns, Sent
-from .engine import engine, launch, register
+from .engine import Link, engine, launch, register
 from .errors import RunFailedError
 from .message_history import ConversationHistory
 from .plain import message_out, plain_messages
@@ -162,13 +162,21 @@ class Conversations:
     # ------------------------------------------------------------------------------------------ what was said
 
     def events(
-        self, conversation: str, *, after: str | None = None, follow: bool = False, timeout: float | None = None
+        self,
+        conversation: str,
+        *,
+        after: str | None = None,
+        last_event_id: str | None = None,
+        follow: bool = False,
+        timeout: float | None = None,
     ) -> Generator[RunEvent, None, None]:
         """The events of a conversation, from any process and any position. To stop reading ends nothing.
 
         Args:
             conversation: Its id.
             after: The `position` of the last event that the reader has, or of what `send` returned; None for all from the beginning.
+            last_event_id: The header `Last-Event-ID` of a client that comes back. It goes before `after`; one that is no position of this
+                conversation is ignored, whoever sent it.
             follow: Whether to wait for runs to come once all that were sent for are told of.
             timeout: After how many seconds in which nothing comes the reader gives up; None for never.
 
@@ -176,22 +184,29 @@ class Conversations:
             `MessagesAdded` and then the events of the run, for each run. A run that failed says so (`RunFailed`), and the next one follows.
 
         Raises:
-            ConfigurationError: `after` is no position.
+            ConfigurationError: `after` is no position of this conversation.
             TimeoutError: Nothing came in time.
+            EventsInterruptedError: This process has shut down.
         """
-        start = place_of(after)
         check_id(conversation)
         launch()
-        return read_conversation(self._runs, conversation, start, follow, timeout)
+        link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
+        return read_conversation(self._runs, conversation, start, follow, timeout, link)
 
     async def aevents(
-        self, conversation: str, *, after: str | None = None, follow: bool = False, timeout: float | None = None
+        self,
+        conversation: str,
+        *,
+        after: str | None = None,
+        last_event_id: str | None = None,
+        follow: bool = False,
+        timeout: float | None = None,
     ) -> AsyncGenerator[RunEvent, None]:
         """Like `events`, asynchronously."""
-        start = place_of(after)
         check_id(conversation)
         await asyncio.to_thread(launch)
-        async with aclosing(aread_conversation(self._runs, conversation, start, follow, timeout)) as told:
+        link, start = Link(), await asyncio.to_thread(start_of, self._runs, conversation, after, last_event_id)
+        async with aclosing(aread_conversation(self._runs, conversation, start, follow, timeout, link)) as told:
             async for event in told:
                 yield event
 

@@ -13,15 +13,17 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from dbos import DBOS, DBOSPortableJSONSerializer
 from filelock import FileLock, Timeout
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, EventsInterruptedError
 from ..executor.background import running_loop
 from ..executor.threads import run_beside
 from .leases import Lease
+
+_T = TypeVar("_T")
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -46,6 +48,7 @@ class Engine:
         url: The database; None before the launch.
         clock: Seconds since the epoch.
         cancelled: What cancels each run that is executed here.
+        shutdowns: How often `shutdown` was called in this process.
     """
 
     workflows: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class Engine:
     url: str | None = None
     clock: Callable[[], float] = time.time
     cancelled: dict[str, threading.Event] = field(default_factory=dict)
+    shutdowns: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
     held: FileLock | None = None
     lease: Lease | None = None
@@ -138,6 +142,7 @@ def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], floa
 def shutdown() -> None:
     """End what `launch` began. Runs that are being executed here are left as a crash would leave them."""
     with engine.lock:
+        engine.shutdowns += 1
         if engine.lease is not None:
             engine.lease.end()
         if engine.is_launched:
@@ -182,6 +187,30 @@ def _answer_into(outcome: "Future[Any]", asked: Callable[[], Any]) -> None:
         outcome.set_result(asked())
     except BaseException as error:
         outcome.set_exception(error)
+
+
+class Link:
+    """The database of the current launch, as readers ask it that may outlast the launch."""
+
+    def __init__(self) -> None:
+        self._shutdowns = engine.shutdowns
+
+    def ask(self, function: Callable[..., _T], *args: Any) -> _T:
+        """Return what a function that asks the database returns.
+
+        Raises:
+            EventsInterruptedError: `shutdown` was called since the link was made.
+        """
+        self._check()
+        try:
+            return function(*args)
+        except Exception:
+            self._check()
+            raise
+
+    def _check(self) -> None:
+        if engine.shutdowns != self._shutdowns:
+            raise EventsInterruptedError("this process has shut down: read on after the last position, here after a launch or elsewhere")
 
 
 def attributes_of(run_id: str) -> Mapping[str, Any] | None:

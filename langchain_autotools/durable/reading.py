@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from ..event_types import (
     TextDelta,
     TurnUsage,
 )
-from .engine import outside
+from .engine import Link, outside
 from .errors import RunFailedError
 from .event_rows import event_of
 from .live import STREAM
@@ -190,6 +190,18 @@ def behind(position: str | None) -> int:
     return -1 if position is None else int(position)
 
 
+def behind_of(after: str | None, last_event_id: str | None) -> int:
+    """The number of the event after which reading starts: that of the header, where it is a position, else of `after`; -1 for none.
+
+    Raises:
+        ConfigurationError: `after` is no position.
+    """
+    number = behind(after)
+    with suppress(ConfigurationError):
+        return behind(last_event_id) if last_event_id else number
+    return number
+
+
 def raise_failed(event: RunEvent) -> None:
     """Raise what a run has failed with, after its event."""
     if isinstance(event, RunFailed) and event.parent_run_id is None:
@@ -229,15 +241,16 @@ class Patience:
         return self._pause
 
 
-def read_run(run_id: str, timeout: float | None) -> Generator[RunEvent, None, None]:
+def read_run(run_id: str, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
     """The events of a run, from the first one on.
 
     Raises:
         TimeoutError: For so many seconds nothing came.
+        EventsInterruptedError: The process shuts down.
     """
     story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
     while not has_ended:
-        rows, has_ended = outside(_rows, run_id, had)
+        rows, has_ended = link.ask(outside, _rows, run_id, had)
         for row in rows:
             yield from story.take(row)
         had += len(rows)
@@ -248,14 +261,14 @@ def read_run(run_id: str, timeout: float | None) -> Generator[RunEvent, None, No
     yield from story.end()
 
 
-async def aread_run(run_id: str, timeout: float | None) -> AsyncGenerator[RunEvent, None]:
+async def aread_run(run_id: str, timeout: float | None, link: Link) -> AsyncGenerator[RunEvent, None]:
     """Like `read_run`, asynchronously.
 
     DBOS's own asynchronous readers would make the pool of its threads that of the caller's event loop, which it would not survive.
     """
     story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
     while not has_ended:
-        rows, has_ended = await asyncio.to_thread(outside, _rows, run_id, had)
+        rows, has_ended = await asyncio.to_thread(link.ask, outside, _rows, run_id, had)
         for row in rows:
             for event in story.take(row):
                 yield event

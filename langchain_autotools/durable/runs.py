@@ -23,14 +23,14 @@ from ..listening import Alarm, Listener
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
 from ..mixin import ToolsAndMessagesMixin
-from .engine import attributes_of, engine, launch, outside, register
+from .engine import Link, attributes_of, engine, launch, outside, register
 from .errors import RunFailedError
 from .event_rows import said_of
 from .journal import Journal
 from .leases import CANCELLED
 from .live import LiveEvents
 from .plain import message_of, message_out, plain_config, plain_keywords, plain_messages
-from .reading import aread_run, behind, raise_failed, read_run
+from .reading import aread_run, behind_of, raise_failed, read_run
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
@@ -195,12 +195,15 @@ class DurableModel:
         """Like `result`, asynchronously."""
         return await asyncio.to_thread(self.result, run_id)
 
-    def events(self, run_id: str, *, after: str | None = None, timeout: float | None = None) -> Iterator[RunEvent]:
+    def events(
+        self, run_id: str, *, after: str | None = None, last_event_id: str | None = None, timeout: float | None = None
+    ) -> Iterator[RunEvent]:
         """The events of a run, from any process, while it runs, after a crash and when it has ended.
 
         Args:
             run_id: The run.
             after: The `position` of the last event that the reader has; None for all.
+            last_event_id: The header `Last-Event-ID` of a client that comes back. It goes before `after`; what is no position is ignored.
             timeout: After how many seconds in which nothing comes the reader gives up; None for never.
 
         Returns:
@@ -210,25 +213,28 @@ class DurableModel:
             ConfigurationError: There is no such run, or no such position.
             RunFailedError: The run has failed; after the event that says so.
             TimeoutError: Nothing came in time. The run goes on.
+            EventsInterruptedError: This process has shut down.
         """
         launch()
         if attributes_of(run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
-        return self._events(run_id, behind(after), timeout)
+        return self._events(run_id, behind_of(after, last_event_id), timeout, Link())
 
-    def _events(self, run_id: str, after: int, timeout: float | None) -> Iterator[RunEvent]:
-        for number, event in enumerate(read_run(run_id, timeout)):
+    def _events(self, run_id: str, after: int, timeout: float | None, link: Link) -> Iterator[RunEvent]:
+        for number, event in enumerate(read_run(run_id, timeout, link)):
             if number > after:
                 yield event
             raise_failed(event)
 
-    async def aevents(self, run_id: str, *, after: str | None = None, timeout: float | None = None) -> AsyncIterator[RunEvent]:
+    async def aevents(
+        self, run_id: str, *, after: str | None = None, last_event_id: str | None = None, timeout: float | None = None
+    ) -> AsyncIterator[RunEvent]:
         """Like `events`, asynchronously."""
         await asyncio.to_thread(launch)
         if await asyncio.to_thread(attributes_of, run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
-        number, first = 0, behind(after) + 1
-        async with aclosing(aread_run(run_id, timeout)) as events:
+        number, first = 0, behind_of(after, last_event_id) + 1
+        async with aclosing(aread_run(run_id, timeout, Link())) as events:
             async for event in events:
                 if number >= first:
                     yield event

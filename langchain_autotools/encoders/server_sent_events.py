@@ -6,7 +6,7 @@ from typing import Any, Final, overload
 
 from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, EventsInterruptedError
 from ..event_types import (
     CallArgumentsDelta,
     CallDiscarded,
@@ -79,7 +79,8 @@ def sse(
     """Events as server-sent events, for a response with `SSE_HEADERS`.
 
     Each event is a frame with a name (`event:`), a number (`id:`) and one JSON object (`data:`). The last one is `done` or `error`. Events
-    that have a `position` of their own bear it in place of the number: it is what a client that comes back says.
+    that have a `position` of their own bear it in place of the number: it is what a client that comes back says. The last frame is
+    numbered where the events are. Where the reading process shuts down (`EventsInterruptedError`) there is no last frame.
 
     Args:
         events: What `events` or `aevents` returned, or a list of events that were kept.
@@ -127,13 +128,18 @@ class FrameEncoder:
         self._details, self._nested, self._artifacts = details, nested, artifacts
         self._number, self._after = first_id, after
         self._runs: set[str] = set()
-        self._kept = False  # whether the events have positions of their own
+        self._placed = False  # whether the events have positions of their own
+        self._numbered = False  # whether frames get numbers: once an event has come that has none
         self._last: RunEnded | RunFailed | None = None  # the end of the last run that no tool made
 
     def encode(self, event: RunEvent) -> bytes:
         """The frame of an event."""
         told = self.described(event)
-        return b"" if told is None else self._frame(*told, position=event.position)
+        if told is None:
+            return b""
+        self._placed = self._placed or event.position is not None
+        self._numbered = not self._placed
+        return self._frame(*told, position=event.position)
 
     def described(self, event: RunEvent) -> tuple[str, Data] | None:
         """What is told of an event: a name and plain data; None where nothing is. Data of a run inside another has its `parent_run_id`."""
@@ -156,8 +162,8 @@ class FrameEncoder:
         return self._frame("done", {**_NO_RUN, **run})
 
     def fail(self, failure: Failure) -> bytes:
-        """The last frame of events that have failed."""
-        return self._frame("error", _failure(failure))
+        """The last frame of events that have failed; none where a client that comes back can read on."""
+        return b"" if isinstance(failure.error, EventsInterruptedError) else self._frame("error", _failure(failure))
 
     def failure(self, error: BaseException) -> Failure:
         """What is told of an exception."""
@@ -170,9 +176,8 @@ class FrameEncoder:
         return message.model_copy(update={"artifact": None})
 
     def _frame(self, name: str, data: Mapping[str, Any], position: str | None = None) -> bytes:
-        self._kept = self._kept or position is not None
         number, shown = self._number, position
-        if not self._kept:
+        if self._numbered:
             self._number += 1
             if number <= self._after:
                 return b""

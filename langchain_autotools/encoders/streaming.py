@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, overload
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, EventsInterruptedError
 from ..event_types import RunEvent
 
 _logger = logging.getLogger("langchain_autotools")
@@ -155,6 +155,9 @@ async def _encoded_async(
 
 
 def _log(error: Exception) -> None:
+    if isinstance(error, EventsInterruptedError):
+        _logger.info("a stream that was being sent ends with its process: its client may read on elsewhere")
+        return
     _logger.error("a stream that was being sent has failed: %s", type(error).__name__, exc_info=error)
 
 

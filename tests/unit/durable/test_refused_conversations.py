@@ -29,6 +29,7 @@ from tests.support.durable import Life, counting
         (lambda chats: chats.events("a", after="0-1"), "after takes the position"),
         (lambda chats: chats.result("a/b/1"), "there is no run"),
         (lambda chats: chats.result(chats.append("a", [HumanMessage("Hello")])), "there is no run"),
+        (lambda chats: chats.events("a", after="1-0"), "has no position '1-0'"),
         (lambda chats: list(chats.events("a", timeout="x")), "timeout must be"),
     ],
 )

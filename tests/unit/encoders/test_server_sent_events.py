@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from langchain_autotools import (
     TurnUsage,
 )
 from langchain_autotools.encoders import sse
+from langchain_autotools.errors import EventsInterruptedError
 from tests.support.event_stream import EventStreamParser, Frame, frames_of
 from tests.support.pages import REPOSITORY, fences
 
@@ -147,6 +148,29 @@ def test_frames_have_running_numbers() -> None:
     events = [event for event, _, _ in RUN]
     assert [frame.id for frame in sent(events)] == [str(number) for number in range(1, len(RUN) + 2)]
     assert [frame.id for frame in sent(events[:2], first_id=40)] == ["40", "41", "42"]
+
+
+def test_a_last_frame_is_numbered_where_the_events_are() -> None:
+    """A client is left where it was by the last frame of no events, of events with positions, and of a reading that failed at once."""
+    placed = [replace(event, position=f"2-{number}") for number, (event, _, _) in enumerate(RUN[:2], 1)]
+
+    def failing() -> Iterator[RunEvent]:
+        raise ValueError("no")
+        yield
+
+    assert [frame.id for frame in sent([])] == [""]
+    assert [frame.id for frame in sent(placed)] == ["2-1", "2-2", "2-2"]
+    assert [(frame.event, frame.id) for frame in frames_of(sse(failing()))] == [("error", "")]
+
+
+def test_frames_of_a_process_that_shuts_down_end_without_a_last_one() -> None:
+    """Neither `done` nor `error` makes a page stop: its browser comes back by itself, to another process."""
+
+    def interrupted() -> Iterator[RunEvent]:
+        yield START
+        raise EventsInterruptedError("this process has shut down")
+
+    assert [frame.event for frame in frames_of(sse(interrupted()))] == ["run_start"]
 
 
 @pytest.mark.parametrize("last", [*range(len(RUN) + 2), "3", " 3 ", "", None, "-1", "x", "٣", "9" * 400])

@@ -37,9 +37,12 @@ class Reader:
         for number, frame in enumerate(frames, 1):
             assert frame.id == str(number)
             data = frame.json
-            if frame.event not in ("run_start", "done", "error"):
+            if frame.event not in ("messages", "run_start", "done", "error"):
                 assert self.runs[data["run_id"]] == "open"
-            getattr(self, frame.event, self.other)(data)
+            if frame.event == "messages":
+                assert number == 1  # what an agent is asked
+            else:
+                getattr(self, frame.event, self.other)(data)
 
     def run_start(self, data: dict[str, Any]) -> None:
         """A new run; one inside a tool belongs to a run and a call that are open."""

@@ -1,0 +1,52 @@
+"""Clients that follow a conversation: they come back with any header, and lose nothing where a process shuts down."""
+
+import asyncio
+import threading
+
+import pytest
+
+pytest.importorskip("dbos", reason="needs the extra `durable`")
+
+from langchain_autotools.durable import shutdown
+from langchain_autotools.encoders import sse
+from langchain_autotools.errors import EventsInterruptedError
+from tests.support.durable import Life, counting
+
+
+@pytest.mark.parametrize("header", [None, "", "1", "x", "9-1", "0-0", "٣-1", "9" * 400])
+def test_a_client_that_comes_back_with_anything_is_answered(life: Life, header: str | None) -> None:
+    """A header that is no position of the conversation counts as none; one that is goes before what the address says."""
+    chats = life.conversations(counting)
+    first, second = chats.send("alice", "Hello"), chats.send("alice", "Bye")
+    told = list(chats.events("alice"))
+    assert list(chats.events("alice", last_event_id=header)) == told
+    assert list(chats.events("alice", last_event_id=header, after=second.position)) == told[len(told) // 2 :]
+    assert list(chats.events("alice", last_event_id=told[-2].position, after=first.position)) == told[-1:]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_readers_that_wait_are_told_that_their_process_shuts_down(life: Life, asynchronous: bool) -> None:
+    """They can be answered by another process: frames end without a last one, which would make a page stop coming back."""
+    chats, begun, frames = life.conversations(counting), threading.Event(), []
+
+    def read() -> None:
+        for frame in sse(chats.events("alice", follow=True)):
+            frames.append(frame)
+            begun.set()
+        with pytest.raises(EventsInterruptedError):
+            list(told)
+
+    async def aread() -> None:
+        async for frame in sse(chats.aevents("alice", follow=True), heartbeat=None):
+            frames.append(frame)
+            begun.set()
+
+    chats.result(chats.send("alice", "Hello"))
+    told = chats.events("alice", follow=True)
+    reader = threading.Thread(target=(lambda: asyncio.run(aread())) if asynchronous else read)
+    reader.start()
+    assert begun.wait(20)
+    shutdown()
+    reader.join(20)
+    assert not reader.is_alive()
+    assert [frame.partition(b"\n")[0].decode() for frame in frames if frame.startswith(b"event")][-1] == "event: run_end"
