@@ -49,6 +49,7 @@ class Settable(Protocol):
     policies: Any
     default_policy: Any
     _not_per_call: ClassVar[frozenset[str]]
+    _first_request_only: ClassVar[frozenset[str]]
 
 
 @dataclass(frozen=True)

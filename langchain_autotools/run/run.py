@@ -70,6 +70,7 @@ class RunSettings:
         output_version: The model's output version.
         lists_content: Whether the content of its replies is always a list of blocks.
         client_tools: The names of tools of the vendor's that run on the caller's machine: pending calls say so.
+        first_request_only: The names of parameters of this run that its later requests are sent without.
     """
 
     plan: RunPlan
@@ -84,6 +85,7 @@ class RunSettings:
     usage_limits: Sequence[str] = ()
     approvals: Approvals | None = None
     client_tools: frozenset[str] = frozenset()
+    first_request_only: frozenset[str] = frozenset()
 
 
 class Run:
@@ -164,6 +166,8 @@ class Run:
         keywords: dict[str, Any] = {"tools": list(settings.tools)} if settings.tools else {}
         asked = settings.tool_choice
         choice = {"requested": asked.asked, "auto": asked.lasting, "none": settings.last_choice}[action.choice]
+        if action.choice != "requested":
+            keywords |= dict.fromkeys(settings.first_request_only)
         return keywords if choice is None and asked.asked is None else {**keywords, "tool_choice": choice}
 
     def parts(self, parts: Iterator[AIMessage]) -> Iterator[AIMessage]:

@@ -106,6 +106,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
+        first_request_only=model._first_request_only & {*keywords, *(getattr(model, "model_kwargs", None) or ())},
     )
 
 

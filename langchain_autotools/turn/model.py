@@ -45,6 +45,8 @@ class SingleTurnChatModel(BaseChatModel):
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
     _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key"})
+    _first_request_only: ClassVar[frozenset[str]] = frozenset()
+    """Names of the parameters that hold for the first request of a run: sent again, they would never let it end."""
     """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -25,6 +25,8 @@ from .wire import Part, ToolResult
 
 Role = Literal["system", "user", "assistant"]
 
+SUMMARY = b'{"type":"compaction"'
+"""How a block begins that summarizes what was said before it."""
 _OF_SYSTEM = frozenset({"text", "tool_addition", "tool_removal"})
 
 
@@ -90,6 +92,11 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
         if isinstance(message, SystemMessage):
             return Encoded("system", tuple(map(encode, _system_parts(message))))
         return Encoded("assistant" if role == "assistant" else "user", tuple(map(encode, convert_content(message.content, part_of))))
+
+
+def stands_alone(block: bytes) -> bool:
+    """Whether a block is a summary that a request asked for: it is signed, and stands first, in place of what it summarizes."""
+    return block.startswith(SUMMARY) and b'"signature":"' in block and b'"content":"' in block
 
 
 def _is_of_server(part: Part | int, ending: str) -> TypeGuard[Part]:

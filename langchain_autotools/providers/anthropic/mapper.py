@@ -13,7 +13,7 @@ from .._encode.json_text import dumps, encode, request_body, to_bytes
 from .._encode.system import as_user_text, count_leading_system
 from .blocks import text_part
 from .calls import CallId
-from .encode import Encoded, MessagesEncoder
+from .encode import Encoded, MessagesEncoder, stands_alone
 
 _OPENING = encode(text_part("(The conversation begins with the assistant.)"))
 
@@ -76,12 +76,13 @@ class MessagesMapper(MessagesEncoder):
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """The messages on the wire: neighbours of one role are one message, in it results before all else."""
         groups: list[tuple[str, list[bytes], list[bytes]]] = []
-        for encoded in _place_system_messages(_drop_unanswered_server_tools(list(self._each(messages))), self._system_anywhere):
+        said = _from_summary(list(self._each(messages)))
+        for encoded in _place_system_messages(_drop_unanswered_server_tools(said), self._system_anywhere):
             if not groups or groups[-1][0] != encoded.role:
                 groups.append((encoded.role, [], []))
             groups[-1][1].extend(encoded.results)
             groups[-1][2].extend(encoded.blocks)
-        if groups and groups[0][0] == "assistant":
+        if groups and groups[0][0] == "assistant" and not any(map(stands_alone, groups[0][2][:1])):
             groups.insert(0, ("user", [], [_OPENING]))
         return [_message_json(role, [*results, *blocks]) for role, results, blocks in groups]
 
@@ -113,6 +114,12 @@ class MessagesMapper(MessagesEncoder):
         if taken and isinstance(message, AIMessage) and any(call.sent in taken for call in encoded.calls):
             return self._assistant(message, taken, place)  # an id of another server's that came before
         return encoded
+
+
+def _from_summary(messages: list[Encoded]) -> list[Encoded]:
+    """The messages from the last summary on that stands in place of all before it."""
+    starts = (number for number in range(len(messages) - 1, 0, -1) if any(map(stands_alone, messages[number].blocks)))
+    return messages[next(starts, 0) :]
 
 
 def _place_system_messages(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:

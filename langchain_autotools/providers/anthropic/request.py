@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from .._base.chat_model import ProviderChatModel
+from .encode import SUMMARY
 from .parameters import SENT_FIELDS
 from .structured import output_format
 from .tools import choice_with_parallel, format_tool_choice, is_builtin, read_choice
@@ -32,6 +33,7 @@ _BETA_OF_TOOL = {
     "tool_search_tool_bm25_20251119": "advanced-tool-use-2025-11-20",
     "advisor_20260301": "advisor-tool-2026-03-01",
 }
+_BETA_OF_SUMMARIES = "compact-2026-09-04"
 # And whether the parameters of a request need it. (Compaction of a long context has one of its own.)
 _BETAS_OF_PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "mcp-client-2025-11-20": lambda params: params.get("mcp_servers"),
@@ -39,6 +41,7 @@ _BETAS_OF_PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "context-management-2025-06-27": lambda params: False in _compacting(params.get("context_management")),
     "compact-2026-01-12": lambda params: True in _compacting(params.get("context_management")),
     "advanced-tool-use-2025-11-20": lambda params: any(tool.get("input_examples") for tool in params.get("tools") or ()),
+    _BETA_OF_SUMMARIES: lambda params: params.get("compaction"),
     "task-budgets-2026-03-13": lambda params: (params.get("output_config") or {}).get("task_budget"),
     "thinking-display-updates-2026-08-18": lambda params: (params.get("thinking") or {}).get("display") == "updates",
 }
@@ -54,6 +57,7 @@ class AnthropicRequests(AnthropicParameters):
 
     _wire_names: ClassVar[Mapping[str, str]] = {name: name for name in SENT_FIELDS}
     _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens_to_sample": "max_tokens", "model_name": "model", "stop": "stop_sequences"}
+    _first_request_only: ClassVar[frozenset[str]] = frozenset({"compaction"})
     _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {
         *("parallel_tool_calls", "response_format", "reasoning_effort", "effort", "betas", "prompt_caching"),
     }
@@ -204,7 +208,12 @@ def _compacting(management: Any) -> set[bool]:
 
 
 def _betas_of_messages(body: bytes) -> list[str]:
-    """The beta of messages that change the tools: one that brings a tool's whole definition needs another than one that names it."""
+    """The betas of messages: of a summary that stands for those before it; of messages that change the tools, where one that brings a
+    tool's whole definition needs another than one that names it."""
+    return [*([_BETA_OF_SUMMARIES] if SUMMARY in body and b'"signature"' in body else []), *_betas_of_tool_changes(body)]
+
+
+def _betas_of_tool_changes(body: bytes) -> list[str]:
     if not any(b'"type":"%s"' % change in body for change in (b"tool_addition", b"tool_removal")):
         return []
     return [_BETA_OF_INLINE_TOOLS if b'"type":"tool_definition"' in body else _BETA_OF_TOOL_CHANGES]

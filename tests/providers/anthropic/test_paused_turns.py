@@ -148,6 +148,37 @@ async def test_pauses_that_bring_nothing_end_the_run(way: str, version: str | No
             await run_in(way, model(server, output_version=version, on_limit="raise"), QUESTION, **asking)
 
 
+SUMMARY = {"type": "compaction", "content": "They want a search.", "encrypted_content": "ZW5j", "signature": "c2ln"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("version", [None, "v1"])
+async def test_a_compaction_that_is_asked_for_is_made_once(way: str, version: str | None) -> None:
+    """The first request of a run asks for it; the summary stands first in all later ones, in place of what it summarizes."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "get_temperature", "input": {"city": "Paris"}}
+
+    def answered(exchange: Exchange) -> Events:
+        if "compaction" in exchange.json:
+            return reply(exchange.number, SUMMARY, reason="compaction")
+        called = any(block["type"] == "tool_use" for message in exchange.json["messages"] for block in message["content"])
+        return reply(exchange.number, said("Done."), reason="end_turn") if called else reply(exchange.number, call, reason="tool_use")
+
+    history = [HumanMessage("Hello."), AIMessage("Hello."), *QUESTION]
+    with AnthropicServer(answered, strict=False) as server:
+        asking = model(server, output_version=version)
+        ran = await run_in(way, asking, history, compaction={"type": "summarize"})
+        assert (ran.message.text, ran.message.response_metadata["autotools"]["stop_reason"]) == ("Done.", "complete")
+        assert ["compaction" in request for request in server.requests] == [True, False, False]
+        assert [len(messages) for messages in server.messages] == [3, 1, 2]
+        await run_in(way, asking, [*history, *ran.new, HumanMessage("Thanks.")])
+        for messages in server.messages[1:]:
+            assert (messages[0]["role"], messages[0]["content"][0]) == ("assistant", SUMMARY)
+        assert all("compact-2026-09-04" in exchange.headers["anthropic-beta"] for exchange in server.exchanges)
+        other = model(server, model="another", output_version=version)
+        await run_in(way, other, [*history, *ran.new, HumanMessage("Thanks.")])
+        assert server.messages[-1][0]["content"] == [said("Hello.")]
+
+
 async def test_pauses_that_bring_something_go_on() -> None:
     """Each pause with other blocks is progress; the same search again and again is none, whatever its ids."""
 
