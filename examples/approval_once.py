@@ -1,20 +1,36 @@
-"""A call that was approved runs once, however often its history is resumed, in however many processes: `claim` notes it in SQLite."""
+"""A call that was approved runs once, however often its history is resumed: a store in SQLite takes it, and keeps its result."""
 
+import json
 import sqlite3
+from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from langchain_autotools import AlreadyResumedError, ChatOpenAI, new_messages, pending_calls
-
-CLAIMS = "file:claims?mode=memory&cache=shared"  # a file's name, in a program that more than one process runs
-KEEP = sqlite3.connect(CLAIMS, uri=True)  # what is in memory lives as long as a connection to it
+from langchain_autotools import ChatOpenAI, new_messages, pending_calls
 
 
-def claim(key: str) -> bool:
-    """Note a key in one step; False where it was noted before."""
-    with sqlite3.connect(CLAIMS, uri=True, timeout=30) as database:
-        database.execute("CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY)")
-        return database.execute("INSERT OR IGNORE INTO claims VALUES (?)", (key,)).rowcount == 1
+class Claims:
+    """One row for each call that was taken, with its result once there is one. All processes have the same database."""
+
+    def _run(self, statement: str, *values: str) -> sqlite3.Cursor:
+        with sqlite3.connect("claims.db", timeout=30) as database:
+            database.execute("CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, result TEXT)")
+            return database.execute(statement, values)
+
+    def take(self, key: str) -> Any:
+        """Take a call: True; its result, where it was taken before; False, where what came of it is not known."""
+        if self._run("INSERT OR IGNORE INTO claims (key) VALUES (?)", key).rowcount:
+            return True
+        row = self._run("SELECT result FROM claims WHERE key = ?", key).fetchone()
+        return json.loads(row[0]) if row and row[0] else False
+
+    def done(self, key: str, message: dict[str, Any]) -> None:
+        """Keep the result of a call."""
+        self._run("UPDATE claims SET result = ? WHERE key = ?", json.dumps(message), key)
+
+    def release(self, key: str) -> None:
+        """Give back a call whose tool never began."""
+        self._run("DELETE FROM claims WHERE key = ?", key)
 
 
 def send_mail(to: str, text: str) -> str:
@@ -23,16 +39,12 @@ def send_mail(to: str, text: str) -> str:
 
 
 def main() -> None:
-    """Approve a call, and resume its history twice, as a user does who clicks twice."""
-    model = ChatOpenAI(model="gpt-5", tools=[send_mail], requires_approval=["send_mail"], claim=claim)
+    """Approve a call, and resume its history twice, as a user does who clicks twice: one mail is sent, and both runs have its result."""
+    model = ChatOpenAI(model="gpt-5", tools=[send_mail], requires_approval=["send_mail"], claim=Claims())
     history: list[BaseMessage] = [HumanMessage("Tell Anna by mail that dinner is at eight.")]
     history += new_messages(model.invoke(history))
     decisions = [call.approve() for call in pending_calls(history)]
-    print(model.resume(history, decisions).text)
-    try:
-        model.resume(history, decisions)
-    except AlreadyResumedError as error:
-        print(error)
+    print(model.resume(history, decisions).text, model.resume(history, decisions).text)
 
 
 if __name__ == "__main__":

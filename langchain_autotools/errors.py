@@ -80,7 +80,7 @@ class CallsPendingError(AutoToolsError, OutputParserException):
 
 
 class AlreadyResumedError(AutoToolsError):
-    """What was decided about calls that waited is decided already: `claim` says of each of them that another run has taken it.
+    """What was decided about calls that waited is decided already: `claim` says that other runs have taken all of them.
 
     Nothing ran, and no request was made. If it is not known what became of that run, give the calls their results by hand
     (`PendingCall.respond`), or reject them.

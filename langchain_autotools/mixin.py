@@ -106,9 +106,9 @@ class ToolsAndMessagesMixin(BindableChatModel):
     approval_key: SecretStr | None = Field(default=None, exclude=True, repr=False, min_length=1)
     """What the digests of pending calls are made with, so that nobody else can make one. No pickle holds it."""
     claim: Any = Field(default=None, exclude=True, repr=False)
-    """Makes a call that was decided run once, however often its history is resumed, in whichever process: is called with a key (the
-    call's UUID and digest) just before, stores it in one step, and returns True, or False where it was stored already. May be
-    asynchronous. See `AlreadyResumedError`."""
+    """Makes a call that was decided run once, however often its history is resumed, in whichever process: a function that takes a key
+    (the call's UUID and digest) in one step, directly before the call begins, and returns True, False where it was taken before, or
+    the call's result; or an object with `take`, `done` and `release`. May be asynchronous. See `AlreadyResumedError`."""
 
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 

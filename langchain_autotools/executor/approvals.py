@@ -20,6 +20,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 from ..errors import ConfigurationError
 from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
 from ..pickling import check_portable
+from .claims import Claim, checked_claim
 from .identity import RECORD, CallIdentity
 from .pending import Decision, Kind, PendingCall, by_position, caller_digest, check_offered, digest_of, read_decisions, shown_to_caller
 from .results import describe_arguments
@@ -40,7 +41,7 @@ class Approvals:
         every: Whether all calls need it.
         approve: Decides at once; None leaves the calls pending.
         key: What digests are made with.
-        claim: Takes a call that was decided, once and for all processes, before it runs; None: nobody is asked.
+        claim: The store that takes a call that was decided, once for all processes, before it runs; None for none.
         judged: Whether the calls come with what they wait for: nobody is asked again whether they need approval.
     """
 
@@ -49,7 +50,7 @@ class Approvals:
     every: bool = False
     approve: Callable[[PendingCall], Any] | None = None
     key: SecretStr | None = None
-    claim: Callable[[str], Any] | None = None
+    claim: Claim | None = None
     judged: bool = False
 
     @classmethod
@@ -61,7 +62,7 @@ class Approvals:
         """
         if rule is None and approve is None and key is None and claim is None:
             return None
-        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=_function("claim", claim))
+        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
         if callable(rule):

@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 from ..listening import Alarm
 from ..messages.calls import ToolCallRecord
 from ..retry.attempts import Awaited
+from .asking import Question, aask, adriven
 from .batch import GRACE_SECONDS, Batch, BatchOptions, Watcher, given_up, outcome_of, result_of
 from .call import ToolRun
 from .context import AsyncProgress, ProgressReport
@@ -94,7 +95,9 @@ class _TaskBatch(Batch):
                     yield None
                 if not self._closed and not self._ready.issuperset(places):
                     await self._end_early()
-                yield self._answered(number)
+                for due in self._due(number):
+                    await self._tell_results(self._results_held_back(due))
+                    yield self._answered(due)
         finally:
             for watch in self._watch:
                 watch.cancel()
@@ -156,9 +159,7 @@ class _TaskBatch(Batch):
                 await self._progress.end(index)
             if result is None or not self._keep(index, result):
                 return
-            await acall(self, self._on_executed, result)
-            if self.watcher is not None:
-                self._tell_answer(self.watcher, index)
+            await self._tell_results(self._results_to_tell(index))
             if index not in self._failures:
                 self._ready.add(index)
         except asyncio.CancelledError as error:
@@ -174,11 +175,21 @@ class _TaskBatch(Batch):
             return planned.rejected
         if self._is_over():
             return overdue_result(planned.call)
+        steps = self._claimed(index, planned.run)
+        return await (self._made(index, planned.run) if steps is None else adriven(steps, partial(self._claim_step, index, planned.run)))
+
+    async def _claim_step(self, index: int, run: ToolRun, question: Question | None) -> Any:
+        """Run the call, or ask the store of claims."""
+        if question is None:
+            return await self._made(index, run)
+        return await aask(*question, *self._patience_with(question))
+
+    async def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
         if self._is_cancelled() or not self._begin(index):
             return None
-        if planned.run.policy is not None:
-            return await self._run_by_policy(planned.run, planned.run.policy)
-        return await self._attempt(planned.run)
+        if run.policy is not None:
+            return await self._run_by_policy(run, run.policy)
+        return await self._attempt(run)
 
     async def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
         done: Any = None
@@ -217,6 +228,12 @@ class _TaskBatch(Batch):
         if self.watcher is not None:
             self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
         await acall(self, self._on_progress, report.call, report.value)
+
+    async def _tell_results(self, indexes: Sequence[int]) -> None:
+        for index in indexes:
+            await acall(self, self._on_executed, self._results[index])
+            if self.watcher is not None:
+                self._tell_answer(self.watcher, index)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.asynchronous

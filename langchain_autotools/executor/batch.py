@@ -2,16 +2,23 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any, ClassVar, Protocol
 
+from langchain_core.messages import ToolMessage
+
 from ..cancelling import Cancel
 from ..deadline import Deadline, current_deadline
+from ..errors import AlreadyResumedError
 from ..messages.calls import ToolCallRecord
+from ..messages.live import attach_messages
+from .asking import Question
 from .call import ToolRun
+from .claims import Claims
 from .context import AsyncProgress, Progress
 from .gate import Gate
 from .plan import Answer, PlannedCall
@@ -121,6 +128,9 @@ class Batch:
         self.watcher: Watcher | None = None
         self.journal: CallJournal | None = None
         self._entries: Sequence[CallEntry] = ()  # of the planned calls in the journal
+        self._claims: Claims | None = None
+        self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
+        self._untold: set[int] = set()  # results of which nobody has been told meanwhile
 
     def _set(self, answers: Sequence[Answer]) -> None:
         """Take up what is to be answered.
@@ -141,16 +151,80 @@ class Batch:
         """Take up what is left to be answered once everybody was asked."""
         self._exclusive = gate.govern(answers)
         self._set(answers)
+        if any(answer.claim_key for answer in answers):
+            self._claims = Claims(gate.approvals.claim, answers, lambda: self._closed or bool(self._failures))
 
     def settled(self) -> list[ToolCallResult]:
-        """A result for every call, in call order; calls that have not ended are reported as cancelled."""
-        return [self._answered(number) for number in range(len(self._answers))]
+        """A result for every call, in call order; calls that have not ended are reported as cancelled. Those that were to be taken
+        and have not begun are left out: they go on waiting."""
+        return [self._answered(number) for number in range(len(self._answers)) if not self._is_left(number)]
 
     def _answered(self, number: int, *, ended: bool = False) -> ToolCallResult:
         """The result of a call, from what became of its planned calls so far."""
         places = self._places[number]
+        if self._claims is not None and number in self._claims.given:
+            return self._answers[number].placed(self._claims.given[number])
         results = [self._results.get(index) or cancelled_result(self._planned[index].call) for index in places]
         return self._answers[number].result(results, ended=ended or not self._ready.isdisjoint(places))
+
+    # ------------------------------------------------------------------------------------------ claims
+
+    def _is_left(self, number: int) -> bool:
+        """Whether a call was to be taken, and nothing became of it."""
+        return self._claims is not None and self._claims.waits(number) and self._results.keys().isdisjoint(self._places[number])
+
+    def _claimed(self, index: int, run: ToolRun) -> Generator[Question | None, Any, ToolCallResult | None] | None:
+        """The steps around a planned call whose call is to be taken; None where it needs not be."""
+        number = -1 if self._claims is None else self._number(index)
+        if self._claims is None or not self._claims.concerns(number):
+            return None
+        return self._claims.steps(number, index, lambda: run.tried + int(run.executed) > 0, partial(self._whole, number, index))
+
+    def _whole(self, number: int, index: int, result: ToolCallResult) -> ToolMessage | None:
+        """The message that answers a call, where this was the last of its planned calls that run."""
+        places = self._places[number]
+        if any(self._planned[later].run is not None for later in places if later > index):
+            return None
+        known = {**self._results, index: result}
+        results = [known.get(place) or self._planned[place].rejected for place in places]
+        return self._answers[number].result([one for one in results if one is not None]).message
+
+    def _patience_with(self, question: Question) -> tuple[Callable[[], bool], Callable[[], float | None]]:
+        """How long the store of claims is waited for: to keep a result it has a second more than the run."""
+        if self._claims is not None and question[0] is self._claims.take:
+            return self._must_end, self.patience
+        return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
+
+    def _results_to_tell(self, index: int) -> Sequence[int]:
+        """The results that the listeners are told of: this one, unless it is held back until a call of the batch has been taken."""
+        if self._claims is None or not self._claims.holds:
+            return (index,)
+        self._untold.add(index)
+        return ()
+
+    def _due(self, number: int) -> Sequence[int]:
+        """The calls whose results leave now that the one of this call is there.
+
+        Raises:
+            AlreadyResumedError: All calls that were to run were taken before.
+        """
+        if self._claims is None:
+            return (number,)
+        self._held.append(number)
+        if self._claims.holds and not self._closed:
+            if number + 1 < len(self._answers):
+                return ()
+            self._claims.end()
+        due, self._held = self._held, []
+        return due
+
+    def _results_held_back(self, number: int) -> list[int]:
+        """The results of a call of which nobody has been told while they were held back."""
+        late = sorted(self._untold.intersection(self._places[number]))
+        self._untold.difference_update(late)
+        return late
+
+    # ------------------------------------------------------------------------------------------ beginning and ending
 
     def _tell_answer(self, watcher: Watcher, index: int) -> None:
         """Tell of a call's result, where this was the last of its planned calls."""
@@ -170,6 +244,8 @@ class Batch:
         if self._closed or self._failures:
             return False
         self._begun.add(index)
+        if self._claims is not None:
+            self._claims.begins(self._number(index))
         run = self._planned[index].run
         if run is not None and run.prepared.reports:
             run.report_to(self._reports(), index, self._turn)
@@ -242,6 +318,9 @@ class Batch:
         unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys())
         for index in unfinished:
             planned, error = self._planned[index], self._failures.get(index)
+            if self._claims is not None and index in self._claims.kept:
+                self._results[index] = self._claims.kept[index]
+                continue
             if index not in self._begun:
                 self._results[index] = planned.rejected or cancelled_result(planned.call)
                 continue
@@ -249,7 +328,8 @@ class Batch:
             run = planned.run
             if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
                 given_up(run)
-        return [self._results[index] for index in unfinished]
+        late = sorted(self._untold - set(unfinished)) if self._failures else []
+        return [self._results[index] for index in [*late, *unfinished]]
 
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
@@ -262,6 +342,25 @@ def _seen_by_tools(options: BatchOptions) -> Deadline | None:
         with options.cancel.in_sight():
             return Deadline(None)
     return None if options.deadline is None else Deadline(options.deadline)
+
+
+class Settled(Protocol):
+    """Running calls."""
+
+    def settled(self) -> list[ToolCallResult]:
+        """What became of each."""
+
+
+@contextmanager
+def bringing(results: Settled) -> Iterator[None]:
+    """Attach the results of running calls to an exception that ends them."""
+    try:
+        yield
+    except AlreadyResumedError:
+        raise
+    except BaseException as error:
+        attach_messages(error, [result.message for result in results.settled()])
+        raise
 
 
 def given_up(run: ToolRun) -> None:

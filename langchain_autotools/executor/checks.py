@@ -12,7 +12,6 @@ from .results import ToolCallResult
 OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
 OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
 OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
-Claim = Callable[[str], Awaitable[bool] | bool]
 Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 

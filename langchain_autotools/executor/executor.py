@@ -21,16 +21,17 @@ from ..messages.places import places_of_results
 from .approvals import Approvals, admitted_edit, approved_edit
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
-from .batch import BatchOptions
+from .batch import BatchOptions, bringing
 from .call import PreparedTool, ToolRun
-from .checks import Approve, Claim, OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds, listeners
+from .checks import Approve, OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds, listeners
+from .claims import Claim
 from .gate import Gate
 from .governed import apply_policies
 from .identity import identified
 from .names import find_name
 from .nested_runs import inside
 from .pending import Decision, PendingCall, decided
-from .plan import Answer, Call, Calls, PlannedCall, not_approved, not_run, read_calls, unknown_tool
+from .plan import Answer, Call, Calls, answer_of, read_calls
 from .policies import Policies, ToolPolicy, joined_timeout
 from .portable import Portable
 from .resolution import Meaning, Only, checked_only
@@ -71,8 +72,9 @@ class ToolExecutor(Portable):
         approve: Decides at once: gets a `PendingCall`, returns one of its decisions, or None, which leaves the call pending; may be
             asynchronous. Without `requires_approval` it is asked about every call.
         approval_key: What digests of pending calls are made with, so that nobody else can make one. No pickle holds it.
-        claim: Makes a call that was decided run once, whoever resumes how often: gets a key (the call's UUID and digest) just before,
-            stores it in one step, and returns True, or False where it was stored already. May be asynchronous.
+        claim: Makes a call that was decided run once, whoever resumes how often: a function that takes a key (the call's UUID and
+            digest) in one step, directly before the call begins, and returns True, False where it was taken before, or the result of
+            the call; or an object with `take`, `done` and `release`. May be asynchronous. The AI message needs an id.
 
     Attributes:
         tools: The tools by name.
@@ -241,12 +243,19 @@ class ToolExecutor(Portable):
             calls: The AI message, or its calls.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
             **options: What `stream` takes.
+
+        Raises:
+            BaseException: As of `stream`. `new_messages(error)` gives the results that there are.
         """
-        return [result.message for result in self.stream(calls, config, **options)]
+        results = self.stream(calls, config, **options)
+        with bringing(results):
+            return [result.message for result in results]
 
     async def aexecute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
         """Like `execute_all`, asynchronously."""
-        return [result.message async for result in self.astream(calls, config, **options)]
+        results = self.astream(calls, config, **options)
+        with bringing(results):
+            return [result.message async for result in results]
 
     def stream(
         self,
@@ -376,17 +385,7 @@ class ToolExecutor(Portable):
     def _answer(
         self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage], place: Mapping[str, Any] | None
     ) -> Answer:
-        inner = () if call.args is None else call.inner
-        return Answer(call, [self._plan(one, config, messages) for one in inner or (call,)], place)
-
-    def _plan(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> PlannedCall:
-        if call.args is None or (call.answer is not None and call.decision is not None):
-            return PlannedCall(call, not_run(call))
-        if call.waits:
-            return PlannedCall(call, not_approved(call))
-        if call.name not in self.tools:
-            return PlannedCall(call, unknown_tool(call, self.tools))
-        return PlannedCall(call, run=self._run(call, config, messages))
+        return answer_of(call, place, self.tools, lambda one: self._run(one, config, messages))
 
     def _run(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
         key = call.name

@@ -1,7 +1,7 @@
 """From the calls of a model to what answers them: read the calls, reject what cannot run, join what was bundled."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,11 +60,13 @@ class Answer:
         call: The call.
         planned: What answers it.
         place: Where its result stands in the turn, as metadata of the message; None where no turn is known.
+        claim_key: The key under which the call is taken before it runs; None where it needs not be.
     """
 
     call: ToolCallRecord
     planned: Sequence[PlannedCall]
     place: Mapping[str, Any] | None = None
+    claim_key: str | None = None
 
     def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
         """The call's result, from those of its planned calls; `ended`: whether one of them came to its end by itself."""
@@ -74,6 +76,10 @@ class Answer:
             result = _combined(self.call, results) if ended else _stopped(self.call, results)
         if self.call.edited and self.call.args is not None:
             result = _ran_with(result)
+        return self.placed(result)
+
+    def placed(self, result: ToolCallResult) -> ToolCallResult:
+        """A result of the call, marked with where it stands."""
         return result if self.place is None else _placed(result, self.place)
 
 
@@ -105,7 +111,7 @@ def _record(call: ToolCallRecord | Mapping[str, Any]) -> ToolCallRecord:
     return calls_of(message.model_copy(update={kind: [{"id": None, "type": kind[:-1], **call}]}))[0]
 
 
-def not_run(call: ToolCallRecord) -> ToolCallResult:
+def _not_run(call: ToolCallRecord) -> ToolCallResult:
     """The result of a call that has no arguments to run with: its result was decided, or it cannot run."""
     decision = call.decision
     if decision is not None and call.answer is not None:
@@ -135,13 +141,31 @@ def _content_for_vendor(value: Any) -> Any:
     return value if isinstance(value, str) else output_content(value)
 
 
-def not_approved(call: ToolCallRecord) -> ToolCallResult:
+def answer_of(
+    call: ToolCallRecord, place: Mapping[str, Any] | None, tools: Collection[str], run: Callable[[ToolCallRecord], ToolRun]
+) -> Answer:
+    """What answers a call of the model; `run` makes the tool of a call ready."""
+    inner = () if call.args is None else call.inner
+    return Answer(call, [_planned(one, tools, run) for one in inner or (call,)], place)
+
+
+def _planned(call: ToolCallRecord, tools: Collection[str], run: Callable[[ToolCallRecord], ToolRun]) -> PlannedCall:
+    if call.args is None or (call.answer is not None and call.decision is not None):
+        return PlannedCall(call, _not_run(call))
+    if call.waits:
+        return PlannedCall(call, _not_approved(call))
+    if call.name not in tools:
+        return PlannedCall(call, _unknown_tool(call, tools))
+    return PlannedCall(call, run=run(call))
+
+
+def _not_approved(call: ToolCallRecord) -> ToolCallResult:
     """The result of a call that waits and must not run."""
     text = "Not run: this call waits for approval."
     return failed(call, text, PermissionError(text))
 
 
-def unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
+def _unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
     """The result of a call whose name means no tool."""
     valid = ", ".join(names)
     offer = f"The valid tools are: {valid}." if valid else "There are no tools."

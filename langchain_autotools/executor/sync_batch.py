@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from ..messages.calls import ToolCallRecord
+from .asking import Question, ask, driven
 from .background import BackgroundTask, cancel_tasks, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, BatchOptions, CallJournal, Watcher, given_up, outcome_of, result_of
 from .call import ToolRun
@@ -19,20 +20,13 @@ from .context import Progress, ProgressReport
 from .gate import opened
 from .governed import Attempt, Follow, Pause, Step, governed
 from .listeners import ListenerCalls
+from .patience import has_ended
 from .plan import Answer
 from .policies import ToolPolicy
 from .results import ToolCallResult, failed, overdue_result
 from .threads import Job, NoThreadError, deeper, run_in_thread
 
 _logger = logging.getLogger("langchain_autotools")
-
-SLOW_SECONDS = 5.0
-"""After which time of an asynchronous tool a synchronous caller is told what it may be waiting for."""
-
-_STRANDED = (
-    "a synchronous run has it on an event loop of its own, which never hears of what was opened on another one (a session, a connection); "
-    "if it uses such a thing call the model with ainvoke or astream, make the model on that loop, or open the thing within the tool"
-)
 
 
 class ToolCallBatch(Iterator[ToolCallResult]):
@@ -116,7 +110,9 @@ class _ThreadBatch(Batch):
                     self._run_alone(number)
                 for index in places:
                     yield from self._wait_for(index)
-                yield self._answered(number)
+                for due in self._due(number):
+                    self._tell_results(self._results_held_back(due))
+                    yield self._answered(due)
         finally:
             self._stop()
 
@@ -230,9 +226,7 @@ class _ThreadBatch(Batch):
             with self._changed:
                 if result is None or not self._keep(index, result):
                     return
-            self._listeners.call(self._on_executed, result)
-            if self.watcher is not None:
-                self._tell_answer(self.watcher, index)
+            self._tell_results(self._results_to_tell(index))
             with self._changed:
                 if index not in self._failures:
                     self._ready.add(index)
@@ -257,6 +251,14 @@ class _ThreadBatch(Batch):
     def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
         if self._is_over():
             return overdue_result(run.call)
+        steps = self._claimed(index, run)
+        return self._run_begun(index, run) if steps is None else driven(steps, partial(self._claim_step, index, run))
+
+    def _claim_step(self, index: int, run: ToolRun, question: Question | None) -> Any:
+        """Run the call, or ask the store of claims."""
+        return self._run_begun(index, run) if question is None else ask(*question, *self._patience_with(question))
+
+    def _run_begun(self, index: int, run: ToolRun) -> ToolCallResult | None:
         if self._is_cancelled():
             return None
         with self._changed:
@@ -299,6 +301,12 @@ class _ThreadBatch(Batch):
         if self.watcher is not None:
             self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
         self._listeners.call(self._on_progress, report.call, report.value)
+
+    def _tell_results(self, indexes: Sequence[int]) -> None:
+        for index in indexes:
+            self._listeners.call(self._on_executed, self._results[index])
+            if self.watcher is not None:
+                self._tell_answer(self.watcher, index)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.only_asynchronous
@@ -349,7 +357,7 @@ class _ThreadBatch(Batch):
         except NoThreadError as error:
             task.cancel()
             return failed(run.call, str(error), error)
-        in_time = _has_ended(task, run)
+        in_time = has_ended(task, run)
         if not in_time:
             run.stop_for_timeout()
             cancel_tasks([task], GRACE_SECONDS)
@@ -378,13 +386,3 @@ class _ThreadBatch(Batch):
                     raise
                 # the batch ends for another reason, which must not be hidden
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
-
-
-def _has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
-    """Wait for an asynchronous tool, for as long as it may take. One that may wait for ever does not do so in silence."""
-    first = SLOW_SECONDS if run.timeout is None else min(SLOW_SECONDS, run.timeout)
-    if task.wait(first) or first == run.timeout:
-        return task.wait(0)
-    what = "the event loop that it belongs to may be blocked" if task.is_home else _STRANDED
-    _logger.warning("tool %s has not ended after %g s, call %s: %s", run.prepared.tool.name, first, run.call.id, what)
-    return task.wait(None if run.timeout is None else run.timeout - first)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 from ..cancelling import checked_cancel
 from ..errors import ConfigurationError
 from ..executor import Policies, ToolExecutor, checked_concurrency, checked_listener, checked_seconds, joined_timeout
+from ..executor.claims import checked_claim
 from .limits import Limits
 from .recording import RunJournal
 
@@ -66,7 +67,7 @@ class CallSettings:
         on_progress: Called with each value that a tool reports.
         requires_approval: Which calls need approval.
         approve: What the call gives to decide about them at once.
-        claim: What it gives to take those that are to run, once for all processes.
+        claim: The store that it gives to take those that are to run, once for all processes.
         decisions: What to do with calls that the input ends in.
         cancel: What the caller may cancel the run by; None where he cannot.
         journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
@@ -129,7 +130,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         on_progress=checked_listener("on_progress", _setting(model, "on_progress", keywords)),
         requires_approval=_setting(model, "requires_approval", keywords),
         approve=checked_listener("approve", keywords.pop("approve", None)),
-        claim=checked_listener("claim", keywords.pop("claim", None)),
+        claim=checked_claim(keywords.pop("claim", None)),
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
         journal=keywords.pop("journal", None),

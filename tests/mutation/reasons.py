@@ -34,7 +34,7 @@ ACCEPTED: dict[str, str] = {
     "executor/context.py AsyncProgress._wake: self._closed = True -> pass": "open: only a report to an event loop that is closed could tell",
     "executor/context.py Progress.end: self._ended.add(index) -> pass": "open: only a report that a tool makes after it has ended could tell",
     "executor/context.py _Reports.close: self._waiting.clear() -> pass": "open: only a report that waits while its batch is closed could tell, and a closed batch tells nobody",
-    "executor/sync_batch.py -: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
+    "executor/patience.py -: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
     "executor/sync_batch.py _ThreadBatch._run_with_timeout: self._in_time(run) -> pass": "a call that waited for its thread would have that time once more: no test measures it",
     "executor/threads.py _after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
     "history/normalize.py translate_functions: asked = {call['name']: _derived_id(len(translated), 0)}: _derived_id(len(translated), 0) -> _derived_id(len(translated), 1)": "which id is made says nothing: it is the same each time, and no other's",

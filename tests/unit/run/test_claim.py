@@ -120,7 +120,7 @@ def test_a_call_that_another_run_took_is_answered_with_that() -> None:
     new = new_messages(model.resume(history, [anna.approve(), bert.approve()]))
     assert bank.paid == ["Bert", "Anna"]
     assert [message.status for message in new[:2]] == ["success", "error"]  # type: ignore[attr-defined]
-    assert "another run has carried it out" in new[1].text
+    assert "another run has taken this call, and its outcome is not known" in new[1].text
 
 
 def test_only_what_runs_is_claimed() -> None:

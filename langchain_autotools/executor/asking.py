@@ -1,0 +1,114 @@
+"""Calling a function of the caller's, which may take its time or be asynchronous, without waiting for it beyond the end of a run."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+from .background import BackgroundTask, awaited
+from .threads import run_beside
+
+NOTHING: Any = object()
+"""What is returned where the run has ended first."""
+
+Question = tuple[Callable[[Any], Any], Any]
+"""A function of the caller's, which may be asynchronous, and its argument."""
+
+_Step = TypeVar("_Step")
+_Result = TypeVar("_Result")
+
+
+def driven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step], Any]) -> _Result:
+    """The result of a generator each step of which is taken by `take`; what that raises is raised where the step was yielded."""
+    proceed, value = steps.send, None
+    while True:
+        try:
+            step = proceed(value)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        try:
+            proceed, value = steps.send, take(step)
+        except BaseException as error:
+            proceed, value = steps.throw, error
+
+
+async def adriven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step], Awaitable[Any]]) -> _Result:
+    """Like `driven`, asynchronously."""
+    proceed, value = steps.send, None
+    while True:
+        try:
+            step = proceed(value)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        try:
+            proceed, value = steps.send, await take(step)
+        except BaseException as error:
+            proceed, value = steps.throw, error
+
+
+def ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> Any:
+    """What a function of the caller's returns; `NOTHING` where the run ended first.
+
+    Args:
+        function: The function. It is called here, or in a thread where the run may end meanwhile.
+        argument: Its argument.
+        is_over: Whether it is to be waited for no longer.
+        patience: How many seconds may pass before that is looked at again; None for any number.
+    """
+    if patience() is None:
+        said = function(argument)
+    else:
+        outcome = _in_thread(function, argument)
+        while not wait([outcome], patience()).done:
+            if is_over():
+                return NOTHING
+        said = outcome.result()
+    if not inspect.isawaitable(said):
+        return said
+    task = BackgroundTask(awaited(said))
+    task.start()
+    while not task.wait(patience()):
+        if is_over():
+            task.cancel()
+            return NOTHING
+    return task.result()
+
+
+async def aask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> Any:
+    """Like `ask`, asynchronously. A synchronous function, which may wait for a human, is called in a thread."""
+    asked = asyncio.create_task(_said(function, argument))
+    try:
+        while not (await asyncio.wait([asked], timeout=patience()))[0]:
+            if is_over():
+                return NOTHING
+        return asked.result()
+    finally:
+        asked.cancel()
+        await asyncio.wait([asked], timeout=1.0)
+
+
+async def _said(function: Callable[[Any], Any], argument: Any) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(argument)
+    said = await asyncio.wrap_future(_in_thread(function, argument))
+    return await said if inspect.isawaitable(said) else said
+
+
+def _in_thread(function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+    outcome: Future[Any] = Future()
+    run_beside(partial(copy_context().run, _answer_into, outcome, function, argument))
+    return outcome
+
+
+def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any) -> None:
+    if not outcome.set_running_or_notify_cancel():
+        return
+    try:
+        outcome.set_result(function(argument))
+    except BaseException as error:
+        outcome.set_exception(error)

@@ -1,0 +1,189 @@
+"""Claims: a call that was decided runs once, in however many processes it is executed.
+
+A store takes each call directly before it begins. Nothing of the batch is handed out before one of its calls has begun: where other runs
+have taken all of them, it is as though it had never been.
+"""
+
+import logging
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from langchain_core.messages import ToolMessage, messages_from_dict
+
+from ..errors import AlreadyResumedError, ConfigurationError
+from ..messages.calls import ToolCallRecord
+from ..messages.carrier import serialize_messages
+from .asking import NOTHING, Question
+from .plan import Answer
+from .results import ToolCallResult, failed, overdue_result
+
+_logger = logging.getLogger("langchain_autotools")
+
+_TAKEN = "Not run here: another run has taken this call, and its outcome is not known. Check what became of it before it is repeated."
+_ALL_TAKEN = "these calls were decided before: other runs have taken them, and nothing ran here"
+
+
+class ClaimStore(Protocol):
+    """A store that takes calls. It may also have `done` and `release`; each of the three may be asynchronous.
+
+    `done(key, message)` keeps the result of a call that was taken, a message as a dict, for later runs. `release(key)` gives back a
+    call that was taken and whose tool never began.
+    """
+
+    def take(self, key: str) -> Any:
+        """Take a call in one step, once for all processes.
+
+        Args:
+            key: The identity of the call, and its digest.
+
+        Returns:
+            True; False where it was taken before and its result is not known; else its result, as `done` was given it.
+        """
+
+
+Claim = Callable[[str], Any] | ClaimStore
+"""A store of claims, or its `take` alone."""
+
+
+def checked_claim(claim: Any) -> Any:
+    """The store of claims, or None.
+
+    Raises:
+        ConfigurationError: It can take nothing.
+    """
+    if claim is None or callable(claim) or callable(getattr(claim, "take", None)):
+        return claim
+    raise ConfigurationError(f"claim must be a function that is called, or an object with a method take, not {type(claim).__name__}")
+
+
+class Claims:
+    """What the store says of the calls of one batch.
+
+    Args:
+        claim: The store.
+        answers: What answers each call, in call order; those with a `claim_key` are taken before they run.
+        is_ending: Whether no further call begins.
+
+    Attributes:
+        take: Takes a call.
+        given: The results of calls that do not run here, by number.
+        kept: The results of calls that have run, by the index of the planned call: telling the store of one may fail.
+    """
+
+    def __init__(self, claim: Any, answers: Sequence[Answer], is_ending: Callable[[], bool]) -> None:
+        self._claim = claim
+        self.take: Callable[[str], Any] = getattr(claim, "take", claim)
+        self._is_ending = is_ending
+        self._answers = answers
+        self._taken: set[int] = set()
+        self._began: set[int] = set()
+        self._refused = False
+        self._progress = False
+        self.given: dict[int, ToolCallResult] = {}
+        self.kept: dict[int, ToolCallResult] = {}
+
+    def concerns(self, number: int) -> bool:
+        """Whether a call is taken before it runs."""
+        return self._answers[number].claim_key is not None
+
+    def waits(self, number: int) -> bool:
+        """Whether a call was to be taken, and was not: it goes on waiting for that."""
+        return self.concerns(number) and number not in self._taken and number not in self.given
+
+    def begins(self, number: int) -> None:
+        """Note that a call begins that needs not be taken."""
+        self._progress = self._progress or not self.concerns(number)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is handed out yet."""
+        return not self._progress
+
+    def end(self) -> None:
+        """Note that nothing more is taken.
+
+        Raises:
+            AlreadyResumedError: All calls that were to run were taken before.
+        """
+        if self._refused and self.holds:
+            raise AlreadyResumedError(_ALL_TAKEN)
+        self._progress = True
+
+    def steps(
+        self, number: int, index: int, began: Callable[[], bool], whole: Callable[[ToolCallResult], ToolMessage | None]
+    ) -> Generator[Question | None, Any, ToolCallResult | None]:
+        """Yields what to ask of the store, and None where the planned call is to run; is sent what came of it. Returns the result.
+
+        Args:
+            number: The number of the call.
+            index: The index of the planned call.
+            began: Whether the tool has begun.
+            whole: The message that answers the call, where this was the last of its planned calls.
+        """
+        key, call = str(self._answers[number].claim_key), self._answers[number].call
+        if self.waits(number):
+            if self._is_ending():
+                return None
+            self._read(number, call, (yield self.take, key))
+        if number in self.given:
+            return self.given[number]
+        try:
+            result: ToolCallResult | None = yield None
+        except BaseException:
+            if not began():
+                yield from self._release(number, key)
+            raise
+        if result is None or not (began() or result.success):
+            yield from self._release(number, key)
+            return result
+        self._began.add(number)
+        self.kept[index] = result
+        message, done = whole(result), getattr(self._claim, "done", None)
+        if message is not None and done is not None:
+            kept = yield partial(done, key), serialize_messages([message])[0]
+            if kept is NOTHING:
+                _logger.warning("the run has ended before claim kept the result of call %s", call.id)
+        return result
+
+    def _read(self, number: int, call: ToolCallRecord, said: Any) -> None:
+        """Take up what the store says of a call."""
+        if said is True:
+            self._taken.add(number)
+        elif said is NOTHING:
+            _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
+            self.given[number] = overdue_result(call)
+        elif said is False:
+            self.given[number] = failed(call, _TAKEN, AlreadyResumedError(_TAKEN))
+            self._refused = True
+        else:
+            message = _stored(said).model_copy(update={"tool_call_id": call.id})
+            self.given[number] = ToolCallResult(call, message, executed=False, attempts=0)
+        self._progress = self._progress or number in self._taken or isinstance(said, Mapping)
+
+    def _release(self, number: int, key: str) -> Generator[Question | None, Any, None]:
+        """Give a call back of which nothing has begun."""
+        if number in self._began:
+            return
+        self._taken.discard(number)
+        release = getattr(self._claim, "release", None)
+        if release is not None:
+            yield release, key
+
+
+def _stored(said: Any) -> ToolMessage:
+    """The message of a result that the store has.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    message: Any = None
+    if isinstance(said, Mapping):
+        try:
+            (message,) = messages_from_dict([dict(said)])
+        except (KeyError, TypeError, ValueError):
+            message = None
+    if not isinstance(message, ToolMessage):
+        text = f"claim must return True, False, or the result of the call as `done` was given it, not {type(said).__name__}"
+        raise ConfigurationError(text)
+    return message
