@@ -28,8 +28,16 @@ _GRACE_SECONDS = 5.0  # how long a step that is given up may take to notice
 _HAND_OVER = {ToolsAndMessagesMixin.stream.__code__, ToolsAndMessagesMixin.astream.__code__}
 
 
-class _Followed:
-    """What both kinds of event streams know of the stream that they read."""
+# A stream of events is not known to the generator that reads for it: one that it knew would live, with its runs, until the garbage
+# collector came, which closes generators that lie in one another all at once.
+
+
+class _Reader:
+    """The state of reading one stream for its events.
+
+    Attributes:
+        hands_over: Whether the stream is read step by step, in the reader's own thread or task.
+    """
 
     def __init__(self, stream: Any) -> None:
         around = listening.get()
@@ -37,12 +45,11 @@ class _Followed:
         self._stream = stream
         self._ended = False
         self._listener = Listener() if around is None else Listener(around.listener)
-        self._hands_over = _hands_over(stream)
-        self._place = Place(self._listener, run_id, call_id, self._hands_over)
+        self.hands_over = _hands_over(stream)
+        self._place = Place(self._listener, run_id, call_id, self.hands_over)
 
-    @property
     def message(self) -> AIMessage:
-        """The run message, as `invoke` would have returned it: of the last run in the stream that no tool made.
+        """The message of the last run in the stream that no tool made.
 
         Raises:
             ConfigurationError: The events have not been read to their end, or there was no such run.
@@ -72,12 +79,28 @@ class _Followed:
         return False
 
 
-class EventStream(_Followed, Iterator[RunEvent]):
+class _EventStream:
+    """What event streams of both kinds give besides their events."""
+
+    def __init__(self, reader: _Reader) -> None:
+        self._reader = reader
+
+    @property
+    def message(self) -> AIMessage:
+        """The run message, as `invoke` would have returned it: of the last run in the stream that no tool made.
+
+        Raises:
+            ConfigurationError: The events have not been read to their end, or there was no such run.
+        """
+        return self._reader.message()
+
+
+class EventStream(_EventStream, Iterator[RunEvent]):
     """The events of a stream, as they happen. `close`, or the end of a `with` block, ends the stream, and what runs in it."""
 
     def __init__(self, stream: Iterator[Any]) -> None:
-        super().__init__(stream)
-        self._events = self._read() if self._hands_over else self._read_beside()
+        super().__init__(reader := _SyncReader(stream))
+        self._events = reader.events()
 
     def __iter__(self) -> Iterator[RunEvent]:
         return self._events
@@ -94,6 +117,38 @@ class EventStream(_Followed, Iterator[RunEvent]):
     def close(self) -> None:
         """End the stream, and what runs in it."""
         self._events.close()
+
+
+class AsyncEventStream(_EventStream, AsyncIterator[RunEvent]):
+    """Like `EventStream`, asynchronously, with `aclose` and `async with`."""
+
+    def __init__(self, stream: AsyncIterator[Any]) -> None:
+        super().__init__(reader := _AsyncReader(stream))
+        self._events = reader.events()
+
+    def __aiter__(self) -> AsyncIterator[RunEvent]:
+        return self._events
+
+    async def __anext__(self) -> RunEvent:
+        return await anext(self._events)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the stream, and what runs in it."""
+        await self._events.aclose()
+
+
+class _SyncReader(_Reader):
+    """Reads a synchronous stream."""
+
+    def events(self) -> Generator[RunEvent, None, None]:
+        """The events, as they happen."""
+        return self._read() if self.hands_over else self._read_beside()
 
     def _read(self) -> Generator[RunEvent, None, None]:
         waiting, goes_on = self._listener.waiting, True
@@ -198,29 +253,16 @@ def _close(stream: Any) -> None:
     getattr(stream, "close", lambda: None)()
 
 
-class AsyncEventStream(_Followed, AsyncIterator[RunEvent]):
-    """Like `EventStream`, asynchronously, with `aclose` and `async with`."""
+class _AsyncReader(_Reader):
+    """Reads an asynchronous stream."""
 
-    def __init__(self, stream: AsyncIterator[Any]) -> None:
+    def __init__(self, stream: Any) -> None:
         super().__init__(stream)
         self._task: asyncio.Task[tuple[Any, Exception | None]] | None = None  # takes a step beside the reader
-        self._events = self._read() if self._hands_over else self._read_beside()
 
-    def __aiter__(self) -> AsyncIterator[RunEvent]:
-        return self._events
-
-    async def __anext__(self) -> RunEvent:
-        return await anext(self._events)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """End the stream, and what runs in it."""
-        await self._events.aclose()
+    def events(self) -> AsyncGenerator[RunEvent, None]:
+        """The events, as they happen."""
+        return self._read() if self.hands_over else self._read_beside()
 
     async def _read(self) -> AsyncGenerator[RunEvent, None]:
         waiting, goes_on = self._listener.waiting, True
