@@ -49,8 +49,9 @@ class RetryStrategies:
 
         default = (tenacity.AsyncRetrying if isinstance(retrying, tenacity.AsyncRetrying) else tenacity.Retrying)()
         given = {name: value for name in (*_NOTHING_MORE, *_FUNCTIONS) if (value := getattr(retrying, name)) is not getattr(default, name)}
-        for name in given.keys() & _NOTHING_MORE.keys():
-            raise ConfigurationError(f"{name}= of tenacity's {type(retrying).__name__} has no effect here: {_NOTHING_MORE[name]}")
+        for name, instead in _NOTHING_MORE.items():
+            if name in given:
+                raise ConfigurationError(f"{name}= of tenacity's {type(retrying).__name__} has no effect here: {instead}")
         return cls(**given)
 
     def __deepcopy__(self, memo: Any) -> Self:

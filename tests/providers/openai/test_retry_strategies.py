@@ -29,7 +29,6 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Cut, Events, Failure, Turn
 
 SYNCHRONOUS, ASYNCHRONOUS = [invoke, stream], [ainvoke, astream]
-kinds = pytest.mark.parametrize("kind", [tenacity.Retrying, tenacity.AsyncRetrying])
 
 
 CALLED: list[Any] = []
@@ -42,26 +41,24 @@ def forecast(city: str) -> str:
 
 
 @every_way
-@kinds
 @pytest.mark.parametrize(
-    ("arguments", "settings", "requests"),
+    ("retry", "settings", "requests"),
     [
-        ({}, {}, 3),
-        ({"stop": tenacity.stop_after_attempt(5)}, {}, 5),
-        ({"stop": tenacity.stop_after_attempt(5)}, {"max_retries": 1}, 2),
-        ({"stop": tenacity.stop_after_attempt(2)}, {"max_retries": 7}, 2),
-        ({}, {"max_retries": 4}, 5),
-        ({"retry": tenacity.retry_never}, {}, 1),
-        ({"retry": lambda state: state.attempt_number < 2}, {}, 2),
-        ({"wait": None}, {}, 3),
+        (tenacity.Retrying(), {}, 3),
+        (tenacity.AsyncRetrying(stop=tenacity.stop_after_attempt(5)), {}, 5),
+        (tenacity.Retrying(stop=tenacity.stop_after_attempt(5)), {"max_retries": 1}, 2),
+        (tenacity.Retrying(stop=tenacity.stop_after_attempt(2)), {"max_retries": 7}, 2),
+        (tenacity.AsyncRetrying(), {"max_retries": 4}, 5),
+        (tenacity.AsyncRetrying(retry=tenacity.retry_never), {}, 1),
+        (tenacity.Retrying(retry=lambda state: state.attempt_number < 2), {}, 2),
     ],
-    ids=str,
+    ids=["none", "stop", "max_retries first", "stop first", "max_retries", "never", "once"],
 )
-def test_the_strategies_end_the_attempts(way: Way, kind: Any, arguments: dict[str, Any], settings: dict[str, Any], requests: int) -> None:
+def test_the_strategies_end_the_attempts(way: Way, retry: Any, settings: dict[str, Any], requests: int) -> None:
     """Their stop, or three attempts without one; `max_retries` holds besides; the error is that of the last attempt."""
     with OpenAIServer([Failure(500)] * 9) as server:
         with pytest.raises(ModelError) as raised:
-            way(model_of(server, retry=kind(**arguments), **settings))
+            way(model_of(server, retry=retry, **settings))
         assert len(server.requests) == requests
     files = [frame.filename for frame in traceback.extract_tb(raised.value.__traceback__)]
     assert not [name for name in files if "tenacity" in name]
