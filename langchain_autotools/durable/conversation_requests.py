@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, pending_calls
-from .conversation_runs import DECIDE, ConversationRun
+from .conversation_runs import APPEND, DECIDE, DECIDED, ConversationRun
 from .plain import plain_config, plain_keywords, plain_messages
 
 _LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
@@ -91,7 +91,26 @@ def waiting(runs: Sequence[ConversationRun]) -> list[PendingCall]:
     return [call for call in pending_calls(history) if shown_as(call) not in decided]
 
 
-def new_decisions(runs: Sequence[ConversationRun], given: Sequence[Decision]) -> ConversationRun | list[Decision]:
+def request_of_decisions(
+    runs: Sequence[ConversationRun], given: Sequence[Decision], config: RunnableConfig | None
+) -> ConversationRun | tuple[dict[str, Any], dict[str, Any]]:
+    """What a run is begun with that goes on with decisions, and what is noted of it; the run that has followed them, where none is new.
+
+    It has the keywords of the run that left the calls: what that one was not allowed to do, it is not either.
+
+    Raises:
+        ConfigurationError: As `decide` does.
+    """
+    new = _new_decisions(runs, given)
+    if isinstance(new, ConversationRun):
+        return new
+    last = next((run for run in reversed(runs) if run.request["kind"] != APPEND), None)
+    keywords = {} if last is None else last.request["keywords"]
+    request = request_of(DECIDE, [], config, {**keywords, "resume": new})
+    return request, {DECIDED: {shown_as(one): one.to_dict() for one in new}}
+
+
+def _new_decisions(runs: Sequence[ConversationRun], given: Sequence[Decision]) -> ConversationRun | list[Decision]:
     """Those of the decisions that are new; where none is, the run that has followed them.
 
     Raises:

@@ -18,8 +18,8 @@ from ..executor import Decision, PendingCall
 from ..messages.carrier import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .conversation_reading import aread_conversation, read_conversation, start_of
-from .conversation_requests import check_id, check_name, is_storable, key_of, named, new_decisions, request_of, shown_as, waiting
-from .conversation_runs import APPEND, DECIDE, DECIDED, SEND, ConversationInfo, ConversationRun, ConversationRuns, Sent
+from .conversation_requests import check_id, check_name, is_storable, key_of, named, request_of, request_of_decisions, waiting
+from .conversation_runs import APPEND, SEND, ConversationInfo, ConversationRun, ConversationRuns, Sent
 from .engine import Link, engine, launch, register
 from .errors import RunFailedError
 from .message_history import ConversationHistory
@@ -122,7 +122,8 @@ class Conversations:
     def decide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
         """Decide about calls that wait, as `pending` shows them. A run goes on with them; calls that are left out wait on.
 
-        Each call is decided once: the same decision again, from wherever it comes, does nothing.
+        Each call is decided once: the same decision again, from wherever it comes, does nothing. The run goes on under the keywords of
+        the one that left the calls: what it was not allowed to do, it is not now either.
 
         Returns:
             The run that goes on; of decisions that were made before, the one that did.
@@ -133,14 +134,7 @@ class Conversations:
         given = [one if isinstance(one, Decision) else Decision.from_dict(one) for one in decisions]
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
-
-        def made(runs: builtins.list[ConversationRun]) -> Any:
-            new = new_decisions(runs, given)
-            if isinstance(new, ConversationRun):
-                return new
-            return request_of(DECIDE, [], config, {"resume": new}), {DECIDED: {shown_as(one): one.to_dict() for one in new}}
-
-        return self._add(conversation, f"decisions {uuid.uuid4()}", made)
+        return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config))
 
     def _add(self, conversation: str, key: str, made: Callable[[builtins.list[ConversationRun]], Any]) -> Sent:
         """Add a run behind all others; `made` says of what, given them, or names the one that is there."""

@@ -44,6 +44,8 @@ ENTRANCES: Mapping[str, type[Entrance]] = {
     "graph": Graph,
 }
 KEPT = ("durable", "conversations")
+KEPT_PAIRS = [("approvals", "tool choice"), ("edits", "client tools")]
+"""What a run that goes on must still know."""
 
 _NO_RUN = "counts calls and turns of a run, and an executor knows batches only: a loop of one's own counts for itself"
 CANNOT: Mapping[tuple[str, str], str] = {
@@ -117,6 +119,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Any, Any]
         for way in ENTRANCES[entrance].ways if entrance in KEPT else ():
             features = [FEATURES[feature]()]
             made[feature, entrance, way] = features, ENTRANCES[entrance](planned(features), way)
+    for pair, entrance in itertools.product(KEPT_PAIRS, KEPT):
+        features = [FEATURES[one]() for one in pair]
+        made[pair, entrance] = features, ENTRANCES[entrance](planned(features), ENTRANCES[entrance].ways[0])
     launch(f"sqlite:///{tmp_path_factory.mktemp('kept') / 'runs.sqlite'}", "the table")
     yield made
     shutdown()
@@ -149,6 +154,13 @@ def _play_pair(pair: Sequence[str], entrance: str, way: str, accept: Accept) -> 
 def test_two_features_at_an_entrance(pair: Sequence[str], entrance: str, way: str, accept: Accept) -> None:
     """Two features in one conversation: each pair at one of the entrances. Where one of them ends the run, the laws alone are asked."""
     _play_pair(pair, entrance, way, accept)
+
+
+@pytest.mark.parametrize("entrance", KEPT)
+@pytest.mark.parametrize("pair", KEPT_PAIRS, ids="+".join)
+def test_two_features_of_runs_that_are_kept(pair: Any, entrance: str, accept: Accept, kept: Mapping[Any, Any]) -> None:
+    """A run that goes on with what was decided has the restrictions and the declared tools of the one that left the calls."""
+    _played(*kept[pair, entrance], accept)
 
 
 @pytest.mark.exhaustive
