@@ -13,17 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
-from langchain_core.tools import BaseTool
-from pydantic import BaseModel, SecretStr, ValidationError
-from pydantic.v1 import ValidationError as ValidationErrorV1
+from pydantic import SecretStr
 
 from ..errors import ConfigurationError
 from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
 from ..pickling import check_portable
+from .arguments import ArgumentsOf
 from .claims import Claim, checked_claim
 from .identity import RECORD, CallIdentity
 from .pending import Decision, Kind, PendingCall, by_position, caller_digest, check_offered, digest_of, read_decisions, shown_to_caller
-from .results import describe_arguments
 
 _RECORDED = frozenset({"approval", "queued", VENDOR_APPROVAL})
 _NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
@@ -111,40 +109,51 @@ class Approvals:
         """Whether any call may need approval: without a rule, `approve` is asked about every call."""
         return self._has_rule or self.approve is not None
 
-    def needs(self, call: ToolCallRecord, tools: Collection[str]) -> bool:
-        """Whether a call, or one that it bundles, needs approval.
+    def judge_one(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+        """The call, waiting for approval where it, or one that it bundles, needs that; what is not valid says why, and needs none.
 
         Raises:
             ConfigurationError: A predicate says neither True nor False.
         """
-        if not self.concerns_calls or call.waits in FOR_CALLER:
-            return False
-        return any(self._holds(one) for one in call.inner or (call,) if one.args is not None and one.name in tools)
+        if not self.concerns_calls or call.args is None or call.waits in FOR_CALLER:
+            return call
+        if not call.inner:
+            return self._judged(call, arguments)
+        inner = [self._judged(one, arguments) for one in call.inner]
+        needs = any(one.waits for one in inner)
+        return replace(call, inner=[replace(one, waits=None) for one in inner], waits="approval" if needs else None)
 
-    def _holds(self, call: ToolCallRecord) -> bool:
-        if self.every or not self._has_rule or call.name in self.names:
-            return True
-        return any([_said(predicate(call)) for predicate in self.predicates])
+    def _judged(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+        known = None if call.args is None else arguments(call.name)
+        everywhere = self.every or not self._has_rule or call.name in self.names
+        if known is None or not (everywhere or self.predicates):
+            return call
+        valid = known.validated(call)
+        if valid.args is None:
+            return valid
+        needs = everywhere or any([_said(predicate(valid)) for predicate in self.predicates])
+        return replace(call, waits="approval") if needs else call
 
     def judge(
-        self, calls: Sequence[ToolCallRecord], tools: Collection[str], *, in_order: bool, callers: Collection[str] = ()
+        self, calls: Sequence[ToolCallRecord], arguments: ArgumentsOf, *, in_order: bool, callers: Collection[str] = ()
     ) -> list[ToolCallRecord]:
         """The calls, each saying what it waits for.
 
         Args:
             calls: The calls as they are meant.
-            tools: The names of the tools that there are; calls of others wait for nobody.
+            arguments: What the tools that there are make of arguments; calls of others wait for nobody.
             in_order: Whether a call waits for those before it.
             callers: The names of tools whose calls are left to the caller anyway.
         """
         judged: list[ToolCallRecord] = []
         waits = False
         for call in calls:
-            kind = call.waits if call.waits in FOR_CALLER else None
-            if kind is None and call.args is not None and call.name not in callers:
-                kind = "approval" if self.needs(call, tools) else "queued" if waits and in_order else None
-            waits = waits or (kind is not None and kind not in FOR_CALLER)
-            judged.append(replace(call, waits=kind) if kind else call)
+            if call.args is not None and call.name not in callers and call.waits not in FOR_CALLER:
+                call = self.judge_one(call, arguments)
+                if waits and in_order and call.args is not None and call.waits is None:
+                    call = replace(call, waits="queued")
+            waits = waits or (call.waits is not None and call.waits not in FOR_CALLER)
+            judged.append(call)
         return judged
 
     def prepared(
@@ -152,7 +161,7 @@ class Approvals:
         calls: Sequence[ToolCallRecord],
         known: Sequence[CallIdentity],
         decisions: Any,
-        tools: Collection[str],
+        arguments: ArgumentsOf,
         *,
         in_order: bool,
     ) -> list[ToolCallRecord]:
@@ -162,13 +171,13 @@ class Approvals:
             calls: The calls as they are meant.
             known: Their identities.
             decisions: A list of decisions or their dicts; None: nothing was decided.
-            tools: The names of the tools that there are.
+            arguments: What the tools that there are make of arguments.
             in_order: Whether a call waits for those before it.
 
         Raises:
             ConfigurationError: A decision is about none of these calls, or about one that has a result, or does not hold.
         """
-        judged = list(calls) if self.judged else self.judge(calls, tools, in_order=in_order)
+        judged = list(calls) if self.judged else self.judge(calls, arguments, in_order=in_order)
         if decisions is None:
             return judged
         results = [one.call.id for one in known if one.result is not None]
@@ -202,10 +211,10 @@ class Approvals:
         return {"kind": kind, "uuid": nonce, "digest": self.digest(call, kind, nonce), **tool}
 
     def pending(
-        self, calls: Sequence[ToolCallRecord], known: Sequence[CallIdentity], tools: Collection[str], *, in_order: bool
+        self, calls: Sequence[ToolCallRecord], known: Sequence[CallIdentity], arguments: ArgumentsOf, *, in_order: bool
     ) -> list[PendingCall]:
         """Those of the calls that wait."""
-        judged = self.judge(calls, tools, in_order=in_order)
+        judged = self.judge(calls, arguments, in_order=in_order)
         return [self.shown(call, one) for call, one in zip(judged, known, strict=True) if call.waits]
 
     def shown(self, call: ToolCallRecord, identity: CallIdentity) -> PendingCall:
@@ -289,19 +298,19 @@ class Approvals:
             raise ConfigurationError(text)
 
 
-def approved_edit(call: ToolCallRecord, tools: Mapping[str, BaseTool]) -> ToolCallRecord:
+def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
     """The call, whose arguments were edited; what it bundles too.
 
     Raises:
         ConfigurationError: They are not what the tool takes.
     """
     for one in call.inner or (call,):
-        tool = tools.get(one.name)
         if one.args is None:
             continue
-        if tool is None:
+        known = arguments(one.name)
+        if known is None:
             raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {one.name!r} is no tool")
-        problem = _problem(tool, one.args)
+        problem = known.problem(one.args)
         if problem:
             raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {problem}")
     return call
@@ -315,24 +324,6 @@ def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
         left -= one.args is not None
         inner.append(replace(one, args=None, why=_NOT_COUNTED) if left < 0 and one.args is not None else one)
     return replace(made, inner=inner)
-
-
-def _problem(tool: BaseTool, args: Mapping[str, Any]) -> str | None:
-    """What the tool's schema says against the arguments."""
-    schema: Any = tool.tool_call_schema
-    described = schema if isinstance(schema, Mapping) else schema.model_json_schema() if issubclass(schema, BaseModel) else schema.schema()
-    known = {*described.get("properties", ()), *(() if isinstance(schema, Mapping) else getattr(schema, "model_fields", ()))}
-    unknown = [] if described.get("additionalProperties") else [name for name in args if name not in known]
-    missing = [name for name in described.get("required", ()) if name not in args] if isinstance(schema, Mapping) else []
-    if unknown or missing:
-        return f"{', '.join(map(repr, unknown or missing))} {'is no argument of the tool' if unknown else 'is missing'}"
-    if isinstance(schema, Mapping):
-        return None
-    try:
-        schema.model_validate(args) if issubclass(schema, BaseModel) else schema.parse_obj(args)
-    except (ValidationError, ValidationErrorV1) as error:
-        return describe_arguments(error, tool.name, lambda _: False)
-    return None
 
 
 def same_digest(one: str, other: str) -> bool:

@@ -23,6 +23,7 @@ from ..compat import as_injected, is_core, is_graph_signal, raised_by_handler, w
 from ..deadline import DeadlinePassed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
+from .arguments import ToolArguments
 from .background import Home
 from .cache import CachedCall
 from .content import answered, does_more, output_content, preceded
@@ -64,9 +65,36 @@ class PreparedTool:
             self.observed = {**self.observed, **as_injected(inside, contexts)}
 
     @functools.cached_property
+    def arguments(self) -> ToolArguments:
+        """What the tool makes of the arguments of its calls."""
+        return ToolArguments(self.tool.inside if isinstance(self.tool, WrappedTool) else self.tool, self.injected)
+
+    @functools.cached_property
     def yielding(self) -> "PreparedTool":
         """The same tool, which reports what it yields."""
         return PreparedTool(as_asynchronous(self.tool), yields=True)
+
+
+class PreparedTools:
+    """What is known of the tools of an executor, by name.
+
+    Args:
+        tools: The tools by name. They may change.
+    """
+
+    def __init__(self, tools: Mapping[str, BaseTool]) -> None:
+        self._tools = tools
+        self._known: dict[str, PreparedTool] = {}
+
+    def __getitem__(self, name: str) -> PreparedTool:
+        tool, known = self._tools[name], self._known.get(name)
+        if known is None or known.tool is not tool:
+            known = self._known[name] = PreparedTool(tool)
+        return known
+
+    def arguments_of(self, name: str) -> ToolArguments | None:
+        """What a tool makes of arguments; None where no tool has this very name."""
+        return self[name].arguments if name in self._tools else None
 
 
 def _implementations(tool: BaseTool) -> tuple[bool, bool]:

@@ -22,7 +22,7 @@ from .approvals import Approvals, admitted_edit, approved_edit
 from .async_batch import AsyncToolCallBatch
 from .background import home_of_caller
 from .batch import BatchOptions, bringing
-from .call import PreparedTool, ToolRun
+from .call import PreparedTools, ToolRun
 from .checks import Approve, OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds, listeners
 from .claims import Claim
 from .gate import Gate
@@ -68,7 +68,7 @@ class ToolExecutor(Portable):
         on_progress: Called with a call and each value that its tool reports (`ToolContext.report`); may be asynchronous. What one
             of these three raises ends the run, after the calls that are running have ended.
         requires_approval: Which calls do not run before a human has approved them: names of tools, a function that says True or
-            False of a `ToolCallRecord`, or True for all. See `pending_calls`.
+            False of a `ToolCallRecord` with the arguments that the tool will get, or True for all. See `pending_calls`.
         approve: Decides at once: gets a `PendingCall`, returns one of its decisions, or None, which leaves the call pending; may be
             asynchronous. Without `requires_approval` it is asked about every call.
         approval_key: What digests of pending calls are made with, so that nobody else can make one. No pickle holds it.
@@ -78,6 +78,7 @@ class ToolExecutor(Portable):
 
     Attributes:
         tools: The tools by name.
+        prepared: What is known of them, by name.
         parallel: As it was given.
         max_concurrency: As it was given.
         timeout: As it was given.
@@ -125,7 +126,7 @@ class ToolExecutor(Portable):
         self._on_executed = checked_listener("on_executed", on_executed)
         self._on_progress = checked_listener("on_progress", on_progress)
         self.approvals = Approvals.of(requires_approval, approve, approval_key, claim, self.tools)
-        self._prepared: dict[str, PreparedTool] = {}
+        self.prepared = PreparedTools(self.tools)
         self._home = home_of_caller()
         self._policies: Policies | None = None
         self._changes: dict[str, ToolPolicy] = {}  # the policies that say more than a timeout
@@ -164,8 +165,7 @@ class ToolExecutor(Portable):
     def _govern(self, policies: Policies) -> None:
         changes = policies.of_tools(self.tools)
         for name in [name for name, policy in changes.items() if policy.caches and policy.cache_key is None]:
-            prepared = self._prepared[name] = self._prepared.get(name) or PreparedTool(self.tools[name])
-            if prepared.injected.need_context:
+            if self.prepared[name].injected.need_context:
                 raise ConfigurationError(f"the results of {name!r} depend on more than its arguments: its cache needs a cache_key")
         self._policies, self._changes = policies, changes
         self._timeouts = {**self._timeouts, **policies.timeouts()}
@@ -189,7 +189,7 @@ class ToolExecutor(Portable):
             caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
             only: As of `stream`. A call that may not be executed has no `args`, and says why.
         """
-        meaning = Meaning(self.tools, caller_tools, checked_only(only))
+        meaning = Meaning(self.tools, caller_tools, checked_only(only), self.prepared.arguments_of)
         return [call if call.args is None else meaning.of(call) for call in calls]
 
     def pending_calls(self, calls: Calls) -> list[PendingCall]:
@@ -200,7 +200,7 @@ class ToolExecutor(Portable):
         """
         read = read_calls(calls)
         known = identified(calls, read, [], read_calls)
-        return (self.approvals or Approvals()).pending(self.meant(read), known, self.tools, in_order=self.parallel is False)
+        return (self.approvals or Approvals()).pending(self.meant(read), known, self.prepared.arguments_of, in_order=self.parallel is False)
 
     def decided(self, call: ToolCallRecord, decision: Decision, *, only: Only | None = None) -> ToolCallRecord:
         """The call as it was decided: to run, or (with `args` None) to be answered.
@@ -209,7 +209,7 @@ class ToolExecutor(Portable):
             ConfigurationError: It is to run with arguments that its tool does not take.
         """
         made = decided(call, decision)
-        return approved_edit(self.meant([made], only=only)[0], self.tools) if decision.action == "edit" else made
+        return approved_edit(self.meant([made], only=only)[0], self.prepared.arguments_of) if decision.action == "edit" else made
 
     # ------------------------------------------------------------------------------------------ executing
 
@@ -346,7 +346,7 @@ class ToolExecutor(Portable):
         approvals = self.approvals or (Approvals() if gated else None)
         gate = None
         if approvals is not None:
-            meant = approvals.prepared(meant, known, decisions, self.tools, in_order=self.parallel is False)
+            meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False)
         open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
         if approvals is not None:
             govern = partial(apply_policies, policies=self._changes, cache=cache)
@@ -389,9 +389,7 @@ class ToolExecutor(Portable):
 
     def _run(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
         key = call.name
-        tool, prepared = self.tools[key], self._prepared.get(key)
-        if prepared is None or prepared.tool is not tool:
-            prepared = self._prepared[key] = PreparedTool(tool)
+        prepared = self.prepared[key]
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
         return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)

@@ -86,10 +86,7 @@ class InjectedArguments:
         Raises:
             ConfigurationError: a required injected argument is not known here.
         """
-        # copies: a tool that changes its arguments must not change the history
-        kept = {name: copy_containers(value) for name, value in args.items() if name not in self.hidden}
-        if self._inner:
-            kept = _without_injected(kept, self._schema)
+        kept = self.left_out(args)
         for name in self._injected:
             value = self._injected_value(name, context)
             if value is not _UNKNOWN:
@@ -97,6 +94,12 @@ class InjectedArguments:
         if self._untyped_runtime and graph_class("ToolRuntime") is not None:
             kept["runtime"] = _tool_runtime(context)
         return kept
+
+    def left_out(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The model's own arguments, copied, without those that are injected."""
+        # copies: a tool that changes its arguments must not change the history
+        kept = {name: copy_containers(value) for name, value in args.items() if name not in self.hidden}
+        return _without_injected(kept, self._schema) if self._inner else kept
 
     def conceals(self, place: Place) -> bool:
         """Whether a place in the arguments is one that a model must not know of."""

@@ -5,9 +5,10 @@ from typing import Any, Self
 
 from ..pickling import check_portable
 from .background import home_of_caller
+from .call import PreparedTools
 from .tools import dump_tools, restore_tools, tools_by_name
 
-_REMADE = frozenset({"tools", "_prepared", "_home"})
+_REMADE = frozenset({"tools", "prepared", "_home"})
 
 
 class Portable:
@@ -33,4 +34,5 @@ class Portable:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         given = restore_tools(state["_given"])
-        self.__dict__.update(state, _given=given, tools=tools_by_name(given), _prepared={}, _home=home_of_caller())
+        tools = tools_by_name(given)
+        self.__dict__.update(state, _given=given, tools=tools, prepared=PreparedTools(tools), _home=home_of_caller())

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ..messages.calls import CLIENT_TOOL, ToolCallRecord, unambiguous
+from .arguments import ArgumentsOf
 from .names import find_name
 
 Only = Collection[str] | Callable[[ToolCallRecord], bool]
@@ -30,11 +31,13 @@ class Meaning:
         tools: The tools that run, by name.
         caller_tools: Names of tools whose calls are left to the caller. They go before `tools`.
         only: Which calls may be executed; None for all.
+        arguments: What a tool makes of arguments, for functions that are asked about them; None: they are asked about what is written.
     """
 
     tools: Mapping[str, Any]
     caller_tools: Collection[str] = ()
     only: Only | None = None
+    arguments: ArgumentsOf | None = None
 
     def of(self, call: ToolCallRecord) -> ToolCallRecord:
         """The call under its tool's own name, with unambiguous text and the calls that it bundles; what must not run says why.
@@ -43,7 +46,7 @@ class Meaning:
         a call that is an item of the vendor's own.
         """
         if call.toolset is not None:
-            checked = self._checked(call)
+            checked = self._checked(unambiguous(call))
             return checked if checked.args is None else replace(checked, waits=CLIENT_TOOL)
         if call.answer is not None:
             return call
@@ -68,9 +71,20 @@ class Meaning:
         return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.caller_tools else named
 
     def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
-        if call.args is None or self.only is None or self._allows(call, self.only):
+        if call.args is None or self.only is None:
+            return call
+        valid = self._validated(call) if callable(self.only) else call
+        if valid.args is None:
+            return valid
+        if self._allows(valid, self.only):
             return call
         return replace(call, args=None, why=_FORBIDDEN.format(name=call.name[:100], offer=_offer(self.only)))
+
+    def _validated(self, call: ToolCallRecord) -> ToolCallRecord:
+        if self.arguments is None or call.toolset is not None or call.name in self.caller_tools:
+            return call
+        arguments = self.arguments(call.name)
+        return call if arguments is None else arguments.validated(call)
 
     def _allows(self, call: ToolCallRecord, only: Only) -> bool:
         if not callable(only):

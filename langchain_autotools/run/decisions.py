@@ -174,7 +174,10 @@ class _Resumed:
         if call.args is None:
             return call if said is None or isinstance(said, Decision) else self._plainly(call, said)
         (meant,) = self.executor.meant([call], caller_tools=self.callers)
-        kind = self._kind(meant, record)
+        judged = self._judged(meant)
+        if judged.args is None and (said is None or said is True):
+            return judged
+        kind = self._kind(judged, record)
         if isinstance(said, Decision):
             self._check(meant, said, kind, identity, shown)
             made = self.executor.decided(meant, said)
@@ -186,12 +189,13 @@ class _Resumed:
             made = self._unbound(meant, said, kind, record)
         return self._in_order(canonical_call(made), kind)
 
+    def _judged(self, call: ToolCallRecord) -> ToolCallRecord:
+        return call if call.name in self.callers else self.approvals.judge_one(call, self.executor.prepared.arguments_of)
+
     def _kind(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> str:
         """What the call waits for: approval if the rule has it so now, whatever is recorded, which nobody may have checked yet."""
-        if call.waits in FOR_CALLER:
-            return str(call.waits)
-        if call.name not in self.callers and self.approvals.needs(call, self.executor.tools):
-            return "approval"
+        if call.waits is not None:
+            return call.waits
         queues = ("approval",) if call.name in self.callers else ("approval", "queued")  # the caller's own calls wait for no others
         return str(record["kind"]) if record is not None and record["kind"] in queues else "caller"
 
@@ -248,9 +252,10 @@ class _Resumed:
             )
         made = edited(call, said) if isinstance(said, Mapping) else call
         (meant,) = self.executor.meant([made])
-        if meant.args is not None and self.approvals.needs(meant, self.executor.tools):
+        judged = self.approvals.judge_one(meant, self.executor.prepared.arguments_of)
+        if judged.waits is not None:
             raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
-        return made
+        return judged
 
 
 def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:

@@ -232,7 +232,8 @@ class Run:
         executor, plan = self.settings.executor, self.settings.plan
         in_order, callers = executor.parallel is False, plan.caller_tools
         try:
-            judged = approvals.judge(plan.meant(calls, caller_tools=callers), executor.tools, in_order=in_order, callers=callers)
+            meant, known = plan.meant(calls, caller_tools=callers), executor.prepared.arguments_of
+            judged = approvals.judge(meant, known, in_order=in_order, callers=callers)
             new_uuid = None if self._journal is None else partial(self._journal.uuid, str(message.id))
             return approvals.recorded(message, judged, new_uuid), judged
         except Exception as error:  # the run ends where the calls would run: the turn is whole, and is handed out
