@@ -62,10 +62,14 @@ class TextDelta(RunEvent):
     Attributes:
         message_id: The id that the message will have.
         text: The piece.
+        separator: What the run's text has before the piece: the model's `message_separator` at the first piece after tool calls, else
+            nothing. `separator + text` of all pieces of a run, in order, is the text of its run message, save the results of
+            `return_direct` tools and what a run for structured output says before its last message.
     """
 
     message_id: str
     text: str
+    separator: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ class Conversation:
     ) -> None:
         self._model = model
         self._display = display
-        display.joined.separator = getattr(model, "message_separator", "\n")
+        display.joined.separate_by(getattr(model, "message_separator", "\n"))
         self._system = system
         given = {"max_turns": max_turns, "approve": approve}
         self._keywords = {name: value for name, value in given.items() if value is not None}

@@ -42,7 +42,7 @@ _TYPES: Mapping[str, type[RunEvent]] = {
 
 def row_of(event: RunEvent) -> dict[str, Any]:
     """An event as plain JSON. What a tool reports may be any object: what JSON has no form for becomes a text."""
-    said = {one.name: getattr(event, one.name) for one in fields(event) if one.init}
+    said = {one.name: value for one in fields(event) if one.init and (value := getattr(event, one.name)) != one.default}
     kept = {name: _WRITTEN[name](value) if name in _WRITTEN else value for name, value in said.items() if value is not None}
     return {"type": type(event).__name__, **kept}
 
@@ -57,10 +57,15 @@ def event_of(row: Mapping[str, Any]) -> RunEvent:
 def joined(events: list[RunEvent], event: RunEvent) -> None:
     """Append an event, or join its text to that of the last one."""
     last = events[-1] if events else None
-    if isinstance(event, Piece) and isinstance(last, Piece) and replace(last, text="") == replace(event, text=""):
+    if isinstance(event, Piece) and isinstance(last, Piece) and _without_text(last) == replace(event, text=""):
         events[-1] = replace(last, text=last.text + event.text)
     else:
         events.append(event)
+
+
+def _without_text(piece: Piece) -> Piece:
+    """What a piece says beside its text, and the separator before it."""
+    return replace(piece, text="", separator="") if isinstance(piece, TextDelta) else replace(piece, text="")
 
 
 def said_of(error: BaseException) -> str:

@@ -249,12 +249,13 @@ class AgUiEncoder:
         run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
-        yield from self._more_text(run, self._message_id(run, event.message_id), event.text)
+        yield from self._more_text(run, self._message_id(run, event.message_id), event.text, event.separator)
 
-    def _more_text(self, run: _Run, message_id: str, text: str) -> Iterator[BaseEvent]:
+    def _more_text(self, run: _Run, message_id: str, text: str, separator: str = "") -> Iterator[BaseEvent]:
         if run.text is None:
             run.text, run.shown = message_id, True
-            yield TextMessageStartEvent(message_id=message_id, role="assistant", subagent_run_id=run.tag)
+            told = {"autotools": {"separator": mend_surrogates(separator)}} if separator else None
+            yield TextMessageStartEvent(message_id=message_id, role="assistant", subagent_run_id=run.tag, metadata=told)
         if text:
             yield TextMessageContentEvent(message_id=message_id, delta=mend_surrogates(text), subagent_run_id=run.tag)
 

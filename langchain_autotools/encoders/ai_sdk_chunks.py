@@ -168,7 +168,9 @@ class UIMessageChunks:
             part = f"{event.message_id}-{self._parts}"
             self._parts += 1
             self._open[event.message_id] = (kind, part)
-            yield {"type": f"{kind}-start", "id": part}
+            separator = event.separator if isinstance(event, TextDelta) else ""
+            said: Chunk = {"providerMetadata": {"autotools": {"separator": separator}}} if separator else {}
+            yield {"type": f"{kind}-start", "id": part, **said}
         yield {"type": f"{kind}-delta", "id": part, "delta": event.text}
 
     def _close(self, message_id: str) -> Iterator[Chunk]:

@@ -42,6 +42,9 @@ class NestedRuns:
         part = self._shown[event.run_id]
         if isinstance(event, TextDelta):
             data = {"runId": event.run_id, "toolCallId": event.parent_call_id, "messageId": event.message_id, "text": event.text}
+            if event.separator:
+                part["text"] += event.separator
+                data["separator"] = event.separator
             yield {"type": "data-run-text", "data": data, "transient": True}
         elif _note(part, event):
             yield {"type": "data-run", "id": event.run_id, "data": part}

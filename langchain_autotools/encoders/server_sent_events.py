@@ -193,7 +193,12 @@ def _run_start(event: RunStarted, _: FrameEncoder) -> Data:
     return {"name": event.name}
 
 
-def _delta(event: TextDelta | ReasoningDelta, _: FrameEncoder) -> Data:
+def _text(event: TextDelta, _: FrameEncoder) -> Data:
+    separator = {"separator": event.separator} if event.separator else {}
+    return {"message_id": event.message_id, "text": event.text, **separator}
+
+
+def _reasoning(event: ReasoningDelta, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "text": event.text}
 
 
@@ -266,8 +271,8 @@ _NO_RUN: Final[Data] = {"run_id": None, "stop_reason": None, "max_turns_reached"
 
 _FRAMES: Final[Mapping[type[RunEvent], tuple[str, Callable[[Any, FrameEncoder], Data]]]] = {
     RunStarted: ("run_start", _run_start),
-    TextDelta: ("text", _delta),
-    ReasoningDelta: ("reasoning", _delta),
+    TextDelta: ("text", _text),
+    ReasoningDelta: ("reasoning", _reasoning),
     CallStarted: ("tool_call_start", _call_start),
     CallArgumentsDelta: ("tool_call_delta", _call_delta),
     CallReady: ("tool_call", _call),

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.utils import message_chunk_to_message
 
 from ..messages.carrier import carried_messages, without_carrier
+from ..messages.joints import Joints
 from ..messages.metadata import own_metadata, text_of
 from .normalize import fold_chunks
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
@@ -170,23 +171,21 @@ def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
 
 
 def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
-    """The texts of the messages, and the numbers of those before which a run writes a separator.
-
-    It does so after tool calls and before direct results, where its text does not end in white space; a turn that goes on with one that
-    was interrupted goes on with its text too.
-    """
+    """The texts of the messages, and the numbers of those before which a run writes a separator."""
     pieces: list[str] = []
     joints: set[int] = set()
-    due = False
+    followed = Joints("any")
     for message in spoken:
         piece = text_of(message)
-        due = due or isinstance(message, ToolMessage)
+        if isinstance(message, ToolMessage):
+            followed.ask()
         if piece:
-            if due and pieces and not pieces[-1][-1].isspace():
+            if followed.pending:
                 joints.add(len(pieces))
             pieces.append(piece)
-            due = False
-        due = due or (isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls))
+            followed.wrote(piece)
+        if isinstance(message, AIMessage):
+            followed.ended(message)
     return pieces, joints
 
 

@@ -136,7 +136,7 @@ class Run:
         if place is not None:
             from .telling import RunEvents  # here, because it costs every other program its import
 
-            self._events = RunEvents(place, str(run_id), name)
+            self._events = RunEvents(place, str(run_id), name, self.settings.call.separator)
         return [handing_over()] if self._events is not None and self._events.due else ()
 
     # ------------------------------------------------------------------------------------------ steps

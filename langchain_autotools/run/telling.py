@@ -30,6 +30,8 @@ from ..executor import ToolCallResult, pending_calls
 from ..listening import NobodyListens, Place, listening
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.deltas import deltas_of
+from ..messages.joints import Joints
+from ..messages.metadata import text_of
 from ..messages.stop_reasons import StopReason
 from ..turn.forming import pieces_of, restarts
 
@@ -49,13 +51,16 @@ class RunEvents:
         place: Where the run stands, and who listens.
         run_id: The run's id.
         name: The model's name.
+        separator: The separator between the texts of two turns.
 
     Attributes:
         place: As it was given.
     """
 
-    def __init__(self, place: Place, run_id: str, name: str) -> None:
+    def __init__(self, place: Place, run_id: str, name: str, separator: str = "") -> None:
         self.place = place
+        self._joints = Joints(separator)
+        self._separator = ""  # before the next text
         self._run_id = run_id
         self._about: dict[str, Any] = {"run_id": run_id, "parent_run_id": place.run_id, "parent_call_id": place.call_id}
         self._listener = place.listener
@@ -120,12 +125,17 @@ class RunEvents:
             if content:
                 delta, values = _new(TextDelta), self._of_text.copy()  # as the dataclass does it, at a third of its price
                 values["text"] = content
+                if self._separator:
+                    values["separator"], self._separator = self._separator, ""
                 _set(delta, "__dict__", values)
                 self._tell_text(delta)
             return
         for kind, text in deltas_of(content, extra):
-            made = TextDelta if kind == "text" else ReasoningDelta
-            self._tell(made(**self._about, message_id=message_id, text=text))
+            if kind == "text":
+                separator, self._separator = self._separator, ""
+                self._tell(TextDelta(**self._about, message_id=message_id, text=text, separator=separator))
+            else:
+                self._tell(ReasoningDelta(**self._about, message_id=message_id, text=text))
         for piece in pieces_of(extra):
             self._piece(message_id, piece)
         if restarts(extra):
@@ -153,6 +163,9 @@ class RunEvents:
         self._message_id = None
         self._discard(why_discarded)
         if message is not None:
+            self._joints.wrote(text_of(message))
+            self._joints.ended(message)
+            self._separator = self._joints.pending
             self._tell(MessageDone(**self._about, message=message))
             if message.usage_metadata is not None:
                 self._tell(TurnUsage(**self._about, message_id=str(message.id), turn=self._turn, usage=message.usage_metadata))

@@ -21,6 +21,7 @@ from ..event_types import (
     TextDelta,
 )
 from ..messages.calls import ToolCallRecord
+from ..messages.joints import Joints
 from ..messages.metadata import text_of
 from ..messages.printable import call_text, escaped, printable, summary_text, text_and_media
 from ..strict_json import mend_surrogates
@@ -47,12 +48,15 @@ class JoinedText:
     """
 
     def __init__(self, separator: str = "\n") -> None:
-        self.separator = separator
+        self.separate_by(separator)
+
+    def separate_by(self, separator: str) -> None:
+        """Begin anew with this separator."""
+        self._separator = separator
         self._start_over()
 
     def _start_over(self) -> None:
-        self._last_character = ""
-        self._is_due = False
+        self._joints = Joints(self._separator)
         self._results: list[str] = []  # of the latest turn
 
     def piece(self, event: RunEvent) -> str:
@@ -60,23 +64,25 @@ class JoinedText:
         if isinstance(event, TextDelta):
             return self._next(event.text)
         if isinstance(event, MessageDone) and isinstance(event.message, AIMessage):
-            self._is_due = self._is_due or bool(event.message.tool_calls or event.message.invalid_tool_calls)
+            self._joints.ended(event.message)
             self._results = []
         elif isinstance(event, MessageDone):
             self._results.append(text_of(event.message))
         elif isinstance(event, RunEnded | RunFailed):
             direct = self._results if isinstance(event, RunEnded) and event.stop_reason == "return_direct" else []
-            text = "".join(self._next(result, is_due=True) for result in direct)
+            text = "".join(map(self._direct, direct))
             self._start_over()
             return text
         return ""
 
-    def _next(self, text: str, is_due: bool = False) -> str:
-        if not text:
-            return ""
-        is_due = (is_due or self._is_due) and bool(self._last_character) and not self._last_character.isspace()
-        self._is_due, self._last_character = False, text[-1]
-        return self.separator + text if is_due else text
+    def _direct(self, text: str) -> str:
+        self._joints.ask()
+        return self._next(text)
+
+    def _next(self, text: str) -> str:
+        before = self._joints.pending
+        self._joints.wrote(text)
+        return before + text if text else ""
 
 
 class Lines:

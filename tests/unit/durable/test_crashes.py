@@ -272,3 +272,25 @@ def test_the_messages_of_a_server_that_gives_all_its_replies_one_id_are_all_read
         elif isinstance(event, MessageDiscarded):  # of the first life, where it died before it had told of the end
             texts.pop()
     assert texts == ["Turn 1.", "Turn 3.", "Done."]
+
+
+def test_the_separators_of_a_run_are_kept(life: Life) -> None:
+    """A reader that joins the texts has the text of the run message, also where a run goes on after a crash."""
+    lives: list[int] = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if not answered(messages):
+            return asks(("double", {"number": 2}), text="Let me look.")
+        lives.append(1)
+        if len(lives) == 1:
+            raise Crash
+        return ["It ", "is ", "4."]
+
+    chat = life.model(reply, [double])
+    life.begin()
+    with pytest.raises(RunFailedError):
+        chat.invoke("Go", run_id="one")
+    life.again()
+    text = chat.result("one").text
+    told = [event for event in chat.events("one") if isinstance(event, TextDelta)]
+    assert "".join(event.separator + event.text for event in told) == text == "Let me look.\nIt is 4."

@@ -1,0 +1,37 @@
+"""Where a run's text has a separator between the texts of two messages."""
+
+from langchain_core.messages import AIMessage
+
+
+class Joints:
+    """Follows the texts of a run's messages, in order, and gives the separators between them.
+
+    One stands before the first text that follows tool calls, where the text so far does not end in white space. A turn that goes on with
+    one that was interrupted goes on with its text too.
+
+    Args:
+        separator: The separator.
+    """
+
+    def __init__(self, separator: str) -> None:
+        self.separator = separator
+        self._last_character = ""
+        self._is_due = False
+
+    @property
+    def pending(self) -> str:
+        """The separator that belongs before the next text; empty where none does."""
+        return self.separator if self._is_due and self._last_character and not self._last_character.isspace() else ""
+
+    def wrote(self, text: str) -> None:
+        """Note the next text."""
+        if text:
+            self._last_character, self._is_due = text[-1], False
+
+    def ended(self, message: AIMessage) -> None:
+        """Note the end of a message: a separator is due after one that calls tools."""
+        self._is_due = self._is_due or bool(message.tool_calls or message.invalid_tool_calls)
+
+    def ask(self) -> None:
+        """Note that the next text is a direct result, before which a separator is always due."""
+        self._is_due = True
