@@ -4,10 +4,11 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import model_validator
 
@@ -27,8 +28,12 @@ from .parameters import OllamaParameters, lowered_headers
 from .profiles import profile_of
 from .request import OllamaRequests
 from .schemas import output_format
+from .sdk import plain, read_messages, sdk_arguments
 from .tools import format_tool, format_tool_choice, is_forced
 from .validation import check_model
+
+if TYPE_CHECKING:
+    import ollama
 
 _OF_A_REQUEST = ("headers", "timeout")
 
@@ -90,6 +95,30 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         common = {name: value for name, value in both.items() if name not in _OF_A_REQUEST}
         return ClientSettings(self.address.url, {**common, **sync}, {**common, **asynchronous})
 
+    # ------------------------------------------------------------------------------------------ the SDK
+
+    def sdk_client(self) -> "ollama.Client":
+        """A client of Ollama's SDK with this model's address, key, headers, timeout and client arguments: it lists, shows and pulls models.
+
+        ```python
+        model.sdk_client().pull(model.model)
+        ```
+
+        Each call makes one; whoever asks for it closes it.
+        """
+        from ollama import Client
+
+        return Client(**sdk_arguments(self, self._authorization(), asynchronous=False))
+
+    def async_sdk_client(self) -> "ollama.AsyncClient":
+        """Like `sdk_client`, asynchronously."""
+        from ollama import AsyncClient
+
+        return AsyncClient(**sdk_arguments(self, self._authorization(), asynchronous=True))
+
+    def _convert_input(self, model_input: Any) -> PromptValue:
+        return super()._convert_input(read_messages(model_input))
+
     # ------------------------------------------------------------------------------------------ tools and a format at once
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
@@ -126,7 +155,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         Raises:
             ConfigurationError: It cannot be declared.
         """
-        return {**format_tool(tool)}
+        return {**format_tool(plain(tool))}
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice in one form: "auto", "none", "required", or the function of a name. Only "none" changes a request.

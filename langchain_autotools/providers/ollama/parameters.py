@@ -31,6 +31,11 @@ def lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
     return {name.lower(): value for name, value in dict((arguments or {}).get("headers") or {}).items()}
 
 
+def plain_options(options: Any) -> Any:
+    """Options as a dict, also those that an object of the SDK (`ollama.Options`) holds; any other value as it is."""
+    return options.model_dump(exclude_none=True) if hasattr(options, "model_dump") else options
+
+
 def _check_prediction(name: str, value: Any) -> None:
     """Refuse a number of tokens that means nothing to the server."""
     if value is not None and not value >= _TO_THE_END:
@@ -85,7 +90,7 @@ class OllamaParameters(ProviderChatModel):
     top_p: float | None = None
     """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Model options of the server that this class does not name (`min_p`, `num_keep`, ...)."""
+    """Model options of the server that this class does not name (`min_p`, `num_keep`, ...), a dict or an `ollama.Options`."""
 
     logprobs: bool | None = None
     """Whether to return the log probabilities of the reply's tokens, in `response_metadata["logprobs"]`."""
@@ -130,6 +135,11 @@ class OllamaParameters(ProviderChatModel):
     }
 
     _connection: ClassVar[frozenset[str]] = frozenset({"base_url", "api_key", "client_kwargs", "sync_client_kwargs", "async_client_kwargs"})
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _read_options(cls, value: Any) -> Any:
+        return plain_options(value)
 
     @field_validator("format", mode="before")
     @classmethod

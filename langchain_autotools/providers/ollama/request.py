@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .._base.checks import extra_headers
 from .._transport.timeouts import timeout_parts
 from .client import DEFAULT_TIMEOUT
-from .parameters import OPTIONS, lowered_headers
+from .parameters import OPTIONS, lowered_headers, plain_options
 from .schemas import output_format
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class OllamaRequests(OllamaParameters):
         if kwargs.get("response_format") is not None and called.get("format") is None:
             called["format"] = kwargs["response_format"]
         params = {**self._request_defaults(), **called}
-        options = {**(params.pop("options", None) or {}), **(kwargs.get("options") or {})}
+        options = {**(params.pop("options", None) or {}), **(plain_options(kwargs.get("options")) or {})}
         options |= {name: params.pop(name) for name in OPTIONS if name in params}
         options |= {} if stop is None else {"stop": stop}
         if params.get("format") is not None:

@@ -1,0 +1,83 @@
+"""Objects of Ollama's SDK: its client with a model's settings, and its options, tools and messages as a model's input.
+
+Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from ...errors import ConfigurationError
+from .._encode.sources import image_type
+from .parameters import OllamaParameters, lowered_headers
+
+if TYPE_CHECKING:
+    import ollama
+
+_OF_A_REQUEST = ("headers", "timeout")
+
+
+def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynchronous: bool) -> dict[str, Any]:
+    """The arguments of the SDK's client: where the model's server is, and how it is reached.
+
+    Args:
+        model: The model.
+        headers: The headers that authorise a request.
+        asynchronous: Whether they are for the asynchronous client.
+    """
+    both, *own = model.all_client_kwargs
+    side = own[int(asynchronous)]
+    arguments = {name: value for name, value in {**both, **side}.items() if name not in _OF_A_REQUEST}
+    said = {**headers, **lowered_headers(both), **lowered_headers(side)}
+    timeout = side.get("timeout", model._client_timeout({}, None))
+    return {**arguments, "host": model.address.url, "headers": said, **({} if timeout is None else {"timeout": timeout})}
+
+
+def plain(value: Any) -> Any:
+    """An object of the SDK as plain data, without what it leaves open; any other value as it is."""
+    if type(value).__module__.partition(".")[0] != "ollama" or not hasattr(value, "model_dump"):
+        return value
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def read_messages(given: Any) -> Any:
+    """A model's input with LangChain's messages in place of the SDK's.
+
+    Raises:
+        ConfigurationError: A message of the SDK has a role that no message has.
+    """
+    sdk: Any = sys.modules.get("ollama")
+    if sdk is None or isinstance(given, str):
+        return given
+    if isinstance(given, sdk.Message):
+        return [_message(given)]
+    if not isinstance(given, Sequence) or not any(isinstance(one, sdk.Message) for one in given):
+        return given
+    return [_message(one) if isinstance(one, sdk.Message) else one for one in given]
+
+
+def _message(given: "ollama.Message") -> BaseMessage:
+    said = plain(given)
+    content = _content(said.get("content") or "", said.get("images") or ())
+    role = said["role"]
+    if role == "user":
+        return HumanMessage(content)
+    if role == "system":
+        return SystemMessage(content)
+    if role == "tool":  # the protocol pairs results with calls by their order; `repair` gives both an id
+        return ToolMessage(content, tool_call_id=said.get("tool_call_id") or "", name=said.get("tool_name"))
+    if role != "assistant":
+        raise ConfigurationError(f"a message of role {role!r} cannot be sent: roles are user, assistant, system and tool")
+    functions = [(call.get("id"), call["function"]) for call in said.get("tool_calls") or ()]
+    calls: Any = [{"name": one["name"], "args": one["arguments"], "id": call_id, "type": "tool_call"} for call_id, one in functions]
+    extra = {"reasoning_content": said["thinking"]} if said.get("thinking") else {}
+    return AIMessage(content, tool_calls=calls, additional_kwargs=extra)
+
+
+def _content(text: str, images: Sequence[str]) -> Any:
+    if not images:
+        return text
+    pictures = [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in images]
+    return [*([{"type": "text", "text": text}] if text else []), *pictures]
