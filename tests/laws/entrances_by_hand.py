@@ -18,7 +18,7 @@ class Executor(Entrance):
 
     ways = ("execute_all", "astream")
     further_ways = ("aexecute_all", "stream")
-    _KNOWN = ("requires_approval", "claim", "policies", "parallel")
+    _KNOWN = ("requires_approval", "approve", "claim", "policies", "parallel")
 
     def open(self) -> None:
         """Make the executor."""

@@ -24,9 +24,9 @@ class Kept(Entrance):
         """Make the model, under a name of its own. It is launched with all others."""
         self.name, self.ids = f"cell {next(_numbers)}", itertools.count()
         self.plan.work.stop = self.stop
-        if self.plan.fields.pop("claim", None) is not None:
+        if (claim := self.plan.fields.pop("claim", None)) is not None:
             with pytest.raises(ConfigurationError, match="claim"):
-                self.keep(scripted(self.plan, self.tools(), claim=lambda key: True), f"{self.name} claimed")
+                self.keep(scripted(self.plan, self.tools(), claim=claim), f"{self.name} claimed")
         self.kept = self.keep(self.remembered(scripted(self.plan, self.tools(), **self.plan.fields)), self.name)
 
     def keep(self, model: Any, name: str) -> Any:

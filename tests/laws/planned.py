@@ -72,6 +72,11 @@ class Work:
         self._note("book", day=day, seats=seats)
         return f"{seats} seats on {day}."
 
+    def grant(self, to: str) -> str:
+        """Grant something to somebody."""
+        self._note("grant", to=to)
+        return f"Granted to {to}."
+
     def pay(self, to: str) -> str:
         """Pay somebody."""
         self._note("pay", to=to)
