@@ -173,6 +173,8 @@ class _TaskBatch(Batch):
         planned = self._planned[index]
         if planned.run is None:
             return planned.rejected
+        if self._exclusive and (refused := await adriven(self._waits(index, planned.run), asyncio.sleep)) is not None:
+            return refused
         if self._is_over():
             return overdue_result(planned.call)
         steps = self._claimed(index, planned.run)

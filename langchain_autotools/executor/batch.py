@@ -16,6 +16,7 @@ from ..deadline import Deadline, current_deadline
 from ..errors import AlreadyResumedError
 from ..messages.calls import ToolCallRecord
 from ..messages.live import attach_messages
+from .alone import GivenUp
 from .asking import Question
 from .call import ToolRun
 from .claims import Claims
@@ -120,6 +121,7 @@ class Batch:
         self._around = current_deadline()  # of the run whose tool makes these calls
         self._sight = _seen_by_tools(options)
         self._exclusive = options.exclusive
+        self._left = GivenUp(options.exclusive)
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
@@ -150,6 +152,7 @@ class Batch:
     def _pass(self, gate: Gate, answers: Sequence[Answer]) -> None:
         """Take up what is left to be answered once everybody was asked."""
         self._exclusive = gate.govern(answers)
+        self._left = GivenUp(self._exclusive)
         self._set(answers)
         if any(answer.claim_key for answer in answers):
             self._claims = Claims(gate.approvals.claim, answers, lambda: self._closed or bool(self._failures))
@@ -308,7 +311,12 @@ class Batch:
             _logger.debug("tool %s has ended after it was given up, call %s", result.call.name, result.call.id)
             return False
         self._results[index] = result
+        self._left.note(self._number(index), self._planned[index].run)
         return True
+
+    def _waits(self, index: int, run: ToolRun) -> Generator[float, None, ToolCallResult | None]:
+        """Yield seconds to wait until a call may begin; returns its answer where it may not."""
+        return self._left.waits(self._number(index), run, lambda: self._closed or bool(self._failures) or self._must_end())
 
     def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
         """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""

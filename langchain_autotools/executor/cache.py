@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
 from contextvars import ContextVar, Token
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -21,7 +21,25 @@ from .results import ToolCallResult
 
 _logger = logging.getLogger("langchain_autotools")
 
-Flight = Future[ToolCallResult | None]
+
+@dataclass(frozen=True)
+class Landing:
+    """What a call came to that ran for all who made it meanwhile.
+
+    Attributes:
+        result: Its result.
+        timeout: The seconds it had, where these were too few; else None.
+    """
+
+    result: ToolCallResult
+    timeout: float | None = None
+
+    def is_for(self, timeout: float | None) -> bool:
+        """Whether it holds for a call that has so many seconds (None: any number): one that has longer may succeed."""
+        return self.timeout is None or (timeout is not None and timeout <= self.timeout)
+
+
+Flight = Future[Landing | None]
 """A call that runs for all who make it meanwhile. Its result is None where it has none for them: one of them must run it then."""
 
 
@@ -64,14 +82,15 @@ class CachedCall:
             self._token = _led.set(led | {this})
         return self._kept(found) if isinstance(found, Mapping) else found
 
-    def leave(self, result: ToolCallResult | None) -> None:
+    def leave(self, landing: Landing | None) -> None:
         """End the flight with what came of the call; None where that is nothing for others."""
         leads, self._token = self._token, None
+        result = None if landing is None else landing.result
         if result is not None and result.message.status != "error" and not result.commands:
             self._results.write(self._key, result)
         if leads is not None:
             _led.reset(leads)
-            self._results.leave(self._key, result)
+            self._results.leave(self._key, landing)
 
     def landed(self, result: ToolCallResult) -> ToolCallResult:
         """The result of a flight, as this call's own."""
@@ -125,12 +144,12 @@ class _Results:
                 self._flights[key] = Future()
             return found
 
-    def leave(self, key: str, result: ToolCallResult | None) -> None:
+    def leave(self, key: str, landing: Landing | None) -> None:
         """End a flight."""
         with self._lock:
             flight = self._flights.pop(key, None)
         if flight is not None:
-            flight.set_result(result)
+            flight.set_result(landing)
 
     def read(self, key: str) -> Mapping[str, Any] | None:
         """What is kept; None if there is nothing, or nothing that can be used."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..retry.attempts import Attempts, Awaited, Decision
 from ..retry.policy import RetryPolicy
-from .cache import CachedCall, Flight
+from .cache import CachedCall, Flight, Landing
 from .call import ToolRun
 from .plan import Answer
 from .policies import ToolPolicy, checked_cache
@@ -118,12 +118,14 @@ def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Steps:
         yield Follow(found)
         if not found.done():
             return overdue_result(run.call)
-        if (landed := found.result()) is not None:
-            return cached.landed(landed)
-    given: ToolCallResult | None = None
+        landing = found.result()
+        if landing is not None and landing.is_for(run.timeout):
+            return cached.landed(landing.result)
+    given: Landing | None = None
     try:
         result = yield from attempts.steps()
-        given = result if attempts.ended_by_itself(result) else None
+        if result is not None and attempts.ended_by_itself(result):
+            given = Landing(result, run.timeout if run.is_late else None)
         return result
     finally:
         cached.leave(given)
@@ -161,9 +163,9 @@ class _Attempts:
             return None
         return (yield from attempts.decide(error, self._may_wait))
 
-    def ended_by_itself(self, result: ToolCallResult | None) -> bool:
+    def ended_by_itself(self, result: ToolCallResult) -> bool:
         """Whether the result is the tool's own, and as good for others: not that this batch has ended, or its time."""
-        if result is None or not result.executed or isinstance(result.error, asyncio.CancelledError):
+        if not result.executed or isinstance(result.error, asyncio.CancelledError):
             return False
         return not (self._run.is_late and self._run.ends_with_batch)
 

@@ -90,6 +90,17 @@ def overdue_result(call: ToolCallRecord) -> ToolCallResult:
     return failed(call, text, TimeoutError(text))
 
 
+def not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult:
+    """The answer to a call that would have run beside another one, one of which must run alone.
+
+    Args:
+        call: The call.
+        exclusive: The one that must run alone.
+    """
+    text = f"Not run: {exclusive.name!r} must run alone, and a call of this turn that took too long has not ended yet."
+    return failed(call, text, TimeoutError(text))
+
+
 def describe(error: BaseException) -> str:
     """An exception in words for the model: type and message, no traceback; of a group those of the exceptions inside. A `ToolException`
     speaks for itself."""

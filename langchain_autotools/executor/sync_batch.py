@@ -249,6 +249,8 @@ class _ThreadBatch(Batch):
         return self._entries[index].result(planned.call, partial(self._made, index, planned.run))
 
     def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
+        if self._exclusive and (refused := driven(self._waits(index, run), self._pause)) is not None:
+            return refused
         if self._is_over():
             return overdue_result(run.call)
         steps = self._claimed(index, run)
@@ -267,6 +269,10 @@ class _ThreadBatch(Batch):
         if run.policy is not None:
             return self._run_by_policy(run, run.policy)
         return self._attempt(run)
+
+    def _pause(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait(seconds)
 
     def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
         done: ToolCallResult | None = None

@@ -136,3 +136,69 @@ def test_what_ends_the_run_ends_the_waits_too(run: Way) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(executor, call("look", "1"), call("pay", "2"), call("pay", "3"))
     assert ran == ["look"]
+
+
+# ---------------------------------------------------------------------------------------------- threads that were given up
+
+
+class Stuck:
+    """A tool that holds its thread longer than its timeout, and one that notes what it ran beside."""
+
+    def __init__(self) -> None:
+        self.release = threading.Event()
+        self.holding = False
+        self.beside: list[bool] = []
+
+    def hold(self) -> str:
+        """Hold a thread."""
+        self.holding = True
+        self.release.wait(60)
+        self.holding = False
+        return "late"
+
+    def pay(self) -> str:
+        """Note what runs."""
+        self.beside.append(self.holding)
+        return "paid"
+
+    def executor(self, alone: str, **policy: Any) -> ToolExecutor:
+        """An executor with both; the one named runs alone."""
+        policies = {"hold": ToolPolicy(timeout=0.05), "pay": ToolPolicy(**policy)}
+        policies[alone] = ToolPolicy(exclusive=True).over(policies[alone])
+        return ToolExecutor([self.hold, self.pay], policies=policies)
+
+
+@both_ways
+@pytest.mark.parametrize("alone", ["hold", "pay"])
+def test_a_call_waits_for_a_thread_that_was_given_up(run: Way, alone: str) -> None:
+    """It runs once that thread has ended: neither beside an exclusive call nor an exclusive call beside it."""
+    stuck = Stuck()
+    executor = stuck.executor(alone, timeout=60)
+
+    def release(_: Any) -> None:
+        threading.Timer(0.05, stuck.release.set).start()
+
+    held, paid = run(executor, call("hold", "1"), call("pay", "2"), on_executed=release)
+    assert held.message.status == "error" and paid.message.content == "paid"
+    assert stuck.beside == [False]
+
+
+@both_ways
+@pytest.mark.parametrize(("policy", "limit", "said"), [
+    ({"timeout": 0.05}, {}, "must run alone"),
+    ({}, {}, "must run alone"),
+    ({"timeout": 60}, {"deadline": 0.2}, "time for this run is over"),
+    ({"timeout": 60}, {"cancel": True}, "cancelled"),
+])  # fmt: skip
+def test_a_thread_that_never_ends_is_not_waited_for_for_ever(run: Way, policy: Any, limit: dict[str, Any], said: str) -> None:
+    """At most as long as the call, or else the one before it, may take, and never beyond the end of the run: then it has not run."""
+    stuck = Stuck()
+    if "cancel" in limit:
+        limit = {"cancel": threading.Event()}
+        threading.Timer(0.15, limit["cancel"].set).start()
+    try:
+        held, paid = run(stuck.executor("pay", **policy), call("hold", "1"), call("pay", "2"), **limit)
+    finally:
+        stuck.release.set()
+    assert held.message.status == paid.message.status == "error"
+    assert said in str(paid.message.content) and not paid.executed and stuck.beside == []
