@@ -3,14 +3,17 @@
 Pure bookkeeping: the time is passed in, nothing here waits, reads a clock or knows a model.
 """
 
+import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..errors import ConfigurationError
 from ..messages.stop_reasons import StopReason
+
+_logger = logging.getLogger("langchain_autotools")
 
 OnLimit = Literal["answer", "return", "raise"]
 """What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
@@ -55,6 +58,9 @@ class Limits:
 def _check(name: str, value: float | None, above: float, words: str) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > above):
         raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
+
+
+_NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(StopReason))
 
 
 @dataclass
@@ -122,6 +128,14 @@ class Progress:
             ("max_turns", limits.max_turns is not None and self.turns >= limits.max_turns),
         ]
         return next((reason for reason, hit in checks if hit), None)
+
+    def note_end(self, reason: StopReason) -> None:
+        """Log the end of the run where a limit has ended it."""
+        if reason not in _NAMES:
+            return
+        value = getattr(self.limits, reason)
+        shown = reason if value is None else f"{reason}={value}"  # the deadline may be that of a run around this one
+        _logger.warning("a run has ended at its limit %s, after %d turns and %d tool calls", shown, self.turns, self.tool_calls)
 
     def _total_tokens(self) -> int:
         return self.usage["total_tokens"] if self.usage else 0

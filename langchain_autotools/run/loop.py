@@ -191,10 +191,11 @@ class _Run:
 
     def conversation(self, found: OpenCalls | None) -> Loop:
         try:
-            return (yield from self._conversation(found))
+            outcome = yield from self._conversation(found)
         except _Cut as cut:
-            (reason,) = cut.args
-        return (yield from self._at_limit(reason))
+            outcome = yield from self._at_limit(*cut.args)
+        self._progress.note_end(outcome.stop_reason)
+        return outcome
 
     def _conversation(self, found: OpenCalls | None) -> Loop:
         outcome = (yield from self._answer_found(found)) if found is not None else None
@@ -291,6 +292,7 @@ class _Run:
             return self._outcome(reason)
         on_limit = self._plan.limits.on_limit
         if on_limit == "raise":
+            self._progress.note_end(reason)
             raise LimitReachedError(f"the run reached its limit: {reason}", reason)
         if on_limit == "answer" and reason != "deadline":
             message, calls, _ = yield from self._turn("none")

@@ -244,7 +244,7 @@ class Run:
         """End a turn that the deadline or the caller has cut; what has come of its text makes a message."""
         if reason == "deadline":
             because = f", after {type(cause).__name__}" if cause else ""
-            _logger.warning("the deadline of a run has ended a turn before its reply was whole%s", because)
+            _logger.debug("the deadline of a run has ended a turn before its reply was whole%s", because)
         parts, self._parts = self._parts, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
         said = _cut_message(parts.message()) if parts else None

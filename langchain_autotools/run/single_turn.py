@@ -3,6 +3,7 @@
 There is no run, and so no stop reason: as of any reply that broke off, the message's finish reason says how it ended.
 """
 
+import logging
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, closing, contextmanager
@@ -28,6 +29,8 @@ from ..turn.forming import only_shows
 from .keywords import drop_settings
 from .run import stored_message
 
+_logger = logging.getLogger("langchain_autotools")
+
 _Part = TypeVar("_Part", bound=AIMessage)
 
 
@@ -38,10 +41,12 @@ class ReplyEnd:
     Attributes:
         deadline: Comes when the time is over, or the caller cancels.
         raises: Whether the end of the time is an error.
+        seconds: The time that the reply may take; None where only the caller ends it.
     """
 
     deadline: Deadline
     raises: bool
+    seconds: float | None
 
     @classmethod
     def take(cls, model: Any, keywords: dict[str, Any]) -> "ReplyEnd | None":
@@ -58,10 +63,12 @@ class ReplyEnd:
         if cancel is None and seconds is None:
             return None
         on_limit = model.on_limit if limits is None else limits.on_limit
-        return cls(Deadline(seconds) if cancel is None else Cancel(checked_cancel(cancel), seconds), on_limit == "raise")
+        return cls(Deadline(seconds) if cancel is None else Cancel(checked_cancel(cancel), seconds), on_limit == "raise", seconds)
 
     def end(self, last: AIMessage | None) -> AIMessageChunk:
         """The end of a cut reply after this part."""
+        if self.deadline.reason == "deadline":
+            _logger.warning("a reply has ended at its limit deadline=%s", self.seconds)
         known = None if last is None else last.id
         metadata = {"finish_reason": self.deadline.reason}
         return AIMessageChunk(content="", id=known or str(uuid.uuid4()), response_metadata=metadata, chunk_position="last")
