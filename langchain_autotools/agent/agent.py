@@ -109,7 +109,7 @@ class Agent:
             ModelRefusalError: (with `output=`) The model declined.
         """
         exchange = self._exchange(question, attachments, history, kwargs)
-        with exchange.under_way() as messages:
+        with exchange as messages:
             return exchange.finish(self.model.invoke(messages, exchange.announced(config), **self._asked(kwargs)))
 
     async def arun(
@@ -123,7 +123,7 @@ class Agent:
     ) -> AgentResult:
         """Like `run`, asynchronously."""
         exchange = self._exchange(question, attachments, history, kwargs)
-        async with exchange.aunder_way() as messages:
+        async with exchange as messages:
             return exchange.finish(await self.model.ainvoke(messages, exchange.announced(config), **self._asked(kwargs)))
 
     def run_stream(

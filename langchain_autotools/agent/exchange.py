@@ -2,8 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -11,9 +10,12 @@ from langchain_core.runnables import RunnableConfig
 
 from ..chunks import ChunkSum, new_chunk
 from ..event_types import MessagesAdded
+from ..history import repair
 from ..listening import listening
+from ..messages.calls import calls_of, open_end
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
+from ..messages.places import numbered_result, result_id
 from ..turn.forming import only_shows
 from .floor import Floor, busy
 from .memory import Memory
@@ -33,6 +35,9 @@ class OpenStream(Protocol):
 
 class Exchange:
     """One question and what comes of it: the messages to ask with, once it is asked, and those that are new.
+
+    A context manager around the run, synchronously and asynchronously: what is completed is kept in the conversation, also of a run that
+    fails or is left. (No generator makes it: when an event loop ends it closes all that it knows at once, in any order.)
 
     Args:
         question: The question; None where a run is resumed.
@@ -58,45 +63,48 @@ class Exchange:
         self._output = output
         self._results: list[ToolMessage] = []
         self._before: list[BaseMessage] = []
+        self._answered: list[ToolMessage] = []
         self._new: list[BaseMessage] = [] if question is None else [question]
         self._asked = len(self._new)
         self._parts = ChunkSum()
         self._ended = False
         self._saving: asyncio.Task[None] | None = None
 
-    @contextmanager
-    def under_way(self) -> Iterator[list[BaseMessage]]:
-        """The messages to ask with. Keeps what is completed in the conversation, also of a run that fails or is left.
+    def __enter__(self) -> list[BaseMessage]:
+        """Let the question in; returns the messages to ask with.
 
         Raises:
             ConfigurationError: Another question is being answered.
         """
         self._floor.enter(self)
         try:
-            self._before = [*self._prompt, *self._memory.read()]
-            yield [*self._before, *self._new]
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._fail(error)
-            raise
-        finally:
+            return self._messages(self._memory.read())
+        except BaseException:
             self.end()
+            raise
 
-    @asynccontextmanager
-    async def aunder_way(self) -> AsyncIterator[list[BaseMessage]]:
-        """Like `under_way`, asynchronously."""
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._fail(error)
+        self.end()
+
+    async def __aenter__(self) -> list[BaseMessage]:
+        """Like `__enter__`, asynchronously."""
         await self._floor.aenter(self)
         try:
-            self._before = [*self._prompt, *await self._memory.aread()]
-            yield [*self._before, *self._new]
-        except GeneratorExit:
+            return self._messages(await self._memory.aread())
+        except BaseException:
+            self.end()
             raise
-        except BaseException as error:
-            self._fail(error)
-            raise
-        finally:
-            await self.aend()
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._fail(error)
+        await self.aend()
+
+    def _messages(self, history: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """The messages to ask with. Calls that the history ends in are answered before a question, and stay so."""
+        self._answered = [] if self._question is None else answers_to_open_calls(history)
+        self._before = [*self._prompt, *history, *self._answered]
+        return [*self._before, *self._new]
 
     # ------------------------------------------------------------------------------------------ what comes of it
 
@@ -150,8 +158,10 @@ class Exchange:
             self._new += self._results
         return output
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: BaseException | None) -> None:
         """Take the messages that a failed run had completed. The error of an answer at a stroke brings the question with them."""
+        if error is None or isinstance(error, GeneratorExit):
+            return
         known = {message.id for message in (*self._before, *self._new)}  # an error before this one may have brought these
         self._new += [message for message in new_messages(error) if message.id not in known]
         if self.stream is None and self._has_news:
@@ -170,7 +180,7 @@ class Exchange:
         self._ended = True
         try:
             if self._has_news:
-                self._memory.add(self._new)
+                self._memory.add([*self._answered, *self._new])
         except BaseException as error:
             attach_messages(error, self._new)
             raise
@@ -188,7 +198,7 @@ class Exchange:
 
     async def _save(self) -> None:
         try:
-            await self._memory.aadd(self._new)
+            await self._memory.aadd([*self._answered, *self._new])
         except BaseException as error:
             attach_messages(error, self._new)
             raise
@@ -223,6 +233,22 @@ class Exchange:
         if self.stream is None or self._ended:
             raise busy()
         return self.stream()
+
+
+def answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """What a model is told of the calls that a history ends in, and that have no results: that they did not run."""
+    last, results = open_end(history)
+    answered = {result.tool_call_id for result in results}
+    calls = [] if last is None else calls_of(last)
+    if last is None or all(call.id in answered for call in calls):
+        return []
+    told = {one.tool_call_id: one for one in repair(history) if isinstance(one, ToolMessage)}
+    answers = []
+    for place, call in enumerate(calls):
+        if call.id not in answered and call.id in told:
+            message_id = result_id(last, call.id) or str(uuid.uuid4())
+            answers.append(numbered_result(told[call.id].model_copy(update={"id": message_id}), last, place))
+    return answers
 
 
 def _bringing(messages: Sequence[BaseMessage]) -> AIMessageChunk:

@@ -87,6 +87,7 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
         super().__init__(exchange)
         exchange.stream = weakref.ref(self)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed: asyncio.Future[None] | None = None  # is there once somebody closes the stream, done when it is closed
         self._chunks: Any = _aread(exchange, ask, config)
 
     async def __anext__(self) -> AIMessageChunk:
@@ -103,7 +104,14 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
 
     async def aclose(self) -> None:
         """End the run. What it had completed stays in the agent's history."""
-        await self._chunks.aclose()
+        closed = self._closed = asyncio.get_running_loop().create_future()
+        try:
+            await self._chunks.aclose()
+        except BaseException:
+            self._closed = None  # a stream that is being read is not closed
+            raise
+        finally:
+            closed.set_result(None)
 
     def supersede(self) -> None:
         """End the run for the next question; who reads on gets an error. Its request is closed by the event loop on which it was read.
@@ -111,17 +119,20 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
         Raises:
             ConfigurationError: The next chunk is being made.
         """
-        chunks = self._superseded()
+        if self._closed is None:
+            chunks = self._superseded()
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(_close_soon, chunks)
         self._exchange.end()
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(_close_soon, chunks)
 
     async def asupersede(self) -> None:
         """Like `supersede`, asynchronously."""
         if self._loop is not asyncio.get_running_loop():
             self.supersede()
-        else:
+        elif self._closed is None:
             await self._superseded().aclose()
+        else:
+            await asyncio.wait([self._closed])
 
     def _superseded(self) -> Any:
         if self._chunks.ag_running:
@@ -134,7 +145,7 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
 
 
 def _read(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> Generator[AIMessageChunk, None, None]:
-    with exchange.under_way() as messages:
+    with exchange as messages:
         config = exchange.announced(config)
         yield from exchange.opening()
         with closing(ask(messages, config)) as chunks:
@@ -145,7 +156,7 @@ def _read(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> Genera
 
 
 async def _aread(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> AsyncGenerator[AIMessageChunk, None]:
-    async with exchange.aunder_way() as messages:
+    async with exchange as messages:
         config = exchange.announced(config)
         for chunk in exchange.opening():
             yield chunk

@@ -248,6 +248,20 @@ def test_what_was_completed_before_the_next_question_is_in_its_request() -> None
     assert [message.type for message in one.model.requests[-1].messages] == ["human", "ai", "tool", "human"]  # type: ignore[attr-defined]
 
 
+def test_calls_that_a_stream_left_open_are_answered_in_the_conversation() -> None:
+    """What the model is told of them stands in the history: it is valid, and the next request says the same."""
+    one = agent(CALLING, "All quiet.")
+    stream = one.run_stream("First?")
+    for chunk in stream:
+        if any(message.type == "ai" for message in new_messages(chunk)):
+            break
+    result = one.run("Second?")
+    assert [message.type for message in one.history] == ["human", "ai", "tool", "human", "ai"]
+    assert "no result was recorded" in one.history[2].text and one.history[2].id
+    assert list(one.model.requests[-1].messages) == one.history[:-1]  # type: ignore[attr-defined]
+    assert [message.type for message in result.messages] == ["human", "ai"] and not validate(one.history)
+
+
 def test_a_stream_that_is_being_read_does_not_give_way() -> None:
     """Between two threads, or from inside a tool of its own run, the next question is refused, and the answer goes on."""
     refused: list[str] = []
@@ -316,3 +330,51 @@ def test_a_stream_read_on_an_event_loop_of_another_thread_gives_way() -> None:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(20)
         loop.close()
+
+
+async def test_a_stream_that_is_being_closed_is_waited_for() -> None:
+    """The next question comes while another task closes the stream; a close that fails, as it is being read, changes nothing."""
+    hang, begun = asyncio.Event(), asyncio.Event()
+
+    async def wait(at: str) -> str:
+        """Wait for the test."""
+        begun.set()
+        await hang.wait()
+        return at
+
+    one = Agent(CountingModel(replies=["Not so quick.", CALLING, "Done.", "All quiet."], tools={"look": wait}))
+    await abegin(stream := one.arun_stream("First?"))
+    closing = asyncio.ensure_future(stream.aclose())
+    await asyncio.sleep(0)
+    reading = asyncio.ensure_future(asked(one, "arun_stream"))
+    await begun.wait()
+    assert closing.done() and open_replies(one) == 0
+    hang.set()
+    await reading
+    assert one.history[-1].text == "Done."
+
+
+async def test_a_stream_that_is_read_in_another_task_refuses_to_be_closed() -> None:
+    """The reader goes on, and the next question is refused as before."""
+    hang, begun = asyncio.Event(), asyncio.Event()
+
+    async def wait(at: str) -> str:
+        """Wait for the test."""
+        begun.set()
+        await hang.wait()
+        return at
+
+    one = Agent(CountingModel(replies=[CALLING, "Done."], tools={"look": wait}))
+    stream = one.arun_stream("First?")
+
+    async def read() -> list[AIMessageChunk]:
+        return [chunk async for chunk in stream]
+
+    reading = asyncio.ensure_future(read())
+    await begun.wait()
+    with pytest.raises(RuntimeError, match="already running"):
+        await stream.aclose()
+    with pytest.raises(ConfigurationError, match="answering already"):
+        await one.arun("Second?")
+    hang.set()
+    assert await reading and stream.result.text.endswith("Done.")
