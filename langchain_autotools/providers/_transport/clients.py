@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Self, TypeVar, cast
 
-from .bounded import EVENT_HOOKS
+from .logged import async_hooks, hooks
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ def shared_client(sdk: Any, proxy: str | None) -> Any:
     """
 
     def make() -> Any:
-        return sdk.DefaultHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk)), event_hooks=EVENT_HOOKS)
+        return sdk.DefaultHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk)), event_hooks=hooks())
 
     return SHARED_POOLS.get((sdk.__name__, proxy), make)
 
@@ -116,7 +116,8 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
     """
 
     def make() -> LoopPool:
-        return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk))))
+        verify = shared_ssl_context(http_library(sdk))
+        return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=verify, event_hooks=async_hooks()))
 
     return SHARED_POOLS.get((sdk.__name__, proxy), make, loop).client
 

@@ -15,9 +15,9 @@ from types import NoneType
 from typing import Any
 
 from ...errors import ConfigurationError
-from .bounded import EVENT_HOOKS
 from .clients import SHARED_POOLS, LoopPool, PerLoopCache, shared_ssl_context
 from .exchange import Response
+from .logged import async_hooks, hooks
 from .secrets import is_secret_header
 
 _CONNECTIONS, _IDLE = 1000, 100
@@ -73,9 +73,7 @@ class HttpClients:
 
         def make() -> Any:
             arguments = self._complete(self.arguments)
-            own: Mapping[str, list[Any]] = arguments.get("event_hooks") or {}
-            hooks = {name: [*EVENT_HOOKS[name], *own.get(name, ())] for name in EVENT_HOOKS}
-            made = _make_client(self.library.Client, {**arguments, "event_hooks": hooks})
+            made = _make_client(self.library.Client, {**arguments, "event_hooks": hooks(**_hooked(arguments))})
             weakref.finalize(keeper, made.close)
             return made
 
@@ -87,7 +85,8 @@ class HttpClients:
         keeper = self._keeper(self.async_arguments)
 
         def make() -> LoopPool:
-            client = _make_client(self.library.AsyncClient, self._complete(self.async_arguments))
+            arguments = self._complete(self.async_arguments)
+            client = _make_client(self.library.AsyncClient, {**arguments, "event_hooks": async_hooks(**_hooked(arguments))})
             return LoopPool(client, None if keeper is SHARED_POOLS else keeper)
 
         return keeper.get((self.library.__name__, self.async_arguments), make, loop).client
@@ -99,6 +98,10 @@ class HttpClients:
         limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)
         verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": shared_ssl_context(self.library)}
         return {"follow_redirects": True, "limits": limits, **verify, **arguments.values}
+
+
+def _hooked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"own": arguments.get("event_hooks"), "concealing": not {"transport", "mounts"} & arguments.keys()}
 
 
 def _make_client(client: Any, arguments: Mapping[str, Any]) -> Any:
