@@ -39,7 +39,9 @@ def check_portable(owner: str, values: Mapping[str, Any]) -> None:
     Raises:
         PicklingError: One of them cannot be pickled.
     """
-    refuse(unportable(owner, values))
+    problem = unportable(owner, values)
+    del values  # a traceback that shows local variables shows none of what they hold
+    refuse(problem)
 
 
 def unportable(owner: str, values: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_t
 
 from ..compat import writes_functions
 from ..errors import ConfigurationError
-from ..pickling import check_portable
+from ..pickling import refuse, unportable
 from .names import own_name
 from .signatures import check_signature
 from .wrapped import tool_inside, wrapped
@@ -194,11 +194,17 @@ def dump_tools(owner: str, tools: Any) -> Any:
         PicklingError: One of them cannot be pickled.
     """
     dumped = _change_each(_reference, tools)
-    if isinstance(dumped, Mapping):
-        check_portable(owner, {f"tools[{key!r}]": value for key, value in dumped.items()})
-    elif isinstance(dumped, list):
-        check_portable(owner, {f"tools[{number}] ({_label(value)})": value for number, value in enumerate(dumped)})
+    problem = unportable(owner, _labelled(dumped))
+    if problem is not None:
+        tools = dumped = None  # a declaration may hold secrets: a traceback that shows local variables shows none
+        refuse(problem)
     return dumped
+
+
+def _labelled(tools: Any) -> dict[str, Any]:
+    if isinstance(tools, Mapping):
+        return {f"tools[{key!r}]": value for key, value in tools.items()}
+    return {f"tools[{number}] ({_label(value)})": value for number, value in enumerate(tools)} if isinstance(tools, list) else {}
 
 
 def restore_tools(tools: Any) -> Any:

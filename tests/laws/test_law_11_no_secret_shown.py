@@ -133,6 +133,7 @@ def test_secrets_of_the_body_are_hidden() -> None:
             model = ChatOpenAI(**common, **more)
             model.invoke("Hi", {"callbacks": [told]}, **call)
             shown = [repr(model), str(model), model.model_dump_json(), dumps(model), *told.said, refusal(model) if more else ""]
+            shown += [str(model.model_dump()), str(model._identifying_params)]
             assert not [secret for secret in SECRETS for text in shown if secret in text]
         assert [request["session_token"] for request in server.requests] == [HEADER, HEADER]
         assert server.requests[0]["access_token"] == PASSWORD
@@ -145,6 +146,26 @@ def refusal(model: Any) -> str:
     with pytest.raises(pickle.PicklingError) as caught:
         pickle.dumps(model)
     return "".join([str(caught.value), *(text for file, text in shown_locals(caught.value) if "langchain_autotools" in file)])
+
+
+def test_a_refused_pickle_shows_no_secret_of_a_declared_tool() -> None:
+    """Nor of a remote MCP server, whatever it is that cannot be pickled."""
+
+    def local(city: str) -> str:
+        """A tool that no other process finds."""
+        return city
+
+    remote = {"type": "mcp", "server_label": "x", "server_url": "https://x", "authorization": KEY, "headers": {"Authorization": HEADER}}
+    server = {"type": "url", "name": "x", "url": "https://x", "authorization_token": KEY}
+    openai = {"model": "m", "api_key": "key", "use_responses_api": True}
+    models: list[Any] = [
+        ChatOpenAI(**openai, tools=[remote]),
+        ChatOpenAI(**openai, tools=[remote, local]),
+        ChatOpenAI(**openai).bind_tools([remote]),
+        ChatOpenAI(**openai).bind(tools=[remote], requires_approval=lambda call: True),
+        ChatAnthropic(model="m", api_key="key", mcp_servers=[server]),
+    ]
+    assert not [secret for model in models for secret in SECRETS if secret in refusal(model)]
 
 
 def test_a_pickle_holds_no_password_of_an_address(monkeypatch: pytest.MonkeyPatch) -> None:

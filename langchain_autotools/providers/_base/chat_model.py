@@ -10,14 +10,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from langchain_core.language_models import ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import BaseMessage
-from pydantic import ConfigDict, Field, SecretStr, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SecretStr,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from ..._version import DISTRIBUTION, __version__
 from ...errors import ConfigurationError
 from ...turn.constructor import names_of, unknown_argument
 from .._encode.origin import public_url
 from .._encode.tokens import estimate, messages_tokens
-from .._transport.secrets import digest, has_password, header_variables, public_params, shown
+from .._transport.secrets import digest, has_password, header_variables, is_sent_beside, public_params, shown
 from .._transport.timeouts import check_timeout
 from .checks import (
     Check,
@@ -151,9 +160,11 @@ class ProviderChatModel(PortableChatModel):
     def _public(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         return public_params({name: shown(name, value) for name, value in kwargs.items()})
 
-    @model_serializer(mode="wrap", when_used="json")
-    def _to_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: shown(name, value) for name, value in handler(self).items()}
+    @model_serializer(mode="wrap")
+    def _to_public(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """Without secrets; in Python's form headers and query parameters have their values, as `SecretStr` has."""
+        keeps = not info.mode_is_json()
+        return {name: value if keeps and is_sent_beside(name, value) else shown(name, value) for name, value in handler(self).items()}
 
     def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         """What traces tell of a request: no secret of a call's own headers and query, nor of the servers that it names.
@@ -267,7 +278,7 @@ class ProviderChatModel(PortableChatModel):
     def _identifying_params(self) -> dict[str, Any]:
         """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
         about = {"base_url": public_url(self._endpoint), **{name: getattr(self, name) for name in self._identifying_fields}}
-        return {**self._request_defaults(), **{name: value for name, value in about.items() if value}}
+        return self._public({**self._request_defaults(), **{name: value for name, value in about.items() if value}})
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = self._request_params(stop, kwargs, stream=False)

@@ -66,7 +66,10 @@ class PortableChatModel(StructuredChatModel):
             PicklingError: Something else is secret, or cannot be pickled, and the environment does not say it.
         """
         state = self._without_secrets(super().__getstate__())
-        refuse(self._what_is_lost(state))
+        problem = self._what_is_lost(state)
+        if problem is not None:
+            state = {}  # it may hold secrets of declared tools: a traceback that shows local variables shows none
+            refuse(problem)
         return state
 
     def _without_secrets(self, state: dict[Any, Any]) -> dict[Any, Any]:
@@ -82,7 +85,8 @@ class PortableChatModel(StructuredChatModel):
         changed = {name: value for name, value in own.items() if fields[name] != value and (name not in self._keys or callable(value))}
         lost = [one for name, value in changed.items() for one in differing(name, value, getattr(other, name))]
         declared = [tool for tool in self.tools if isinstance(tool, Mapping)] if isinstance(self.tools, Sequence) else []
-        return left_out(type(self).__name__, [*lost, *secret_names({"tools": declared})], self._advice(lost))
+        remote = secret_names({"tools": declared, "mcp_servers": getattr(self, "mcp_servers", None)})
+        return left_out(type(self).__name__, [*lost, *remote], self._advice(lost))
 
     def _advice(self, lost: Sequence[str]) -> str | None:
         """Where a copy finds what no pickle holds."""

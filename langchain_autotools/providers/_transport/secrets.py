@@ -46,9 +46,14 @@ def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _
     """
     if isinstance(value, str):
         return _with_query(_USER.sub(f"//{_HIDDEN}@", value), lambda name: f"{name}={_HIDDEN}")
-    if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
+    if is_sent_beside(name, value):
         return {key: hidden(inner) if is_secret_header(str(key)) else inner for key, inner in value.items()}
     return shown_body(value, hidden) if name in _OF_THE_BODY else value
+
+
+def is_sent_beside(name: str, value: Any) -> bool:
+    """Whether a setting holds headers or query parameters."""
+    return isinstance(value, Mapping) and name.lower().endswith(("headers", "query"))
 
 
 def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
@@ -93,7 +98,7 @@ def portable(name: str, value: Any) -> Any:
     """
     if isinstance(value, str):
         return _with_query(_ADDRESS_WITH_USER.sub(r"\1", value, count=1) if _ADDRESS_WITH_USER.match(value) else value, lambda name: "")
-    if isinstance(value, Mapping) and name.lower().endswith(("headers", "query")):
+    if is_sent_beside(name, value):
         return public_headers(value)
     return portable_body(value) if name in _OF_THE_BODY else value
 
