@@ -1,10 +1,11 @@
 """`ChatGoogleGenerativeAI`: Google's Gemini API and Vertex AI, with tools that run."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable
 
 from ...errors import ConfigurationError
@@ -24,8 +25,12 @@ from .mapper import GenerateContentMapper
 from .parameters import GoogleParameters
 from .profiles import answers_in_blocks, is_older, plain_name, profile_of
 from .request import GoogleRequests, may_hold_blocks, taken_choice
+from .sdk import http_options, plain_schema, read_contents
 from .structured import reply_schema
 from .tools import flat_tools, format_tool, format_tool_choice, read_choice
+
+if TYPE_CHECKING:
+    from google import genai
 
 _EMPTY_REPLIES = 2  # so often a reply without a word is tried again (wire quirk G-08); then it is the reply
 
@@ -40,7 +45,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     ```
 
     The constructor's names are those of langchain-google-genai's `ChatGoogleGenerativeAI`; an unknown one is an error. The HTTP client
-    is made at the first request; google-genai is imported for its errors alone, when there is one.
+    is made at the first request; google-genai is imported for its errors, when there is one, and for its client (`sdk_client`).
 
     Raises:
         ConfigurationError: An argument is unknown or cannot work.
@@ -99,6 +104,45 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
             http_client=self.http_client,
             http_async_client=self.http_async_client,
         )
+
+    # ------------------------------------------------------------------------------------------ the SDK
+
+    def sdk_client(self) -> "genai.Client":
+        """A client of google-genai with this model's address, key or credentials, headers, timeout and HTTP clients: it counts tokens,
+        lists models and uploads files.
+
+        ```python
+        model.sdk_client().models.count_tokens(model=model.model, contents="Hello")
+        ```
+
+        Each call makes one; whoever asks for it closes it.
+
+        Raises:
+            ValueError: The SDK finds no key or credentials.
+        """
+        from google.genai import Client
+
+        sync = {"client_args": self.client_args, "httpx_client": self.http_client}
+        asynchronous = {"async_client_args": self.client_args, "httpx_async_client": self.http_async_client}
+        options: Any = http_options(self._api, self.additional_headers, self._timeout({}), **sync, **asynchronous)
+        if self.google_api_key is not None:
+            key = self.google_api_key.get_secret_value()
+            return Client(vertexai=bool(self.vertexai), api_key=key, http_options=options)
+        own = {"project": self.project, "location": self.location, "credentials": self.credentials} if self.vertexai else {}
+        return Client(vertexai=bool(self.vertexai), http_options=options, **own)
+
+    def _convert_input(self, model_input: Any) -> PromptValue:
+        return super()._convert_input(read_contents(model_input))
+
+    def with_structured_output(self, schema: Any = None, *args: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
+        """A runnable that returns output of a schema, as of every model; `types.Schema` of the SDK is a schema too.
+
+        Args:
+            schema: A pydantic class, a TypedDict, a JSON schema with a title, or a `types.Schema`.
+            *args: As of every model.
+            **kwargs: As of every model.
+        """
+        return super().with_structured_output(plain_schema(schema), *args, **kwargs)
 
     # ------------------------------------------------------------------------------------------ tools and output
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._encode.functions import json_schema_of
 from .schemas import dialect
+from .sdk import plain_schema
 
 _JSON = {"responseMimeType": "application/json"}
 
@@ -25,10 +26,11 @@ def reply_schema(schema: Any) -> dict[str, Any]:
     """The JSON schema of replies.
 
     Args:
-        schema: A pydantic class, a TypedDict, or a JSON schema, also one without a title.
+        schema: A pydantic class, a TypedDict, a JSON schema, also one without a title, or a `types.Schema` of the SDK.
 
     Raises:
         ConfigurationError: No JSON schema can be made of it.
     """
+    schema = plain_schema(schema)
     is_bare = isinstance(schema, Mapping) and "title" not in schema and "name" not in schema
     return dialect(schema if is_bare else json_schema_of(schema))

@@ -1,0 +1,96 @@
+"""Objects of google-genai: its client with a model's settings, and its schemas and contents as a model's input.
+
+Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from .._transport.timeouts import read_timeout
+from .endpoint import Endpoint
+
+_TYPES = "google.genai.types"
+_OF_RESPONSES = ("result", "output", "error")
+_MILLISECONDS = 1000
+
+
+def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout: Any, **clients: Any) -> dict[str, Any]:
+    """What the SDK's client is told of its requests.
+
+    Args:
+        endpoint: Where they go.
+        headers: Sent with every request.
+        timeout: The timeout, as the model takes it.
+        **clients: The HTTP clients, or what they are made with. Those that are None are left out.
+    """
+    address, _, version = endpoint.root.rpartition("/")
+    read = None if timeout is None else read_timeout(timeout)
+    said = {
+        **({"base_url": address} if endpoint.base_url else {}),
+        "api_version": version,
+        "headers": dict(headers or {}),
+        **({} if read is None else {"timeout": int(read * _MILLISECONDS)}),
+    }
+    return said | {name: value for name, value in clients.items() if value is not None}
+
+
+def plain_schema(schema: Any) -> Any:
+    """The JSON schema of a `types.Schema`; any other value as it is."""
+    sdk: Any = sys.modules.get(_TYPES)
+    if sdk is None or not isinstance(schema, sdk.Schema):
+        return schema
+    return {"title": "Output", **schema.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)}
+
+
+def read_contents(given: Any) -> Any:
+    """A model's input with LangChain's messages in place of the SDK's contents. What a model thought is left out, as of any history that
+    does not say which model wrote it."""
+    sdk: Any = sys.modules.get(_TYPES)
+    if sdk is None or isinstance(given, str):
+        return given
+    if isinstance(given, sdk.Content):
+        return _messages(given)
+    if not isinstance(given, Sequence) or not any(isinstance(one, sdk.Content) for one in given):
+        return given
+    return [message for one in given for message in (_messages(one) if isinstance(one, sdk.Content) else [one])]
+
+
+def _messages(content: Any) -> list[BaseMessage]:
+    said = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    parts: list[dict[str, Any]] = said.get("parts") or []
+    blocks: list[Any] = list(_blocks(parts))
+    if said.get("role") == "model":
+        calls: Any = [
+            {"type": "tool_call", "name": call.get("name") or "", "args": call.get("args") or {}, "id": call.get("id")}
+            for part in parts
+            if (call := part.get("functionCall")) is not None
+        ]
+        return [AIMessage(blocks, tool_calls=calls)]
+    results: list[BaseMessage] = [_result(part["functionResponse"]) for part in parts if "functionResponse" in part]
+    return [*results, HumanMessage(blocks)] if blocks or not results else results
+
+
+def _blocks(parts: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for part in parts:
+        if part.get("thought") or "functionCall" in part or "functionResponse" in part:
+            continue
+        if "text" in part:
+            yield {"type": "text", "text": part["text"]}
+        elif "inlineData" in part:
+            data = part["inlineData"]["data"].replace("-", "+").replace("_", "/")  # the SDK writes the alphabet of URLs
+            yield {**part, "type": "media", "inlineData": {**part["inlineData"], "data": data}}
+        else:
+            yield {**part, "type": "media"} if "fileData" in part else {"type": "part", "part": dict(part)}
+
+
+def _result(response: Mapping[str, Any]) -> ToolMessage:
+    given = response.get("response") or {}
+    name = next(iter(given)) if len(given) == 1 else None
+    value = given[name] if name in _OF_RESPONSES else given
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    known = {"tool_call_id": response.get("id") or "", "name": response.get("name")}
+    return ToolMessage(text, status="error" if name == "error" else "success", **known)
