@@ -41,7 +41,17 @@ if TYPE_CHECKING:
         TurnUsage,
         partial_arguments,
     )
-    from .executor import Decision, PendingCall, ToolCallResult, ToolContext, ToolExecutor, ToolPolicy, pending_calls, raw_functions
+    from .executor import (
+        Decision,
+        PendingCall,
+        ToolCallResult,
+        ToolContext,
+        ToolExecutor,
+        ToolPolicy,
+        pending_calls,
+        raw_functions,
+        serialize_result,
+    )
     from .following import aevents, events
     from .history import explain, repair, validate
     from .history.generations import join_generations, split_generations
@@ -146,6 +156,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "aevents",
     "events",
     "partial_arguments",
+    "serialize_result",
     "show",
     # Policies and limits
     "RetryPolicy",
@@ -207,6 +218,7 @@ _HOMES = {
         "ToolPolicy",
         "pending_calls",
         "raw_functions",
+        "serialize_result",
     ),
     "following": ("aevents", "events"),
     "history": ("explain", "repair", "validate"),

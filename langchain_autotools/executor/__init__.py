@@ -23,6 +23,7 @@ from .pending import (
 from .policies import Policies, ToolPolicy, joined_timeout
 from .raw_functions import raw_functions
 from .results import ToolCallResult
+from .serialized import serialize_result
 from .signatures import check_signature
 from .sync_batch import ToolCallBatch
 from .tools import dump_tools, restore_tools
@@ -63,5 +64,6 @@ __all__ = [
     "raw_functions",
     "read_decisions",
     "restore_tools",
+    "serialize_result",
     "tool_inside",
 ]
