@@ -7,6 +7,7 @@ call is an HMAC: nobody else can make one.
 import copy
 import hmac
 import inspect
+import logging
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,10 @@ from .pending import Decision, Kind, PendingCall, by_position, caller_digest, ch
 
 _RECORDED = frozenset({"approval", "queued", VENDOR_APPROVAL})
 _NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
+
+_logger = logging.getLogger("langchain_autotools")
+
+_BESIDE = "calls that need no approval run too, beside those that were decided; with messages= those that have results there do not"
 
 Predicate = Callable[[ToolCallRecord], bool]
 
@@ -164,6 +169,7 @@ class Approvals:
         arguments: ArgumentsOf,
         *,
         in_order: bool,
+        alone: bool = False,
     ) -> list[ToolCallRecord]:
         """The calls of a batch, each saying what it waits for and what was decided about it.
 
@@ -173,6 +179,7 @@ class Approvals:
             decisions: A list of decisions or their dicts; None: nothing was decided.
             arguments: What the tools that there are make of arguments.
             in_order: Whether a call waits for those before it.
+            alone: Whether the results that there may be are not known.
 
         Raises:
             ConfigurationError: A decision is about none of these calls, or about one that has a result, or does not hold.
@@ -188,6 +195,11 @@ class Approvals:
             else:
                 self.check(judged[number], decision, self._recorded(judged[number], known[number]))
             judged[number] = replace(judged[number], waits=judged[number].waits or "approval", decision=decision)
+        runs = [
+            call for call in judged if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)
+        ]
+        if alone and runs:
+            _logger.warning("%s: %s", _BESIDE, ", ".join(f"{call.name} ({call.id})" for call in runs[:20]))
         return judged
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:

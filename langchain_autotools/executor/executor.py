@@ -217,7 +217,7 @@ class ToolExecutor(Portable):
         """Execute one call.
 
         Args:
-            call: The call: a `ToolCallRecord`, or an entry of an AI message's `tool_calls`.
+            call: A `ToolCallRecord`, an entry of an AI message's `tool_calls`, or a call as OpenAI's or Anthropic's API has it.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach the tool.
             **options: What `stream` takes.
 
@@ -278,7 +278,7 @@ class ToolExecutor(Portable):
         Args:
             calls: An AI message, or its calls.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
-            messages: The conversation so far, for tools that ask for it; by default the AI message alone.
+            messages: The conversation so far, by default the AI message alone. Tools may ask for it; calls with results there do not run.
             only: Which calls may be executed: the names of their tools, or a function that says True or False of a `ToolCallRecord`;
                 None for all. Any other call, however the model writes its name and inside a bundle too, does not run: it is
                 answered with an error that says so.
@@ -293,7 +293,7 @@ class ToolExecutor(Portable):
             cache: Where the results of tools with `ToolPolicy(cache=True)` are kept: give all turns of a loop of your own the same
                 dict. By default they are kept for these calls only.
             decisions: What was decided about the calls that `pending_calls` shows: decisions, or their dicts. Calls without one stay
-                out; those that need none run, save those that have results in `messages`.
+                out; those that need none run, which without `messages` is logged as a warning.
 
         Returns:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
@@ -333,6 +333,7 @@ class ToolExecutor(Portable):
         cache: MutableMapping[str, Any] | None = None,
         decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
     ) -> _B:
+        alone = messages is None
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
         own = ensure_config(config)
@@ -346,7 +347,7 @@ class ToolExecutor(Portable):
         approvals = self.approvals or (Approvals() if gated else None)
         gate = None
         if approvals is not None:
-            meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False)
+            meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False, alone=alone)
         open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
         if approvals is not None:
             govern = partial(apply_policies, policies=self._changes, cache=cache)

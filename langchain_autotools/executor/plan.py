@@ -8,12 +8,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
+from ..messages.given_calls import NOT_ONE_OBJECT, GivenCall, read_call
 from .call import ToolRun
 from .content import answered, output_content, preceded
 from .results import ToolCallResult, cancelled_result, failed
 
-Call = ToolCallRecord | ToolCall | Mapping[str, Any]
-"""A call: a record of it, or an entry of an AI message's `tool_calls`."""
+Call = GivenCall | ToolCall
+"""A call: a record of it, an entry of an AI message's `tool_calls`, or a vendor's dict."""
 
 Calls = AIMessage | Iterable[Call]
 """What an executor executes: an AI message, or calls."""
@@ -97,18 +98,8 @@ def _placed(result: ToolCallResult, place: Mapping[str, Any]) -> ToolCallResult:
 
 def read_calls(calls: Calls) -> list[ToolCallRecord]:
     """The calls as records; one without an id is given one by its position."""
-    records = [*calls_of(calls), *awaited_calls(calls)] if isinstance(calls, AIMessage) else [_record(call) for call in calls]
+    records = [*calls_of(calls), *awaited_calls(calls)] if isinstance(calls, AIMessage) else [read_call(call) for call in calls]
     return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
-
-
-def _record(call: ToolCallRecord | Mapping[str, Any]) -> ToolCallRecord:
-    if isinstance(call, ToolCallRecord):
-        return call
-    if not isinstance(call, Mapping) or "name" not in call:
-        raise TypeError(f"a tool call is a ToolCallRecord or a dict with name, args and id, not {call!r}")
-    message = AIMessage(content="")
-    kind = "invalid_tool_calls" if not isinstance(call.get("args"), Mapping) else "tool_calls"
-    return calls_of(message.model_copy(update={kind: [{"id": None, "type": kind[:-1], **call}]}))[0]
 
 
 def _not_run(call: ToolCallRecord) -> ToolCallResult:
@@ -118,7 +109,7 @@ def _not_run(call: ToolCallRecord) -> ToolCallResult:
         return _answered_for_vendor(call)
     if decision is not None and decision.action == "respond":
         return ToolCallResult(call, answered(call, decision.value)[0], executed=False, attempts=0)
-    text = call.why or "the arguments are not one complete JSON object"
+    text = call.why or NOT_ONE_OBJECT
     return failed(call, text, ValueError(text))
 
 

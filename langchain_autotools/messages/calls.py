@@ -23,8 +23,10 @@ FOR_CALLER = frozenset({CLIENT_TOOL, VENDOR_APPROVAL})
 
 _AWAITS = "awaits"
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "index", "status"})
-_TOOLSET = "toolset_name"
-_IN_BLOCKS = ("caller", _TOOLSET)
+TOOLSET = "toolset_name"
+"""The key by which a vendor says of which of its toolsets a call is."""
+
+_IN_BLOCKS = ("caller", TOOLSET)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class ToolCallRecord:
     @property
     def toolset(self) -> str | None:
         """The vendor's toolset that the call is of; None for a call of a tool that stands by itself."""
-        toolset = self.extra.get(_TOOLSET)
+        toolset = self.extra.get(TOOLSET)
         return toolset if isinstance(toolset, str) and toolset else None
 
     @property
@@ -77,7 +79,7 @@ class ToolCallRecord:
 
 def unambiguous(call: ToolCallRecord) -> ToolCallRecord:
     """The call, with a text of its arguments that can be read as `args` and as nothing else."""
-    if call.args is None or call.arguments == _compact(call.args) or says_only(call.arguments, call.args):
+    if call.args is None or call.arguments == compact(call.args) or says_only(call.arguments, call.args):
         return call
     return canonical_call(call)
 
@@ -92,7 +94,8 @@ def canonical_text(args: Mapping[str, Any]) -> str:
     return json.dumps(args, ensure_ascii=False, sort_keys=True, default=str)
 
 
-def _compact(args: Any) -> str:
+def compact(args: Any) -> str:
+    """JSON of arguments without white space, their keys as they stand."""
     return json.dumps(args, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -208,7 +211,7 @@ def _call_record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCall
         arguments = raw if raw is not None else written.removeprefix(UNPARSABLE)
         args, why = None, why or record.get("why") or "the arguments are not one complete JSON object"
     elif raw is None or read_object(raw) != args:
-        arguments = _compact(args)
+        arguments = compact(args)
     else:
         arguments = raw
     return ToolCallRecord(

@@ -1,8 +1,8 @@
 """Calls and results that a program adds to a history by itself, in the one order that every vendor takes."""
 
-import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -10,12 +10,10 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from ..errors import ConfigurationError
 from ..executor import ToolCallResult
 from ..executor.content import NO_OUTPUT, output_content
-from ..messages.calls import ToolCallRecord, calls_of, open_end
+from ..messages.calls import ToolCallRecord, calls_of, compact, open_end
+from ..messages.given_calls import NOT_ONE_OBJECT, GivenCall, read_call
 from ..messages.metadata import KEY
-from ..strict_json import read_object
 
-GivenCall = ToolCallRecord | Mapping[str, Any]
-"""A call: a `ToolCallRecord`, an entry of an AI message's `tool_calls`, or a chat completions call, its arguments as JSON text."""
 GivenResults = Iterable[ToolMessage | ToolCallResult] | Mapping[str, Any]
 """Results: tool messages, what a `ToolExecutor` gave, or values by call id."""
 
@@ -91,21 +89,17 @@ def _in_order(message: BaseMessage, results: Mapping[str, ToolMessage]) -> list[
 
 def _record(call: GivenCall) -> ToolCallRecord:
     """The call, with arguments that can be used."""
-    if isinstance(call, ToolCallRecord):
-        call = {"id": call.id, "name": call.name, "arguments": call.arguments if call.args is None else call.args, "text": call.arguments}
-    if not isinstance(call, Mapping):
-        raise ConfigurationError(f"a call is a ToolCallRecord or a dict with name, arguments and id, not {call!r:.200}")
-    function = call.get("function")
-    said = function if isinstance(function, Mapping) else call
-    name, call_id = said.get("name"), call.get("id") or call.get("call_id")
-    arguments = said.get("arguments", said.get("args"))
-    args = read_object(arguments) if isinstance(arguments, str) else arguments
-    if not isinstance(name, str) or not name:
-        raise ConfigurationError(f"call {call_id!r} has no name")
-    if not isinstance(args, Mapping):
-        raise ConfigurationError(f"the arguments of call {call_id!r} of {name!r} are not one complete JSON object: {arguments!r:.200}")
-    text = arguments if isinstance(arguments, str) else call.get("text") or json.dumps(args, ensure_ascii=False, separators=(",", ":"))
-    return ToolCallRecord(call_id or f"call_{uuid.uuid4().hex}", name, text, dict(args))
+    try:
+        record = read_call(call)
+    except TypeError as error:
+        nameless = f"call {call.get('id')!r} has no name" if isinstance(call, Mapping) else str(error)
+        raise ConfigurationError(nameless) from None
+    if not record.name:
+        raise ConfigurationError(f"call {record.id!r} has no name")
+    if record.args is None:
+        why = "are not one complete JSON object" if record.why in (None, NOT_ONE_OBJECT) else f"cannot be used ({record.why})"
+        raise ConfigurationError(f"the arguments of call {record.id!r} of {record.name!r} {why}: {record.arguments!r:.200}")
+    return replace(record, id=record.id or f"call_{uuid.uuid4().hex}", arguments=record.arguments or compact(record.args))
 
 
 def _by_id(results: GivenResults) -> dict[str, ToolMessage]:
