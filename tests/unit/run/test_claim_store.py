@@ -250,20 +250,20 @@ def test_results_that_were_held_back_come_in_call_order(way: str) -> None:
     assert (bank.paid, sorted(heard)) == (["Carl"], ["Anna", "Bert", "Carl"])
 
 
-def test_only_what_never_began_is_given_back() -> None:
-    """Arguments that the tool refuses; not a tool that fails."""
+def test_a_tool_that_fails_has_begun() -> None:
+    """Its error is its result, and is kept."""
     store = Store()
 
-    def pay(to: int) -> str:
+    def pay(to: str) -> str:
         """Pay somebody."""
         raise RuntimeError("no money")
 
     executor = ToolExecutor([pay], requires_approval=True, parallel=False, claim=store)
-    answer = AIMessage("", id="m", tool_calls=[{"id": str(to), "name": "pay", "args": {"to": to}} for to in ("Anna", 1)])
-    calls = executor.pending_calls(answer)
+    calls = executor.pending_calls(CALLING)[:1]
     store.know(calls)
-    executor.execute_all(answer, decisions=[call.approve() for call in calls])
-    assert store.log == ["take Anna", "release Anna", "take 1", "done 1"]
+    (first,) = executor.execute_all(CALLING, decisions=[calls[0].approve()])
+    assert store.log == ["take Anna", "done Anna"]
+    assert executor.execute_all(CALLING, decisions=[calls[0].approve()]) == [first]
 
 
 def test_an_edited_call_and_a_bundle_are_kept_whole() -> None:
