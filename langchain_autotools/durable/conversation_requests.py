@@ -96,7 +96,8 @@ def request_of_decisions(
 ) -> ConversationRun | tuple[dict[str, Any], dict[str, Any]]:
     """What a run is begun with that goes on with decisions, and what is noted of it; the run that has followed them, where none is new.
 
-    It has the keywords of the run that left the calls: what that one was not allowed to do, it is not either.
+    It has the keywords of the run that left the calls, and its configuration unless one is given: what that one was not allowed to do, it
+    is not either, and its tools act for the same user.
 
     Raises:
         ConfigurationError: As `decide` does.
@@ -105,8 +106,9 @@ def request_of_decisions(
     if isinstance(new, ConversationRun):
         return new
     last = next((run for run in reversed(runs) if run.request["kind"] != APPEND), None)
-    keywords = {} if last is None else last.request["keywords"]
-    request = request_of(DECIDE, [], config, {**keywords, "resume": new})
+    before = {"config": None, "keywords": {}} if last is None else last.request
+    keywords = {**before["keywords"], "resume": new}
+    request = request_of(DECIDE, [], before["config"] if config is None else config, keywords)
     return request, {DECIDED: {shown_as(one): one.to_dict() for one in new}}
 
 

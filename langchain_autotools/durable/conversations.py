@@ -123,7 +123,7 @@ class Conversations:
         """Decide about calls that wait, as `pending` shows them. A run goes on with them; calls that are left out wait on.
 
         Each call is decided once: the same decision again, from wherever it comes, does nothing. The run goes on under the keywords of
-        the one that left the calls: what it was not allowed to do, it is not now either.
+        the one that left the calls, and its config unless one is given: what it was not allowed to do, it is not now either.
 
         Returns:
             The run that goes on; of decisions that were made before, the one that did.

@@ -10,7 +10,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from ..errors import ConfigurationError
 from .context import ToolContext
 
-_ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
+_ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
 
 
 class _RawFunction(BaseTool):

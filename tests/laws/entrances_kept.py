@@ -111,12 +111,12 @@ class Conversation(Kept):
         """Decide, as another process does, which knows what it was shown."""
         shown = [PendingCall.from_dict(call.to_dict()) for call in self.kept.pending("alice")]
         assert shown == before.pending
-        self.sent_last = self.kept.decide("alice", decisions, CONFIG)
+        self.sent_last = self.kept.decide("alice", decisions)
         return self._outcome(self.sent_last)
 
     def again(self, before: Outcome, decisions: Sequence[Decision], after: Outcome) -> Any:
         """The same decisions once more."""
-        assert self.kept.decide("alice", decisions, CONFIG) == self.sent_last
+        assert self.kept.decide("alice", decisions) == self.sent_last
         return "the same run"
 
     def _outcome(self, sent: Any) -> Outcome:

@@ -295,16 +295,17 @@ class Injected(Feature):
     name = "injected arguments"
 
     def add(self, plan: Plan) -> None:
-        """A call that tries to set them."""
-        plan.add("note", Call("note", {"text": "x", "user": "mallory", "call_id": "forged"}, "injected_0"))
-        plan.allow("note", **self._given())
+        """Calls that try to set them."""
+        for turn in (0, 1):
+            plan.add("note", Call("note", {"text": "x", "user": "mallory", "call_id": "forged"}, f"injected_{turn}"), turn=turn)
+            plan.allow("note", **self._given(turn))
 
-    def _given(self) -> dict[str, Any]:
-        return {"text": "x", "call_id": "injected_0", "user": "nobody", "configured": USER, "question": "Go."}
+    def _given(self, turn: int) -> dict[str, Any]:
+        return {"text": "x", "call_id": f"injected_{turn}", "user": "nobody", "configured": USER, "question": "Go."}
 
     def check(self, seen: Seen) -> None:
         """The tool was given the program's."""
-        assert seen.work.times("note", **self._given()) == 1
+        assert all(seen.work.times("note", **self._given(turn)) == 1 for turn in (0, 1))
 
 
 class ClientTools(Feature):

@@ -204,3 +204,15 @@ def test_a_model_that_writes_a_key_twice_is_sent_its_own_text_again(wire: Wire) 
         model.invoke([HumanMessage("?")])
         assert ([json.loads(text) for text in given], server.rejections) == ([{"amount": 1}], [])
         assert given[0].count("amount") == 1
+
+
+def test_a_call_of_a_function_without_a_declaration_can_be_edited() -> None:
+    """It takes any arguments, from the model and from a human; one that declares some takes those."""
+    asked = AIMessage("", tool_calls=[{"name": "weather", "args": {"city": "Rome"}, "id": "1", "type": "tool_call"}], id="m")
+    free = ToolExecutor(raw_functions({"weather": weather}), requires_approval=True)
+    (shown,) = free.pending_calls(asked)
+    (result,) = free.execute_all(asked, decisions=[shown.edit({"b": [2]})])
+    assert '<{"b": [2]}>' in result.text
+    declared = ToolExecutor(raw_functions({"weather": weather}, [DECLARATION]), requires_approval=True)
+    with pytest.raises(ConfigurationError, match="'b' is no argument"):
+        declared.execute_all(asked, decisions=[shown.edit({"b": [2]})])
