@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .background import BackgroundTask, awaited
-from .threads import run_beside
+from .threads import deeper, run_beside, run_in_thread
 
 NOTHING: Any = object()
 """What is returned where the run has ended first."""
@@ -51,7 +51,13 @@ async def adriven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step],
             proceed, value = steps.throw, error
 
 
-def ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> Any:
+def ask(
+    function: Callable[[Any], Any],
+    argument: Any,
+    is_over: Callable[[], bool],
+    patience: Callable[[], float | None],
+    threads: int | None = None,
+) -> Any:
     """What a function of the caller's returns; `NOTHING` where the run ended first.
 
     Args:
@@ -59,13 +65,15 @@ def ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], boo
         argument: Its argument.
         is_over: Whether it is to be waited for no longer.
         patience: How many seconds may pass before that is looked at again; None for any number.
+        threads: How many threads may wait for such functions in this process; None for any number.
     """
     if patience() is None:
         said = function(argument)
     else:
-        outcome = _in_thread(function, argument)
+        outcome, forget = _in_thread(function, argument, is_over, threads)
         while not wait([outcome], patience()).done:
             if is_over():
+                forget()
                 return NOTHING
         said = outcome.result()
     if not inspect.isawaitable(said):
@@ -79,9 +87,15 @@ def ask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], boo
     return task.result()
 
 
-async def aask(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> Any:
+async def aask(
+    function: Callable[[Any], Any],
+    argument: Any,
+    is_over: Callable[[], bool],
+    patience: Callable[[], float | None],
+    threads: int | None = None,
+) -> Any:
     """Like `ask`, asynchronously. A synchronous function, which may wait for a human, is called in a thread."""
-    asked = asyncio.create_task(_said(function, argument))
+    asked = asyncio.create_task(_said(function, argument, is_over, threads))
     try:
         while not (await asyncio.wait([asked], timeout=patience()))[0]:
             if is_over():
@@ -92,23 +106,33 @@ async def aask(function: Callable[[Any], Any], argument: Any, is_over: Callable[
         await asyncio.wait([asked], timeout=1.0)
 
 
-async def _said(function: Callable[[Any], Any], argument: Any) -> Any:
+async def _said(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(argument)
-    said = await asyncio.wrap_future(_in_thread(function, argument))
+    outcome, forget = _in_thread(function, argument, is_over, threads)
+    try:
+        said = await asyncio.wrap_future(outcome)
+    finally:
+        forget()
     return await said if inspect.isawaitable(said) else said
 
 
-def _in_thread(function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+def _in_thread(
+    function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None
+) -> tuple[Future[Any], Callable[[], object]]:
+    """What a function comes to in a thread, and what is to be called when nobody waits for it any more: it does not begin then."""
     outcome: Future[Any] = Future()
-    run_beside(partial(copy_context().run, _answer_into, outcome, function, argument))
-    return outcome
+    work = partial(deeper(copy_context()).run, _answer_into, outcome, function, argument, is_over)
+    if threads is not None:
+        return outcome, run_in_thread(work, threads, "question").abandon
+    run_beside(work)
+    return outcome, outcome.cancel
 
 
-def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any) -> None:
+def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool]) -> None:
     if not outcome.set_running_or_notify_cancel():
         return
     try:
-        outcome.set_result(function(argument))
+        outcome.set_result(NOTHING if is_over() else function(argument))  # it may have waited for its thread
     except BaseException as error:
         outcome.set_exception(error)

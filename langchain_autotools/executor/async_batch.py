@@ -85,7 +85,7 @@ class _TaskBatch(Batch):
             self._watch = [self._cancel.watch()]
         try:
             if (gate := self._options.gate) is not None:
-                self._pass(gate, await aopened(gate, self._answers, self._must_end, self.patience))
+                self._pass(gate, await aopened(gate, self._answers, self._must_end, self.patience, self._threads))
             slots = asyncio.Semaphore(self._limit)
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for

@@ -95,7 +95,9 @@ def _would_run(call: ToolCallRecord) -> bool:
 # ---------------------------------------------------------------------------------------------- asking
 
 
-def opened(gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None]) -> list[Answer]:
+def opened(
+    gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None], threads: int
+) -> list[Answer]:
     """The answers that pass the gate, after everybody was asked. Functions are asked here, or in a thread where there may come an end.
 
     Args:
@@ -103,14 +105,17 @@ def opened(gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], p
         answers: The answers before it.
         is_over: Whether nobody is to be asked, or waited for, any more.
         patience: How many seconds may pass before that is looked at again; None for any number.
+        threads: How many threads may wait for decisions in this process.
     """
-    return driven(gate.questions(answers), lambda question: NOTHING if is_over() else ask(*question, is_over, patience))
+    return driven(gate.questions(answers), lambda question: NOTHING if is_over() else ask(*question, is_over, patience, threads))
 
 
-async def aopened(gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None]) -> list[Answer]:
+async def aopened(
+    gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None], threads: int
+) -> list[Answer]:
     """Like `opened`, asynchronously. A synchronous function, which may wait for a human, is asked in a thread."""
 
     async def asked(question: Question) -> Any:
-        return NOTHING if is_over() else await aask(*question, is_over, patience)
+        return NOTHING if is_over() else await aask(*question, is_over, patience, threads)
 
     return await adriven(gate.questions(answers), asked)

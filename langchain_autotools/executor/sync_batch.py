@@ -99,7 +99,7 @@ class _ThreadBatch(Batch):
     def _deliver(self) -> Generator[ToolCallResult | None, None, None]:
         try:
             if (gate := self._options.gate) is not None:
-                self._pass(gate, opened(gate, self._answers, self._must_end, self.patience))
+                self._pass(gate, opened(gate, self._answers, self._must_end, self.patience, self._threads))
             if self.journal is not None:
                 self._entries = self.journal.entries(len(self._planned))
             alone = self._limit <= 1

@@ -5,8 +5,9 @@ loop's own executor are joined when the program or the loop ends, so one tool th
 do not.
 
 Work beyond the limit waits for a thread. A tool that itself runs tools would wait for threads that wait for it, so each depth of
-such runs counts its own, told by context. Where the context does not reach (a tool that starts threads without it), and where all
-tools hang, one thread more is started as often as nothing has ended for some seconds: what waits always goes on.
+such runs counts its own, told by context. Functions that wait for a human (`approve`) are counted for themselves too: tools never
+wait for them. Where the context does not reach (a tool that starts threads without it), and where all work hangs, one thread more is
+started as often as nothing has ended for some seconds: what waits always goes on.
 """
 
 import os
@@ -37,7 +38,7 @@ class _Depth:
 
 
 _lock = threading.Lock()
-_depths: defaultdict[int, _Depth] = defaultdict(_Depth)
+_depths: defaultdict[tuple[str, int], _Depth] = defaultdict(_Depth)
 _free: list["_Worker"] = []
 _watched = False
 
@@ -111,14 +112,19 @@ class _Worker(threading.Thread):
             return self._inbox.get()  # taken out of `_free` a moment ago: its work is on the way
 
 
-def run_in_thread(work: Callable[[], None], limit: int) -> Job:
+def run_in_thread(work: Callable[[], None], limit: int, kind: str = "tool") -> Job:
     """Run `work` in a daemon thread: at once, if this depth of runs has fewer than `limit`, else when one is free. It must not raise.
+
+    Args:
+        work: The work.
+        limit: How many threads there may be.
+        kind: What it is: each kind counts its threads for itself.
 
     Raises:
         NoThreadError: No thread can be started, and none is at work that could do it later.
     """
     with _lock:
-        depth = _depths[_depth.get()]
+        depth = _depths[kind, _depth.get()]
         job = Job(work, depth)
         waits = depth.running >= max(1, limit)
         if waits:
