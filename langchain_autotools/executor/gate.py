@@ -87,8 +87,8 @@ class Gate:
 
 
 def _would_run(call: ToolCallRecord) -> bool:
-    """Whether a call runs once nothing holds it up any more, and is not only answered."""
-    runs = call.args is not None and any(one.args is not None for one in call.inner or (call,))
+    """Whether a call runs here once nothing holds it up any more, and is not only answered."""
+    runs = call.answer is None and call.args is not None and any(one.args is not None for one in call.inner or (call,))
     return runs and (call.decision is None or call.decision.action in ("approve", "edit"))
 
 

@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_autotools import (
+    Agent,
     CallResult,
     CallsPending,
     ChatAnthropic,
@@ -20,6 +21,7 @@ from langchain_autotools import (
     new_messages,
     pending_calls,
 )
+from langchain_autotools.encoders.posted import PostedDecisions, signature_of
 from tests.contract.talk import WAYS, run_in
 from tests.providers.openai.test_client_calls import (
     ANSWERS,
@@ -193,3 +195,44 @@ def test_any_vendor_takes_the_history(start: Callable[..., Talk]) -> None:
             other = ChatAnthropic(model="any", base_url=server.url, api_key="key", max_retries=0)
             assert other.invoke([*QUESTION, ran, resumed, HumanMessage("And you?")]).text == "Hello."
             assert server.rejections == []
+
+
+def test_a_page_may_decide_with_the_signatures_that_it_was_shown(start: Callable[..., Talk]) -> None:
+    """An approval by its signature, which has no other arguments; an output of the page's as that of any call left to it."""
+    model, server = start([reply(SHELL, APPROVAL), Turn("Fine.")], approval_key="secret")
+    history = [*QUESTION, *new_messages(model.invoke(QUESTION))]
+    signature = signature_of(next(call for call in pending_calls(history) if call.id == "mcpr_1"))
+    posted = PostedDecisions(history, "secret")
+    posted.approve("mcpr_1", "forged")
+    posted.approve("mcpr_1", signature, args={"name": "write"})
+    assert posted.decisions == []
+    posted.approve("mcpr_1", signature)
+    posted.respond("call_s", RAN)
+    assert model.resume(history, posted.decisions).text == "Fine."
+    assert server.exchanges[1].json["input"][-2:] == [ANSWERS["shell"], ANSWERS["mcp"]]
+
+
+def test_only_what_runs_here_is_claimed(start: Callable[..., Talk]) -> None:
+    """`claim` is called for the function, and neither for what the caller's machine gave nor for what the vendor runs."""
+    taken: list[str] = []
+
+    def claim(key: str) -> bool:
+        taken.append(key)
+        return True
+
+    model, _ = start(
+        [reply(FUNCTION, SHELL, APPROVAL), Turn("Fine.")], claim=claim, approval_key="secret", requires_approval=["get_temperature"]
+    )
+    history = [*QUESTION, *new_messages(model.invoke(QUESTION))]
+    function, shell, approval = pending_calls(history)
+    assert model.resume(history, [function.approve(), shell.respond(RAN), approval.approve()]).text == "Fine."
+    assert len(taken) == 1
+
+
+def test_an_agent_takes_the_decision(start: Callable[..., Talk]) -> None:
+    """Its conversation goes on with what the caller's machine gave."""
+    model, server = start([reply(SHELL), Turn("Fine.")])
+    agent = Agent(model)
+    (pending,) = pending_calls(agent.run("Go"))
+    assert agent.run(resume=[pending.respond(RAN)]).text == "Fine."
+    assert server.exchanges[1].json["input"][-1] == ANSWERS["shell"]
