@@ -16,9 +16,9 @@ def main() -> None:
     agent = Agent("openai:gpt-5", tools=[get_temperature], system_prompt="Answer in one sentence.")
     result = agent.run("How warm is it in Paris?")
     print(result.text, result.stop_reason, result.usage)
-    stream = agent.run_stream("And in Rome?")
-    for chunk in stream:
-        print(chunk.text, end="", flush=True)
+    with agent.run_stream("And in Rome?") as stream:
+        for chunk in stream:
+            print(chunk.text, end="", flush=True)
     print(f"\n{len(stream.result.messages)} new messages, {len(agent.history)} in all")
 
 

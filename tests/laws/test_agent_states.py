@@ -172,13 +172,14 @@ class AgentStates(RuleBasedStateMachine):
     @precondition(lambda self: self.waiting and pending_calls(self.agent.history))
     @rule(approve=st.booleans(), streamed=st.booleans())
     def resume(self, approve: bool, streamed: bool) -> None:
-        """Decide about the calls that wait."""
+        """Decide about the calls that wait; the run that goes on may fail."""
         decisions = [call.approve() if approve else call.reject() for call in pending_calls(self.agent.history)]
-        if streamed:
-            for _ in self.agent.run_stream(resume=decisions):
-                pass
-        else:
-            self.agent.run(resume=decisions)
+        with suppress(OSError):
+            if streamed:
+                for _ in self.agent.run_stream(resume=decisions):
+                    pass
+            else:
+                self.agent.run(resume=decisions)
         assert not pending_calls(self.agent.history)
 
     @rule(deep=st.booleans())
@@ -207,7 +208,7 @@ class AgentStates(RuleBasedStateMachine):
         assert not +OPEN, OPEN
 
 
-def check(examples: int, steps: int) -> None:
+def check(examples: int, steps: int, *, derandomize: bool) -> None:
     """Play the machine, without the garbage collector's help; nothing is raised where nobody can catch it."""
     odd: list[str] = []
     handler = logging.Handler(logging.ERROR)
@@ -221,6 +222,7 @@ def check(examples: int, steps: int) -> None:
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
+            derandomize=derandomize,
             database=None,
             suppress_health_check=checks,
             phases=(Phase.explicit, Phase.generate),  # to shrink takes minutes, and the steps of a failure are printed anyway
@@ -234,10 +236,10 @@ def check(examples: int, steps: int) -> None:
 
 def test_the_next_question_of_an_agent_is_always_answered() -> None:
     """After runs, failures, streams that were left in every way, timeouts, decisions and copies."""
-    check(examples=20, steps=12)
+    check(examples=20, steps=12, derandomize=True)
 
 
 @pytest.mark.exhaustive
 def test_the_next_question_of_an_agent_is_always_answered_in_long_lives() -> None:
     """The same, in a larger sample."""
-    check(examples=1_000, steps=40)
+    check(examples=1_000, steps=40, derandomize=False)

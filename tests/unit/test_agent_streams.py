@@ -1,4 +1,4 @@
-"""Streams of an `Agent`: the question comes first, and a stream that is left gives way to the next question, its request closed."""
+"""Streams of an `Agent` that are left: they give way to the next question, and their requests are closed."""
 
 import asyncio
 import gc
@@ -8,24 +8,23 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic import PrivateAttr
 
 from langchain_autotools import (
     Agent,
     ConfigurationError,
-    MessageDone,
-    MessagesAdded,
-    RunEnded,
-    RunStarted,
     TextDelta,
     aevents,
     events,
     new_messages,
-    pending_calls,
     validate,
 )
 from langchain_autotools.testing import ScriptedChatModel
+from tests.laws.stories import Script
+from tests.laws.ways import chat, serving
+from tests.support.http_server import Gate
+from tests.support.script import Turn
 
 CALLING = AIMessage("Let me look.", tool_calls=[{"id": "a", "name": "look", "args": {"at": "Rome"}}])
 
@@ -83,76 +82,6 @@ def without_garbage_collector() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-
-
-# ---------------------------------------------------------------------------------------------- the question comes first
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("history", [None, [HumanMessage("Hello."), AIMessage("Hello.")]])
-def test_the_messages_of_a_stream_begin_with_the_question(asynchronous: bool, history: list[BaseMessage] | None) -> None:
-    """What the chunks bring, one after another, are the messages of the result; the run message is that of the model."""
-    one = agent(CALLING, "All quiet.")
-    stream: Any = (one.arun_stream if asynchronous else one.run_stream)("What is up?", history=history)
-
-    async def read() -> list[AIMessageChunk]:
-        return [chunk async for chunk in stream]
-
-    chunks = asyncio.run(read()) if asynchronous else list(stream)
-    brought = [message for chunk in chunks for message in new_messages(chunk)]
-    assert [message.type for message in brought] == ["human", "ai", "tool", "ai"]
-    assert brought == list(stream.result.messages)
-    assert brought[0].id and (chunks[0].content, chunks[0].response_metadata) == ("", {})
-    assert [message.type for message in new_messages(stream.result.message)] == ["ai", "tool", "ai"]
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("tools", [[look], []])
-def test_the_events_of_a_stream_begin_with_the_question(asynchronous: bool, tools: list[Any]) -> None:
-    """`MessagesAdded` of the same run comes before its start, as of conversations that are kept."""
-    one = Agent(ScriptedChatModel(replies=["All quiet."], tools=tools))
-
-    async def read() -> list[Any]:
-        return [event async for event in aevents(one.arun_stream("What is up?"))]
-
-    told = asyncio.run(read()) if asynchronous else list(events(one.run_stream("What is up?")))
-    added, started = told[:2]
-    assert isinstance(added, MessagesAdded) and isinstance(started, RunStarted) and isinstance(told[-1], RunEnded)
-    assert {event.run_id for event in told} == {started.run_id}
-    assert [*added.messages, *(event.message for event in told if isinstance(event, MessageDone))] == one.history
-
-
-def test_a_resumed_stream_has_no_question() -> None:
-    """Neither a chunk nor an event of its own comes before those of the run."""
-    one = Agent(ScriptedChatModel(replies=[CALLING, "All quiet."], tools=[look], requires_approval=True))
-    one.run("What is up?")
-    told = list(events(one.run_stream(resume=[call.approve() for call in pending_calls(one.history)])))
-    assert isinstance(told[0], RunStarted)
-
-
-def test_the_error_of_a_run_brings_the_question_with_what_was_completed() -> None:
-    """A caller who keeps the conversation himself loses nothing; where nothing was completed there is nothing to keep."""
-    one = agent(CALLING, OSError("down"), OSError("down"))
-    with pytest.raises(OSError, match="down") as failed:
-        one.run("What is up?", history=[])
-    assert [message.type for message in new_messages(failed.value)] == ["human", "ai", "tool"]
-    with pytest.raises(OSError, match="down") as failed:
-        one.run("What is up?", history=[])
-    assert new_messages(failed.value) == []
-
-
-def test_an_error_before_a_run_does_not_bring_the_messages_of_another() -> None:
-    """Asked again in an `except` block, a question that is refused adds nothing: the error around it is not its own."""
-    one = agent(CALLING, OSError("down"))
-    try:
-        one.run("What is up?")
-    except OSError:
-        with pytest.raises(ConfigurationError):
-            one.run("What is up?", max_turns=-1)
-    assert [message.type for message in one.history] == ["human", "ai", "tool"]
-
-
-# ---------------------------------------------------------------------------------------------- streams that are left
 
 
 def begin(stream: Any) -> None:
@@ -275,6 +204,37 @@ def test_a_stream_that_is_being_read_does_not_give_way() -> None:
     one = Agent(ScriptedChatModel(replies=[CALLING, "All quiet."], tools={"look": ask_again}))
     assert list(one.run_stream("First?"))
     assert len(refused) == 1 and [message.type for message in one.history] == ["human", "ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize("way", ["run_stream", "arun_stream", "events", "aevents"])
+def test_the_next_question_closes_the_connection_of_a_stream_that_was_left(way: str) -> None:
+    """The server is in the middle of its reply, and sees the connection end before it answers the next question."""
+    gate = Gate()
+    with serving(Script([Turn("abcdefghij", characters=2, holds={3: gate}), Turn("All quiet.")])) as server:
+        one = Agent(chat(server, tools=[look]))
+
+        async def ask() -> None:
+            stream = await reading(one, way)
+            assert (await one.arun("Second?") if way.startswith("a") else one.run("Second?")).text == "All quiet."
+            del stream
+
+        asyncio.run(ask())
+        assert server.exchanges[0].disconnected.wait(20) and not server.exchanges[0].finished.is_set()
+    assert not gate.opened.is_set() and [message.text for message in one.history] == ["Second?", "All quiet."]
+
+
+async def reading(one: Agent, way: str) -> Any:
+    """A stream of a question, or of its events, of which the first text was read."""
+    stream: Any
+    if way in ("run_stream", "events"):
+        stream = one.run_stream("First?") if way == "run_stream" else events(one.run_stream("First?"))
+        assert next(part for part in stream if getattr(part, "text", ""))
+        return stream
+    stream = one.arun_stream("First?") if way == "arun_stream" else aevents(one.arun_stream("First?"))
+    async for part in stream:
+        if getattr(part, "text", ""):
+            break
+    return stream
 
 
 @pytest.mark.parametrize("way", ["run_stream", "arun_stream", "events", "aevents"])
