@@ -194,7 +194,7 @@ class Batch:
 
     def _patience_with(self, question: Question) -> tuple[Callable[[], bool], Callable[[], float | None]]:
         """How long the store of claims is waited for: to keep a result it has a second more than the run."""
-        if self._claims is not None and question[0] is self._claims.take:
+        if self._claims is not None and question[0] == self._claims.take:
             return self._must_end, self.patience
         return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
 

@@ -4,7 +4,9 @@ A store takes each call directly before it begins. Nothing of the batch is hande
 have taken all of them, it is as though it had never been.
 """
 
+import inspect
 import logging
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -14,7 +16,7 @@ from langchain_core.messages import ToolMessage, messages_from_dict
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import serialize_messages
-from .asking import NOTHING, Question
+from .asking import NOTHING, Question, ask
 from .plan import Answer
 from .results import ToolCallResult, failed, overdue_result
 
@@ -66,15 +68,17 @@ class Claims:
         is_ending: Whether no further call begins.
 
     Attributes:
-        take: Takes a call.
         given: The results of calls that do not run here, by number.
         kept: The results of calls that have run, by the index of the planned call: telling the store of one may fail.
     """
 
     def __init__(self, claim: Any, answers: Sequence[Answer], is_ending: Callable[[], bool]) -> None:
         self._claim = claim
-        self.take: Callable[[str], Any] = getattr(claim, "take", claim)
+        self._store_take: Callable[[str], Any] = getattr(claim, "take", claim)
         self._is_ending = is_ending
+        self._lock = threading.Lock()
+        self._said: dict[str, Any] = {}
+        self._left: set[str] = set()
         self._answers = answers
         self._taken: set[int] = set()
         self._began: set[int] = set()
@@ -82,6 +86,25 @@ class Claims:
         self._progress = False
         self.given: dict[int, ToolCallResult] = {}
         self.kept: dict[int, ToolCallResult] = {}
+
+    def take(self, key: str) -> Any:
+        """Take a call; one that is taken when nobody waits for it any more is given back."""
+        said = self._store_take(key)
+        if inspect.isawaitable(said):
+            return said
+        with self._lock:
+            self._said[key] = said
+            is_late = key in self._left
+        release = getattr(self._claim, "release", None)
+        if is_late and said is True and release is not None:
+            ask(release, key, lambda: False, lambda: None)
+        return said
+
+    def _said_last(self, key: str) -> Any:
+        """What the store said of a call in the moment in which it was waited for no longer; `NOTHING` where it said nothing."""
+        with self._lock:
+            self._left.add(key)
+            return self._said.get(key, NOTHING)
 
     def concerns(self, number: int) -> bool:
         """Whether a call is taken before it runs."""
@@ -125,7 +148,8 @@ class Claims:
         if self.waits(number):
             if self._is_ending():
                 return None
-            self._read(number, call, (yield self.take, key))
+            said = yield from self._taking(number, key)
+            self._read(number, call, said)
         if number in self.given:
             return self.given[number]
         try:
@@ -145,6 +169,16 @@ class Claims:
             if kept is NOTHING:
                 _logger.warning("the run has ended before claim kept the result of call %s", call.id)
         return result
+
+    def _taking(self, number: int, key: str) -> Generator[Question | None, Any, Any]:
+        """What the store says of a call, however the wait for it ends."""
+        try:
+            said = yield self.take, key
+        except BaseException:
+            if self._said_last(key) is True:
+                yield from self._release(number, key)
+            raise
+        return self._said_last(key) if said is NOTHING else said
 
     def _read(self, number: int, call: ToolCallRecord, said: Any) -> None:
         """Take up what the store says of a call."""

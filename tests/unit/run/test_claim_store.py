@@ -3,7 +3,9 @@
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -248,6 +250,30 @@ def test_results_that_were_held_back_come_in_call_order(way: str) -> None:
     new = WAYS[way](model, history, decisions)
     assert ["outcome is not known" in one.text for one in new[:3]] == [True, True, False]
     assert (bank.paid, sorted(heard)) == (["Carl"], ["Anna", "Bert", "Carl"])
+
+
+@pytest.mark.parametrize("way", ["resume", "aresume"])
+def test_a_call_that_is_taken_too_late_is_given_back(way: str) -> None:
+    """The run was cancelled while the store was busy: the call did not run, and another run may take it."""
+    store, stop, go_on, released = Store(), threading.Event(), threading.Event(), threading.Event()
+    bank = Bank()
+
+    def take(key: str) -> Any:
+        stop.set()
+        go_on.wait(30)
+        return store.take(key)
+
+    def release(key: str) -> None:
+        store.release(key)
+        released.set()
+
+    history, decisions = asked(paying(bank, None), store)
+    model: Any = paying(bank, SimpleNamespace(take=take, release=release)).bind(cancel=stop.is_set)
+    run = model.resume(history, decisions) if way == "resume" else asyncio.run(model.aresume(history, decisions))
+    assert run.response_metadata["autotools"]["stop_reason"] == "cancelled"
+    go_on.set()
+    assert released.wait(30)
+    assert (bank.paid, store.kept, store.log) == ([], {}, ["take Anna", "release Anna"])
 
 
 def test_a_tool_that_fails_has_begun() -> None:
