@@ -44,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Supports(mode))
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A name with an address in it differs from process to process: xdist would refuse to run anything."""
+    if " object at 0x" in item.nodeid:
+        raise pytest.UsageError(f"give the parameters of this test names: {item.nodeid}")
+
+
 def pytest_collection_finish() -> None:
     """What imports have made stays to the end: full collections need not look at it again (8 % of the contract's CPU)."""
     gc.collect()

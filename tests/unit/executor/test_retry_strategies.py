@@ -35,7 +35,7 @@ def lost(number: int) -> list[ConnectionError]:
         ({"retry": tenacity.retry_if_exception_message(match="number [12]")}, 3),
         ({"retry": tenacity.retry_if_exception_type(TimeoutError)}, 1),
     ],
-    ids=str,
+    ids=["default", "stop", "message", "type"],
 )
 def test_the_strategies_decide_beside_retry_on(run: Way, asynchronous: bool, kind: Any, arguments: dict[str, Any], attempts: int) -> None:
     """Their stop, or three attempts without one; their predicate can forbid a further attempt."""
