@@ -99,11 +99,15 @@ def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], resul
 def _answers(calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage]) -> dict[int, ToolMessage]:
     """The results by the positions of their calls: of several calls with one id the first with the result's name, else the first."""
     found: dict[int, ToolMessage] = {}
+    waiting: dict[str, list[int]] = {}
+    for number, call in enumerate(calls):
+        waiting.setdefault(call.id, []).append(number)
     for result in results:
-        waiting = [number for number, call in enumerate(calls) if call.id == result.tool_call_id and number not in found]
-        named = [number for number in waiting if calls[number].spelling == result.name]
-        if waiting:
-            found[(named or waiting)[0]] = result
+        numbers = waiting.get(result.tool_call_id)
+        if numbers:
+            number = next((number for number in numbers if calls[number].spelling == result.name), numbers[0])
+            numbers.remove(number)
+            found[number] = result
     return found
 
 
@@ -121,13 +125,16 @@ def identified(
     if isinstance(given, AIMessage):
         return identities(given, calls, results_behind(given, messages))
     message, results = open_end(messages)
-    left = [] if message is None else identities(message, all_calls(message), results)
-    known: list[CallIdentity] = []
-    for place, call in enumerate(calls):
-        same = [one for one in left if one.call.id == call.id]
-        equal = [one for one in same if one.call.args == call.args and one.call.spelling == call.spelling]
-        found = min(equal or same, key=lambda one: one.result is not None, default=None)
-        if found is not None:
-            left.remove(found)
-        known.append(found or CallIdentity(call, place=place))
-    return known
+    left: dict[str, list[CallIdentity]] = {}
+    for one in [] if message is None else identities(message, all_calls(message), results):
+        left.setdefault(one.call.id, []).append(one)
+    return [_taken_from(left.get(call.id, []), call) or CallIdentity(call, place=place) for place, call in enumerate(calls)]
+
+
+def _taken_from(left: list[CallIdentity], call: ToolCallRecord) -> CallIdentity | None:
+    """Remove the identity of a call from those of the calls with its id: that of an equal call, and of one without a result, where there
+    is one."""
+    if not left:
+        return None
+    equal = [number for number, one in enumerate(left) if one.call.args == call.args and one.call.spelling == call.spelling]
+    return left.pop(min(equal or range(len(left)), key=lambda number: left[number].result is not None))
