@@ -235,7 +235,9 @@ SAID: Any = ScriptedChatModel(
     replies=[AIMessage("", tool_calls=[{"name": "plain", "args": {"city": "Rome"}, "id": "c1"}]), "Done."], tools=[plain]
 )
 VALUES: Mapping[str, Any] = {
-    **dict.fromkeys(("run_id", "parent_run_id", "parent_call_id", "position", "name", "message_id", "call_id", "text", "reason"), "text"),
+    **dict.fromkeys(
+        ("run_id", "parent_run_id", "parent_call_id", "position", "name", "message_id", "call_id", "text", "reason", "separator"), "text"
+    ),
     **dict.fromkeys(("attempt", "index", "turn", "turns"), 1),
     "duration": 0.5,
     "executed": True,
