@@ -198,7 +198,7 @@ async def test_a_turn_without_a_run_that_ends_in_calls_is_logged(caplog: pytest.
             caplog.clear()
             model.invoke("x", max_turns=1, on_limit="return")
             ChatOpenAI(model="any", base_url=server.url, api_key="key").bind_tools([add]).invoke("x")
-            assert caplog.messages == []
+            assert caplog.messages == ["a run has ended at its limit max_turns=1, after 1 turns and 1 tool calls"]
 
 
 # ---------------------------------------------------------------------------------------------- what models say of themselves

@@ -27,26 +27,29 @@ def test_a_client_that_comes_back_with_anything_is_answered(life: Life, header: 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_readers_that_wait_are_told_that_their_process_shuts_down(life: Life, asynchronous: bool) -> None:
     """They can be answered by another process: frames end without a last one, which would make a page stop coming back."""
-    chats, begun, frames = life.conversations(counting), threading.Event(), []
+    chats, waits, frames = life.conversations(counting), threading.Event(), []
+
+    def take(frame: bytes) -> None:
+        frames.append(frame.partition(b"\n")[0].decode())
+        if frames[-1] == "event: run_end":
+            waits.set()
 
     def read() -> None:
         for frame in sse(chats.events("alice", follow=True)):
-            frames.append(frame)
-            begun.set()
+            take(frame)
         with pytest.raises(EventsInterruptedError):
             list(told)
 
     async def aread() -> None:
         async for frame in sse(chats.aevents("alice", follow=True), heartbeat=None):
-            frames.append(frame)
-            begun.set()
+            take(frame)
 
     chats.result(chats.send("alice", "Hello"))
     told = chats.events("alice", follow=True)
     reader = threading.Thread(target=(lambda: asyncio.run(aread())) if asynchronous else read)
     reader.start()
-    assert begun.wait(20)
+    assert waits.wait(20)
     shutdown()
     reader.join(20)
     assert not reader.is_alive()
-    assert [frame.partition(b"\n")[0].decode() for frame in frames if frame.startswith(b"event")][-1] == "event: run_end"
+    assert frames[-1] == "event: run_end"
