@@ -66,6 +66,7 @@ class Exchange:
         self._answered: list[ToolMessage] = []
         self._new: list[BaseMessage] = [] if question is None else [question]
         self._asked = len(self._new)
+        self._undelivered = list(self._new)  # what no chunk has brought yet
         self._parts = ChunkSum()
         self._ended = False
         self._saving: asyncio.Task[None] | None = None
@@ -117,22 +118,26 @@ class Exchange:
         place.listener.tell(MessagesAdded(run_id=str(run_id), messages=(self._question,)))
         return cast("RunnableConfig", {**(config or {}), "run_id": run_id})
 
-    def opening(self) -> Iterator[AIMessageChunk]:
-        """The chunk that brings the question."""
-        if self._question is not None:
-            yield _bringing([self._question])
-
     def closing(self) -> Iterator[AIMessageChunk]:
         """The chunk that brings the results of calls that were the output."""
         if self._results:
             yield _bringing(self._results)
 
     def take(self, chunk: AIMessageChunk) -> AIMessageChunk:
-        """Take the next chunk of the answer."""
-        if chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk):
-            self._parts.add(chunk)
-        self._new += new_messages(chunk)
-        return chunk
+        """Take the next chunk of the answer; returns it as it leaves: the first one brings the question."""
+        if chunk.__dict__["additional_kwargs"].__class__ is not dict and only_shows(chunk):
+            return chunk
+        self._parts.add(chunk)
+        new = new_messages(chunk)
+        self._new += new
+        return self._with_question(chunk, new) if self._undelivered else chunk
+
+    def _with_question(self, chunk: AIMessageChunk, new: Sequence[BaseMessage]) -> AIMessageChunk:
+        """The chunk, which brings the question too. (One of its own would have to have content of the answer's kind, text or blocks.)"""
+        bringing = chunk.model_copy()
+        attach_messages(bringing, [*self._undelivered, *new])
+        self._undelivered = []
+        return bringing
 
     def finish(self, message: AIMessage | None = None) -> AgentResult:
         """What the question came to: the run message, or the sum of the chunks that were taken."""
@@ -164,7 +169,7 @@ class Exchange:
             return
         known = {message.id for message in (*self._before, *self._new)}  # an error before this one may have brought these
         self._new += [message for message in new_messages(error) if message.id not in known]
-        if self.stream is None and self._has_news:
+        if (self.stream is None or self._undelivered) and self._has_news:
             attach_messages(error, self._new)
 
     @property

@@ -147,7 +147,6 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
 def _read(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> Generator[AIMessageChunk, None, None]:
     with exchange as messages:
         config = exchange.announced(config)
-        yield from exchange.opening()
         with closing(ask(messages, config)) as chunks:
             for chunk in chunks:
                 yield exchange.take(chunk)
@@ -158,8 +157,6 @@ def _read(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> Genera
 async def _aread(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> AsyncGenerator[AIMessageChunk, None]:
     async with exchange as messages:
         config = exchange.announced(config)
-        for chunk in exchange.opening():
-            yield chunk
         async with aclosing(ask(messages, config)) as chunks:
             async for chunk in chunks:
                 yield exchange.take(chunk)

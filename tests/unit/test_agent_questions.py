@@ -1,6 +1,8 @@
 """The question to an `Agent`: the first of the messages and events of its run."""
 
 import asyncio
+from functools import reduce
+from operator import add
 from typing import Any
 
 import pytest
@@ -47,8 +49,29 @@ def test_the_messages_of_a_stream_begin_with_the_question(asynchronous: bool, hi
     brought = [message for chunk in chunks for message in new_messages(chunk)]
     assert [message.type for message in brought] == ["human", "ai", "tool", "ai"]
     assert brought == list(stream.result.messages)
-    assert brought[0].id and (chunks[0].content, chunks[0].response_metadata) == ("", {})
+    assert brought[0].id and new_messages(chunks[0])[0] == brought[0]
     assert [message.type for message in new_messages(stream.result.message)] == ["ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize("output_version", ["v0", "v1"])
+@pytest.mark.parametrize("tools", [[look], []])
+def test_the_chunks_of_a_stream_are_those_of_its_model(output_version: str, tools: list[Any]) -> None:
+    """They sum to the run message, whether its content is text or blocks: the question adds nothing to it."""
+    stream = Agent(ScriptedChatModel(replies=["All quiet."], tools=tools, output_version=output_version)).run_stream("What is up?")
+    whole = reduce(add, stream)
+    assert whole.content == stream.result.message.content
+    assert len(whole.content) == (1 if output_version == "v1" else len("All quiet."))
+
+
+@pytest.mark.parametrize("replies, brought", [([ValueError("no")], []), ([CALLING, ValueError("no")], ["human", "ai", "tool"])])
+def test_a_stream_that_fails_brings_the_question_once(replies: list[Any], brought: list[str]) -> None:
+    """With its first chunk, or with the error; not at all where nothing was completed, as the agent keeps nothing then."""
+    one, new = agent(*replies), []
+    with pytest.raises(ValueError) as caught:
+        for chunk in one.run_stream("What is up?"):
+            new += new_messages(chunk)
+    new += new_messages(caught.value)
+    assert [message.type for message in new] == [message.type for message in one.history] == brought
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
