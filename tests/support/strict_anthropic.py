@@ -117,7 +117,7 @@ def _check_tools(request: Mapping[str, Any]) -> None:
     choice = request.get("tool_choice")
     if choice is None:
         return
-    need(bool(request["tools"]), "tool_choice: may only be specified while providing tools")
+    need(bool(request.get("tools")), "tool_choice: may only be specified while providing tools")
     kind = choice.get("type")
     need(kind in {"auto", "any", "tool", "none"}, "tool_choice: Input tag does not match any of the expected tags")
     allowed = {"type"} | ({"name"} if kind == "tool" else set()) | (set() if kind == "none" else {"disable_parallel_tool_use"})

@@ -306,7 +306,7 @@ def test_calls_without_an_id_are_given_one() -> None:
 
 def test_something_that_is_no_call_is_refused() -> None:
     """A wrong argument raises before anything runs."""
-    with pytest.raises(TypeError, match="a tool call is"):
+    with pytest.raises(TypeError, match="a call is a ToolCallRecord or a dict"):
         ToolExecutor([]).execute_all(["add"])  # type: ignore[list-item]
 
 
