@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,11 +25,11 @@ from tests.support.endless_chat import (
     astream,
     event,
     every_way,
+    invoke,
     load_sdks,
     look,
     stop_reason,
     stream,
-    streamed,
 )
 
 SECONDS = 1.0
@@ -66,6 +67,10 @@ REPLIES: dict[str, Callable[[], Any]] = {
 }
 
 
+EVERY_WAY = {way.__name__: (way,) for way in (invoke, stream, ainvoke, astream)}
+STREAMED = {way.__name__: (way,) for way in (stream, astream)}
+
+
 def at_once(check: Callable[..., None], cases: Mapping[str, tuple[Any, ...]]) -> None:
     """All cases of a check hold; each in a thread of its own, so that their waits are one."""
     with ThreadPoolExecutor(len(cases)) as pool:
@@ -97,9 +102,13 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(way: Way) -> None:
         assert (stop_reason(message), new, server.requests) == ("deadline", [], 1)
 
 
-@streamed
-def test_the_text_that_was_delivered_is_kept(way: Way) -> None:
+def test_the_text_that_was_delivered_is_kept() -> None:
     """A reply that is cut leaves a message of its text, without calls, and goes back to the model as such."""
+    at_once(keeps_the_text, STREAMED)
+
+
+def keeps_the_text(way: Way) -> None:
+    """A run whose reply begins with text, and whose call is never whole."""
     pieces = [head(), event({"role": "assistant", "content": "Let me "}), event({"content": "see"})]
     with EndlessServer(lambda _: endless(*pieces, event({"tool_calls": [CALL]}), piece=b": \n\n")) as server:
         message, new = way(model_of(server, deadline=2))
@@ -108,9 +117,13 @@ def test_the_text_that_was_delivered_is_kept(way: Way) -> None:
         assert [(type(one), one.text, one.tool_calls, one.invalid_tool_calls) for one in new] == [(AIMessage, "Let me see", [], [])]
 
 
-@streamed
-def test_a_text_without_end_is_cut(way: Way) -> None:
+def test_a_text_without_end_is_cut() -> None:
     """Also a reply that never stops saying something."""
+    at_once(cuts_the_text, STREAMED)
+
+
+def cuts_the_text(way: Way) -> None:
+    """A run whose reply is text for ever."""
     with EndlessServer(lambda _: endless(head(), piece=event({"content": "and "}))) as server:
         message, new = way(model_of(server, deadline=2))
         assert stop_reason(message) == "deadline"
@@ -118,10 +131,10 @@ def test_a_text_without_end_is_cut(way: Way) -> None:
         assert server.left.wait(ENOUGH)
 
 
-@every_way
-def test_what_had_completed_is_kept_and_there_is_no_last_request(way: Way) -> None:
+def test_what_had_completed_is_kept_and_there_is_no_last_request() -> None:
     """The first turn and its result are there; `answer` acts as `return`, `raise` raises with them."""
-    at_once(keeps_what_had_completed, {on_limit: (way, on_limit) for on_limit in ("answer", "raise")})
+    cases = {f"{name} {on_limit}": (way, on_limit) for name, (way,) in EVERY_WAY.items() for on_limit in ("answer", "raise")}
+    at_once(keeps_what_had_completed, cases)
 
 
 def keeps_what_had_completed(way: Way, on_limit: str) -> None:
@@ -141,10 +154,16 @@ def keeps_what_had_completed(way: Way, on_limit: str) -> None:
         assert server.requests == 2
 
 
-@every_way
 @pytest.mark.parametrize("parallel", [True, False])
-def test_running_tools_end_with_the_deadline(way: Way, parallel: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_running_tools_end_with_the_deadline(parallel: bool, caplog: pytest.LogCaptureFixture) -> None:
     """A thread is given up with a warning, an asynchronous tool is cancelled, each call is answered, no request follows."""
+    with caplog.at_level(logging.WARNING, "langchain_autotools"):
+        at_once(partial(ends_running_tools, parallel=parallel), EVERY_WAY)
+    assert caplog.text.count("tool block is given up") == len(EVERY_WAY) * parallel
+
+
+def ends_running_tools(way: Way, parallel: bool) -> None:
+    """A run whose tools do not end."""
     release, cancelled = threading.Event(), threading.Event()
 
     def block() -> str:
@@ -163,13 +182,12 @@ def test_running_tools_end_with_the_deadline(way: Way, parallel: bool, caplog: p
 
     first = asks(way, "linger", "block", "look")
     try:
-        with EndlessServer(lambda _: first) as server, caplog.at_level(logging.WARNING, "langchain_autotools"):
+        with EndlessServer(lambda _: first) as server:
             message, new = way(model_of(server, tools=[block, linger, look], parallel=parallel, deadline=2))
             assert (stop_reason(message), server.requests) == ("deadline", 1)
             assert [getattr(one, "status", None) for one in new] == [None, "error", "error", "success" if parallel else "error"]
             assert all("time for this run is over" in str(one.content) for one in new[1:] if one.status == "error")
             assert cancelled.wait(ENOUGH)
-            assert ("tool block is given up" in caplog.text) is parallel
     finally:
         release.set()
 
