@@ -115,15 +115,18 @@ def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
 def entries_of_awaited(message: BaseMessage) -> dict[str, Mapping[str, Any]]:
     """What is recorded of each call that is an item of the vendor's own, by id. What is no record is passed over."""
     entries = own_metadata(message).get(_AWAITS)
-    found = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    if not isinstance(entries, list):
+        return {}
+    found = [entry for entry in entries if isinstance(entry, Mapping)]
     return {entry["id"]: entry for entry in found if isinstance(entry.get("id"), str) and isinstance(entry.get("answer"), str)}
 
 
 def awaited_calls(message: AIMessage) -> list[ToolCallRecord]:
     """The calls of an AI message that are items of the vendor's own: they stand in its content, and the caller answers them."""
     entries, content = entries_of_awaited(message), message.content
-    blocks = content if isinstance(content, list) and entries else []
-    items = [block.get("value", block) for block in blocks if isinstance(block, dict)]
+    if not entries or not isinstance(content, list):
+        return []
+    items = [block.get("value", block) for block in content if isinstance(block, dict)]
     named = [(id_of_item(item), item) for item in items if isinstance(item, dict)]
     return [_awaited(call_id, item, entries[call_id]) for call_id, item in named if call_id in entries]
 

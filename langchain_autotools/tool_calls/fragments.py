@@ -65,9 +65,14 @@ def read_fragment(raw: Mapping[str, Any]) -> Fragment:
 
 
 def _header(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> frozenset[str]:
-    keys = {key for key, value in raw.items() if value is not None and key not in _ARGUMENTS}
-    keys |= {key for key in ("id", "index") if inner.get(key) is not None}
-    return frozenset({"name", *(f"type {raw[key]}" if key == "type" else key for key in keys)})
+    keys = {"name"}
+    for key, value in raw.items():
+        if value is not None and key not in _ARGUMENTS:
+            keys.add(f"type {value}" if key == "type" else key)
+    for key in ("id", "index"):
+        if inner.get(key) is not None:
+            keys.add(key)
+    return frozenset(keys)
 
 
 def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:
