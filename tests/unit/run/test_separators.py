@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from langchain_autotools import Agent, aevents, events
-from langchain_autotools.encoders import ag_ui, ai_sdk, sse
+from langchain_autotools.encoders import ai_sdk, sse
 from langchain_autotools.event_types import RunEvent, TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 
@@ -111,13 +111,10 @@ def frames(data: bytes) -> list[dict[str, Any]]:
 
 
 def test_pages_are_told_of_it() -> None:
-    """In a `text` frame, in the metadata of the AI SDK's part, and in that of AG-UI's message."""
+    """In a `text` frame, and in the metadata of the AI SDK's part."""
     stream = events(chat("one call").stream("Go"))
     plain = frames(b"".join(sse(stream)))
     texts = [frame for frame in plain if "text" in frame and "message_id" in frame and "call_id" not in frame]
     assert "".join(frame.get("separator", "") + frame["text"] for frame in texts) == stream.message.text
     begun = [frame for frame in frames(b"".join(ai_sdk(events(chat("one call").stream("Go"))))) if frame["type"] == "text-start"]
     assert [frame.get("providerMetadata") for frame in begun] == [None, {"autotools": {"separator": "\n"}}]
-    told = frames(b"".join(ag_ui(events(chat("one call").stream("Go")), thread_id="t")))
-    begun = [frame for frame in told if frame["type"] == "TEXT_MESSAGE_START"]
-    assert [frame.get("metadata") for frame in begun] == [None, {"autotools": {"separator": "\n"}}]

@@ -10,11 +10,10 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import events, new_messages, repair
-from langchain_autotools.encoders import ag_ui, ai_sdk
+from langchain_autotools.encoders import ai_sdk
 from langchain_autotools.event_types import MessageDone, TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
-from tests.support.ag_ui_client import AgUiClient
 from tests.support.script import Turn
 
 add_messages: Any = pytest.importorskip("langgraph.graph.message").add_messages
@@ -89,13 +88,10 @@ def test_events_name_each_message_by_its_own_id() -> None:
     assert len(set(done)) == 3 and written == done
 
 
-def test_pages_show_three_turns() -> None:
-    """The AI SDK's stream has a step of each; AG-UI's a message."""
+def test_a_page_shows_three_turns() -> None:
+    """The AI SDK's stream has a step of each."""
     frames = b"".join(ai_sdk(events(chat().stream([QUESTION])))).decode().split("\n\n")
     assert sum('"start-step"' in frame for frame in frames) == 3
-    client = AgUiClient()
-    client.read(ag_ui(events(chat().stream([QUESTION])), thread_id="thread"))
-    assert [message["content"] for _, message in client.own("assistant")] == ["One.", "Two.", "Done."]
 
 
 def test_no_reader_misses_a_result() -> None:
