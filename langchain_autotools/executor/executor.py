@@ -341,10 +341,10 @@ class ToolExecutor(Portable):
         own.pop("run_name", None)
         places = places_of_results(calls) if isinstance(calls, AIMessage) else repeat(None)
         read = read_calls(calls)
-        known = identified(calls, read, messages, read_calls)
         meant = self.meant(read, only=only)
         gated = decisions is not None or any(call.waits for call in meant)
         approvals = self.approvals or (Approvals() if gated else None)
+        known = identified(calls, read, messages, read_calls, results_only=approvals is None)
         gate = None
         if approvals is not None:
             meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False, alone=alone)

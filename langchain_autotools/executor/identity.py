@@ -112,7 +112,12 @@ def _answers(calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage]) ->
 
 
 def identified(
-    given: AIMessage | object, calls: Sequence[ToolCallRecord], messages: Sequence[BaseMessage], all_calls: Any
+    given: AIMessage | object,
+    calls: Sequence[ToolCallRecord],
+    messages: Sequence[BaseMessage],
+    all_calls: Any,
+    *,
+    results_only: bool = False,
 ) -> list[CallIdentity]:
     """The identities of calls that are to be executed.
 
@@ -121,9 +126,12 @@ def identified(
         calls: Its calls.
         messages: The conversation so far.
         all_calls: Reads the calls of a message.
+        results_only: Whether nothing but the results that there are is needed.
     """
     if isinstance(given, AIMessage):
         return identities(given, calls, results_behind(given, messages))
+    if results_only and not (messages and isinstance(messages[-1], ToolMessage)):
+        return [CallIdentity(call) for call in calls]
     message, results = open_end(messages)
     left: dict[str, list[CallIdentity]] = {}
     for one in [] if message is None else identities(message, all_calls(message), results):
