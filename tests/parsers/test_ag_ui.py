@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_autotools import CallResult, CallsPending, MessageDone, RunFailed, pending_calls
+from langchain_autotools import CallResult, CallsPending, MessageDone, MessagesAdded, RunFailed, pending_calls
 from langchain_autotools.encoders import ag_ui, from_ag_ui
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.event_types import RunEnded, RunStarted
@@ -48,6 +48,8 @@ def expected(told: Told) -> Iterator[tuple[str, Any]]:
     for event in told.events:
         if isinstance(event, RunStarted):
             runs[event.run_id] = event.parent_run_id in runs
+        if isinstance(event, MessagesAdded):  # a question stands before the run that answers it
+            continue
         before = f"{event.run_id}:" if runs[event.run_id] else ""
         if isinstance(event, MessageDone) and isinstance(event.message, AIMessage):
             calls = [shown(before + call.id, call.name, call.arguments) for call in calls_of(event.message)]
