@@ -1,5 +1,8 @@
 """Measure this package beside its peers and print Markdown tables: `python -m benchmarks [--rounds 5] [--only text ...]`.
 
+`--charts` also draws the charts of docs/benchmarks.md, with the measured figures in place of those that are kept; after `--only` without a
+task nothing is measured.
+
 Peers come with the extra `bench`. Every figure is one process of its own; peers take turns within a round, and the figure
 is the median of the rounds. CPU is the client's process time; the server is another process.
 """
@@ -12,10 +15,12 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import langchain_autotools
 
+from .charts import CHARTS, draw, keep, kept, measured
 from .wires import WIRES
 
 _PROTOCOLS = (
@@ -121,12 +126,13 @@ def table(title: str, peers: Sequence[str], task: str, sizes: Sequence[int], fig
         print(f"| {peer} | " + " | ".join(cells) + " |", flush=True)
 
 
-def text(port: int, rounds: int) -> None:
-    """Streamed text."""
+def text(port: int, rounds: int) -> Any:
+    """Streamed text; returns its figures."""
     cases = [(peer, "text", 4000) for peer in _PROTOCOLS]
     cases += [(peer, "text", size) for peer in ("autotools", "autotools_async") for size in (500, 64_000)] + [("sdk", "text", 500)]
-    title = "Streamed text, per chunk"
-    table(title, _PROTOCOLS, "text", (500, 4000, 64_000), interleaved(cases, port, rounds), 1e6, "us")
+    figures = interleaved(cases, port, rounds)
+    table("Streamed text, per chunk", _PROTOCOLS, "text", (500, 4000, 64_000), figures, 1e6, "us")
+    return figures
 
 
 def listener(port: int, rounds: int) -> None:
@@ -139,20 +145,22 @@ def listener(port: int, rounds: int) -> None:
         print(f"| {way} | {without:.2f} | {heard:.2f} | {heard / without:.2f} |", flush=True)
 
 
-def fragments(port: int, rounds: int) -> None:
-    """Streamed arguments of one call."""
+def fragments(port: int, rounds: int) -> Any:
+    """Streamed arguments of one call; returns their figures."""
     cases = [(peer, "arguments", 2000) for peer in _PROTOCOLS]
     cases += [(peer, "arguments", size) for peer in ("autotools", "autotools_chain") for size in (500, 64_000)]
     title = "Argument fragments, the tool run and the answer read, per fragment"
-    table(title, _PROTOCOLS, "arguments", (500, 2000, 64_000), interleaved(cases, port, rounds), 1e6, "us")
+    figures = interleaved(cases, port, rounds)
+    table(title, _PROTOCOLS, "arguments", (500, 2000, 64_000), figures, 1e6, "us")
+    return figures
 
 
-def turns(port: int, rounds: int) -> None:
-    """Turns with two tool calls."""
+def turns(port: int, rounds: int) -> Any:
+    """Turns with two tool calls; returns their figures."""
     cases = [(peer, "turns", size) for peer in _LOOPS for size in (4, 20, 80)] + [("autotools", "turns", 320)]
-    table(
-        "A turn with two tool calls, by length of the run", _LOOPS, "turns", (4, 20, 80, 320), interleaved(cases, port, rounds), 1e3, "ms"
-    )
+    figures = interleaved(cases, port, rounds)
+    table("A turn with two tool calls, by length of the run", _LOOPS, "turns", (4, 20, 80, 320), figures, 1e3, "ms")
+    return figures
 
 
 def construct(port: int, rounds: int) -> None:
@@ -211,6 +219,14 @@ def wires(port: int, rounds: int) -> None:
         print(f"| {name} | {sdk:.0f} | {partner:.0f} | {ours:.0f} | {ours / partner:.2f} |", flush=True)
 
 
+def charts(figures: Any) -> None:
+    """Draw the charts of the page, and keep the measured figures that they show."""
+    keep({task: shown for task in CHARTS if (shown := measured(task, figures))})
+    for path in draw(kept(), _IMAGES):
+        print(f"drawn: {path}")
+
+
+_IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 _TASKS = {
     "text": text,
     "listener": listener,
@@ -227,11 +243,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure this package beside its peers.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*", choices=list(_TASKS), default=list(_TASKS))
+    parser.add_argument("--charts", action="store_true", help="draw the charts of docs/benchmarks.md, with what was measured")
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, {platform.machine()}; median of {options.rounds} rounds, peers in turn")
+    figures: dict[tuple[str, str, int], tuple[float, float]] = {}
     with server() as port:
         for name in options.only:
-            _TASKS[name](port, options.rounds)
+            figures |= _TASKS[name](port, options.rounds) or {}
+    if options.charts:
+        charts(figures)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,18 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 import gradio as gr
 
 from langchain_autotools import PendingCall, ToolContext, init_chat_model
 from langchain_autotools.durable import Conversations, launch
-from langchain_autotools.showing import gradio_chat
+from langchain_autotools.showing import CHAT_HEAD, MATH_DELIMITERS, gradio_chat
 
-ONLY_FROM_HERE = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:">"""
+OPEN = "chosen => location.assign('?chat=' + encodeURIComponent(chosen))"
+STAY = "chosen => history.replaceState(null, '', '?chat=' + encodeURIComponent(chosen))"
+RESTORE = "text => text || keptDraft()"  # what is typed outlives a restart of this program
+WIDE = "() => innerWidth > 768"  # on a phone the list of conversations would hide the chat
 
 
 def get_temperature(city: str, context: ToolContext) -> str:
@@ -34,40 +38,62 @@ def send_mail(to: str, text: str) -> str:
 def page(chats: Conversations) -> gr.Blocks:
     """The page of these conversations. Which one it shows stands in its address."""
 
-    def begin(request: gr.Request) -> gr.Radio:
-        known = [one.id for one in chats.list(50)]
-        chosen = request.query_params.get("chat") or (known or ["First conversation"])[0]
-        return gr.Radio(known if chosen in known else [chosen, *known], value=chosen)
+    edited: dict[str, str] = {}  # what stands in an editor outlives that another call is decided
+
+    def begin(chosen: str | None, request: gr.Request) -> gr.Radio:
+        known = {one.id: one.title or "Without a title" for one in chats.list(50, order="activity")}
+        chosen = chosen or request.query_params.get("chat") or next(iter(known), uuid4().hex)
+        choices = known if chosen in known else {chosen: "New conversation", **known}
+        return gr.Radio([(title, one) for one, title in choices.items()], value=chosen)
 
     async def follow(chosen: str) -> AsyncIterator[Any]:
         async for chat in gradio_chat(chats.aevents(chosen, follow=True)):
             buttons = gr.Textbox(submit_btn=not chat.is_running, stop_btn=chat.is_running)
-            yield chat.messages, buttons, [call.to_dict() for call in chat.pending]
+            waiting = [call.to_dict() for call in chat.pending]
+            yield chat.messages, buttons, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
 
     def editors(chosen: str, waiting: list[dict[str, Any]]) -> None:
         for call in map(PendingCall.from_dict, waiting):
-            args = gr.Code(json.dumps(call.args, indent=2, ensure_ascii=False), "json", label=call.name, interactive=True)
-            with gr.Row():
-                approve, reject = gr.Button("Approve", variant="primary"), gr.Button("Reject")
-            approve.click(lambda text, call=call: chats.decide(chosen, [call.edit(json.loads(text))]) and None, args)
+            name, args = call.name, json.dumps(call.args, indent=2, ensure_ascii=False)
+            with gr.Column(elem_classes="approval"):
+                editor = gr.Code(edited.get(call.digest, args), "json", label=name, interactive=True, wrap_lines=True)
+                refused = gr.Textbox(visible=False, show_label=False, interactive=False, elem_classes="refused")
+                with gr.Row():
+                    approve = gr.Button("Approve", variant="primary", min_width=80)
+                    reject = gr.Button("Reject", min_width=80)
+
+            def decide(text: str, call: PendingCall = call) -> gr.Textbox:
+                try:
+                    chats.decide(chosen, [call.edit(json.loads(text))])
+                except ValueError as error:  # no JSON, or not what the tool takes
+                    return gr.Textbox(str(error), visible=True)
+                return gr.Textbox(visible=False)
+
+            editor.input(lambda text, call=call: edited.update({call.digest: text}), editor, show_progress="hidden")
+            approve.click(decide, editor, refused)
             reject.click(lambda call=call: chats.decide(chosen, [call.reject()]) and None)
 
     with (blocks := gr.Blocks(title="Chat", analytics_enabled=False, fill_height=True, fill_width=True)):
-        waiting = gr.State([])
-        with gr.Sidebar(width=260):
+        waiting, failed = gr.State([]), gr.State()
+        with gr.Sidebar(open=False, width=260) as sidebar:
             new = gr.Button("New conversation")
             chosen = gr.Radio([], label="Conversations")
-        messages = gr.Chatbot(scale=1, height=200, show_label=False, buttons=[])
+        messages = gr.Chatbot(scale=1, height=200, show_label=False, buttons=[], latex_delimiters=MATH_DELIMITERS)
         with gr.Column(scale=0):
             gr.render([chosen, waiting], show_progress="hidden")(editors)
-        box = gr.Textbox(placeholder="Message", show_label=False)  # `follow` shows its button
-        box.submit(lambda chosen, text: text.strip() and chats.send(chosen, text) and "", [chosen, box], box, show_progress="hidden")
+        again = gr.Button("Try again", visible=False)
+        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft")  # `follow` shows its button
+        sent = box.submit(lambda chosen, text: text.strip() and chats.send(chosen, text) and "", [chosen, box], box, show_progress="hidden")
+        sent.then(begin, chosen, chosen, show_progress="hidden")
         box.stop(chats.cancel, chosen)
+        again.click(lambda failed: chats.retry(failed) and None, failed)
         messages.clear(chats.delete, chosen).then(None, js="() => location.assign('?')")
-        new.click(None, js="() => location.assign('?chat=' + new Date().toLocaleString())")
-        chosen.input(None, chosen, js="chosen => location.assign('?chat=' + encodeURIComponent(chosen))")
-        begun = blocks.load(begin, None, chosen, show_progress="hidden")
-        begun.then(follow, chosen, [messages, box, waiting], concurrency_limit=None, show_progress="hidden")
+        new.click(lambda: uuid4().hex, None, chosen).then(None, chosen, js=OPEN)
+        chosen.input(None, chosen, js=OPEN)
+        blocks.load(lambda wide: gr.Sidebar(open=wide), gr.Checkbox(visible=False), sidebar, js=WIDE, show_progress="hidden")
+        begun = blocks.load(begin, chosen, chosen, show_progress="hidden")
+        begun.then(None, chosen, js=STAY).then(None, box, box, js=RESTORE)
+        begun.then(follow, chosen, [messages, box, waiting, failed, again], concurrency_limit=None, show_progress="hidden")
     return blocks
 
 
@@ -77,4 +103,4 @@ if __name__ == "__main__":
     chats = Conversations(model, "sqlite:///chats.sqlite", rerun=["get_temperature"])
     launch()  # goes on at once with what a killed program has left
     theme = gr.themes.Soft(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
-    page(chats).launch(theme=theme, head=ONLY_FROM_HERE, footer_links=[], show_error=True)
+    page(chats).launch(theme=theme, head=CHAT_HEAD, footer_links=[], show_error=True)

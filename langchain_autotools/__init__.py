@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .following import aevents, events
     from .history import explain, repair, validate
     from .history.generations import join_generations, split_generations
+    from .joined import with_tools
     from .messages.calls import ToolCallRecord, calls_of
     from .messages.carrier import final_message, new_messages, results_of, run_usage
     from .messages.endings import max_turns_reached, stop_reason
@@ -101,6 +102,7 @@ __all__ = [  # noqa: RUF022 - grouped for readers
     "ChatXAI",
     "ToolsAndMessagesMixin",
     "init_chat_model",
+    "with_tools",
     "Agent",
     "AgentResult",
     # The messages of a run
@@ -222,6 +224,7 @@ _HOMES = {
     ),
     "following": ("aevents", "events"),
     "history": ("explain", "repair", "validate"),
+    "joined": ("with_tools",),
     "history.generations": ("join_generations", "split_generations"),
     "messages.calls": ("ToolCallRecord", "calls_of"),
     "messages.carrier": ("final_message", "new_messages", "results_of", "run_usage"),

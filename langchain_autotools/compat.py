@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Mapping
 from json import JSONDecodeError
 from traceback import walk_tb
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage
@@ -43,6 +43,12 @@ def unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: d
     _set_extra(made, extra)
     _set_private(made, None)
     return made
+
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # what makes the classes of models
 
 
 # ---------------------------------------------------------------------------------------------- pickle

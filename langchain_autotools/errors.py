@@ -15,8 +15,9 @@ What a vendor answers (rate limits, refused keys, ...) is raised as the vendor S
 `langchain_core.exceptions`, made under `providers/`.
 """
 
+import sysconfig
 from collections.abc import Callable, Mapping
-from traceback import walk_tb
+from traceback import StackSummary, format_exception, format_exception_only, walk_tb
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ __all__ = [
     "map_errors",
 ]
 
+_INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _INTERNAL: Final = frozenset({__name__.partition(".")[0], "langchain_core", "contextlib"})
 
 
@@ -50,7 +52,18 @@ def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> 
     return error
 
 
-class AutoToolsError(Exception):
+class BriefInNotebooks(Exception):
+    """An error of which IPython shows the user's own lines and the text, and none of the code in between."""
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines to show: IPython asks an exception for them."""
+        frames = [(frame, line) for frame, line in walk_tb(self.__traceback__) if _is_users(frame)]
+        if not frames or any(one.__traceback__ for one in _with_causes(self.__cause__)):
+            return format_exception(self)
+        return [*StackSummary.extract(iter(frames)).format(), *format_exception_only(self)]
+
+
+class AutoToolsError(BriefInNotebooks):
     """Root of every error that this package defines."""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -129,11 +142,38 @@ class map_errors:
         translate = next((self._table[cls] for cls in type(error).__mro__ if cls in self._table), None)
         new = error if translate is None else translate(error)
         if new is not error:
+            _forget_inner_frames(error)
             raise new from error
 
 
+def _forget_inner_frames(error: BaseException | None) -> None:
+    """Drop the tracebacks of an error and of what caused it: a refused connection has 80 lines that no user wrote.
+
+    One in which code of the user's stands stays, such as an HTTP transport of his own.
+    """
+    for one in _with_causes(error):
+        if not any(_is_users(frame) for frame, _ in walk_tb(one.__traceback__)):
+            one.__traceback__ = None
+
+
+def _with_causes(error: BaseException | None) -> list[BaseException]:
+    """An error and what caused it, each once: causes may lead back to where they began."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _is_users(frame: FrameType) -> bool:
+    """Whether a frame's code is neither of this package, nor installed, nor of Python itself."""
+    path = frame.f_code.co_filename
+    return not (_is_internal(frame) or path.startswith(_INSTALLED) or path.startswith("<frozen "))
+
+
 class concise:
-    """Cut the traceback of a `ConfigurationError` that leaves the body down to the caller, who can mend it; its text says how.
+    """Cut the traceback of an error that leaves the body down to the caller's line, where its text says all: of an argument that cannot
+    work, and of what a vendor's server answered.
 
     It stays whole where code of anybody else stands in between.
     """
@@ -141,7 +181,11 @@ class concise:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        if isinstance(error, ConfigurationError) and trace is not None and all(_is_internal(frame) for frame, _ in walk_tb(trace)):
+        if (
+            isinstance(error, ConfigurationError | ModelError)
+            and trace is not None
+            and all(_is_internal(frame) for frame, _ in walk_tb(trace))
+        ):
             trace.tb_next = None
 
 

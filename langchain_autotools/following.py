@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
-from contextvars import Context, Token, copy_context
+from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from .agent import AgentStream, AsyncAgentStream
 from .errors import ConfigurationError
 from .event_types import RunEvent
 from .executor.threads import NoThreadError, run_beside
-from .listening import Alarm, Listener, Place, listening
+from .listening import Alarm, Listener, Place, listening, stop_listening
 from .mixin import ToolsAndMessagesMixin
 
 _logger = logging.getLogger("langchain_autotools")
@@ -277,7 +277,7 @@ class _AsyncReader(_Reader):
                 except Exception as raised:
                     error = raised
                 finally:
-                    _leave(before)
+                    stop_listening(before)
                 while waiting:
                     yield waiting.popleft()
                 goes_on = (error is None and chunk is not _END) or self._take(chunk, error)
@@ -318,13 +318,6 @@ class _AsyncReader(_Reader):
         self._task = None  # it knows where it was cancelled, and so all that was at work there
         if hasattr(self._stream, "aclose"):
             await self._stream.aclose()
-
-
-def _leave(before: Token[Place | None]) -> None:
-    try:  # noqa: SIM105 - suppress costs too much for something that is done at each chunk
-        listening.reset(before)
-    except ValueError:  # a generator that is thrown away is closed in another context
-        pass
 
 
 def _hands_over(stream: Any) -> bool:

@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,7 +38,10 @@ class Listener:
         waiting: The events that have not been read.
         heard: Whether any has come.
         came_to: Makes the message of the last run that has ended here, and that no tool of another run of this listener's made.
+        delivered: Whether pieces of a call of the current reply have reached the caller, so that the reply is not asked for again.
     """
+
+    delivered = False
 
     def __init__(self, around: "Listener | None" = None) -> None:
         self.waiting: deque[Any] = deque()
@@ -56,6 +59,15 @@ class Listener:
     def is_alone(self) -> bool:
         """Whether there is no listener around this one."""
         return self._around is None
+
+    @property
+    def for_tools(self) -> "Listener | None":
+        """Who listens to what the tools of its runs make; None for nobody."""
+        return self
+
+    def come_to(self, message: Callable[[], Any]) -> None:
+        """Note that a run has ended that no tool of another run of this listener's made; `message` makes its message."""
+        self.came_to = message
 
     def begin(self, run_id: str, run: Run) -> None:
         """Note that a run tells of itself."""
@@ -75,6 +87,8 @@ class Listener:
         for run in list(self._runs.values()):
             if run.is_inside(run_id, call_id):
                 run.leave()
+        if self._around is not None:
+            self._around.leave(run_id, call_id)
 
     def has_left(self, run_id: str, call_id: str) -> bool:
         """Whether nobody waits for a call's tool any more: the call has its result, or its run has ended."""
@@ -86,10 +100,13 @@ class Listener:
         """Take an event."""
         if self._around is not None:
             self._around.tell(event)
-        if self._closed:
-            return
-        self.heard = True
-        self.waiting.append(event)
+        if not self._closed:
+            self.heard = True
+            self._keep(event)
+
+    def _keep(self, item: Any) -> None:
+        """Keep something for whoever reads."""
+        self.waiting.append(item)
         for wake in self._wakers:
             wake()
 
@@ -147,6 +164,57 @@ class Place:
 
 listening: ContextVar[Place | None] = ContextVar("autotools_listening", default=None)
 """Where what runs here stands; None where nobody listens."""
+
+
+class Tap(Listener):
+    """Takes what it needs of the events of runs that are made in one place. Whoever listens around it is told all of them.
+
+    A subclass keeps in `take` what is to be read; the runs hand over then. What tools make is for the listener around alone.
+
+    Args:
+        around: Where the place stands; None where nobody listens around it.
+
+    Attributes:
+        place: Where what runs here stands.
+    """
+
+    def __init__(self, around: Place | None) -> None:
+        super().__init__(None if around is None else around.listener)
+        run_id, call_id, is_outermost = (None, None, True) if around is None else (around.run_id, around.call_id, around.is_outermost)
+        self.place = Place(self, run_id, call_id, hands_over=True, is_outermost=is_outermost)
+
+    def take(self, event: Any) -> None:
+        """Keep (`_keep`) what is needed of an event."""
+        raise NotImplementedError
+
+    def tell(self, event: Any) -> None:
+        """Pass an event on, and take what is needed of it."""
+        if self._around is not None:
+            self._around.tell(event)
+        self.take(event)
+
+    @property
+    def is_alone(self) -> bool:
+        """Never: what it does not take is not to wait here."""
+        return False
+
+    @property
+    def for_tools(self) -> Listener | None:
+        """The listener around it."""
+        return self._around
+
+    def come_to(self, message: Callable[[], Any]) -> None:
+        """Pass on that a run has ended."""
+        if self._around is not None:
+            self._around.come_to(message)
+
+
+def stop_listening(before: Token[Place | None]) -> None:
+    """Undo what `listening.set` did; nothing where a generator that was thrown away is closed in another context."""
+    try:  # noqa: SIM105 - suppress costs too much for something that is done at each chunk
+        listening.reset(before)
+    except ValueError:
+        pass
 
 
 class Alarm:

@@ -6,42 +6,55 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 """
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
-from pydantic import Field, PrivateAttr, SecretStr, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
 from .executor import dump_tools, portable_key, restore_tools
+from .field_types import Secret
 from .listening import listening
 from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
+from .run.driving import AsyncTurnMaker, TurnMaker, adrive, drive, generator_of
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
 from .run.loop import CallModel
-from .run.run import Run, failing, stored_message
+from .run.run import Run, failing
 from .run.settings import Toolbox, run_settings, toolbox_of
-from .run.single_turn import ReplyEnd, ainvoked, alimited, atold, atold_reply, invoked, limited, told, told_reply, whole_reply, with_whole
+from .run.single_turn import (
+    ReplyEnd,
+    ainvoked,
+    alimited,
+    atold,
+    atold_reply,
+    invoked,
+    limited,
+    reply_message,
+    told,
+    told_reply,
+    whole_reply,
+    with_whole,
+)
 from .run.tracing import astart_trace, start_trace
+from .run.whole_class import JoiningMeta
 from .turn.constructor import given_arguments, tool_labels
 from .turn.tools import format_request_tools, format_tool_choice
 from .turn.turn import Turn
 
 _logger = logging.getLogger("langchain_autotools")
 
-_Turn = Callable[[CallModel], Iterator[AIMessage]]
-_AsyncTurn = Callable[[CallModel], AsyncGenerator[AIMessage, None]]
 
-
-class ToolsAndMessagesMixin(BindableChatModel):
+class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     """A chat model that runs its own tools.
 
     A subclass implements `raw_stream` (and, where it can, `araw_stream`, `raw_invoke`, `araw_invoke`) and inherits the whole
@@ -103,7 +116,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
     approve: Any = Field(default=None, exclude=True, repr=False)
     """Decides about such calls at once: gets a `PendingCall` and returns one of its decisions, or None, which leaves the call pending;
     may be asynchronous. Without `requires_approval` it is asked about every call."""
-    approval_key: SecretStr | None = Field(default=None, exclude=True, repr=False, min_length=1)
+    approval_key: Secret = Field(default=None, exclude=True, repr=False, min_length=1)  # type: ignore[arg-type]
     """What the digests of pending calls are made with, so that nobody else can make one. No pickle holds it."""
     claim: Any = Field(default=None, exclude=True, repr=False)
     """Makes a call that was decided run once, however often its history is resumed, in whichever process: a function that takes a key
@@ -116,6 +129,10 @@ class ToolsAndMessagesMixin(BindableChatModel):
     def _check_run_settings(self) -> Self:
         run_settings(self, self._own_tools(), {})
         return self
+
+    def model_post_init(self, context: Any) -> None:
+        """What a whole chat model class behind the mixin does here: pydantic's own method for private attributes would leave it out."""
+        super().model_post_init(context)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         yield from given_arguments(self, super().__repr_args__())
@@ -193,14 +210,14 @@ class ToolsAndMessagesMixin(BindableChatModel):
             ask = ask if limit is None else partial(invoked, ask, limit)
             with concise():
                 reply = ask() if place is None else told_reply(self, config, place, ask)
-                return stored_message(reply, self.output_version, brief=True)
+                return reply_message(self, reply)
         streams = listening.get() is not None and self._streams(run, kwargs, async_api=False)  # for who hears of it as it is written
         trace = start_trace(self, config, run.input)
         turn = self._turn_of_run(run, trace.child, kwargs, streams=streams)
         with concise(), failing(run):
             run.begin(trace.manager.run_id, trace.name)
             with trace:
-                message = run.message(list(self._drive(run, turn, trace.child)))
+                message = run.message(list(drive(run, turn, trace.child)))
             trace.manager.on_chain_end(message)
         return message
 
@@ -215,14 +232,14 @@ class ToolsAndMessagesMixin(BindableChatModel):
             ask = ask if limit is None else partial(ainvoked, ask, limit)
             with concise():
                 reply = await (ask() if place is None else atold_reply(self, config, place, ask))
-                return stored_message(reply, self.output_version, brief=True)
+                return reply_message(self, reply)
         streams = listening.get() is not None and self._streams(run, kwargs, async_api=True)
         trace = await astart_trace(self, config, run.input)
         turn = self._aturn_of_run(run, trace.child, kwargs, streams=streams)
         with concise(), failing(run):
             run.begin(trace.manager.run_id, trace.name)
             async with trace:
-                message = run.message([chunk async for chunk in self._adrive(run, turn, trace.child)])
+                message = run.message([chunk async for chunk in adrive(run, turn, trace.child)])
             await trace.manager.on_chain_end(message)
         return message
 
@@ -240,14 +257,14 @@ class ToolsAndMessagesMixin(BindableChatModel):
                 turn_chunks = told(self, config, place, turn_chunks)
             with concise():
                 for chunk in turn_chunks:
-                    yield with_whole(chunk, parts, self.output_version)
+                    yield with_whole(self, chunk, parts)
             return
         trace = start_trace(self, config, run.input)
         turn = self._turn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=False))
         with concise(), failing(run, streamed=True):
             with trace:
                 yield from run.begin(trace.manager.run_id, trace.name)
-                yield from trace.seen(self._drive(run, turn, trace.child))
+                yield from trace.seen(drive(run, turn, trace.child))
             trace.manager.on_chain_end(trace.output())
 
     async def astream(
@@ -257,19 +274,19 @@ class ToolsAndMessagesMixin(BindableChatModel):
         run = self._run(input, kwargs)
         if run is None:
             parts, place, limit = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
-            reply = _generator(super().astream(input, config, **kwargs))
+            reply = generator_of(super().astream(input, config, **kwargs))
             reply = reply if limit is None else alimited(reply, limit)
             if place is not None and should_stream(self, kwargs, async_api=True):
                 reply = atold(self, config, place, reply)
             with concise():
                 async with aclosing(reply) as turn_chunks:
                     async for part in turn_chunks:
-                        yield with_whole(part, parts, self.output_version)
+                        yield with_whole(self, part, parts)
             return
         trace = await astart_trace(self, config, run.input)
         turn = self._aturn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=True))
         with concise(), failing(run, streamed=True):
-            async with trace, aclosing(self._adrive(run, turn, trace.child)) as chunks:
+            async with trace, aclosing(adrive(run, turn, trace.child)) as chunks:
                 for chunk in run.begin(trace.manager.run_id, trace.name):
                     yield chunk
                 async for chunk in chunks:
@@ -314,9 +331,9 @@ class ToolsAndMessagesMixin(BindableChatModel):
     def __getstate__(self) -> dict[Any, Any]:
         name, listed = type(self).__name__, isinstance(self.tools, Mapping | Sequence)
         apart = {CACHE_KEY, *(("tools",) if listed else ())}
-        refuse(unportable(name, {key: value for key, value in self.__dict__.items() if key not in apart}))
+        refuse(unportable(name, {key: value for key, value in super().__getstate__()["__dict__"].items() if key not in apart}))
         changed = {"tools": dump_tools(name, self.tools), "approval_key": portable_key(self.approval_key)}
-        state = super().__getstate__()
+        state = super().__getstate__()  # not before: tracebacks of a refusal show local variables
         own = {**(state["__pydantic_private__"] or {}), "_toolbox": None}
         fields = {key: value for key, value in state["__dict__"].items() if key != CACHE_KEY}
         return {**state, "__dict__": {**fields, **changed}, "__pydantic_private__": own}
@@ -327,7 +344,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
     # ------------------------------------------------------------------------------------------ the drivers
 
-    def _turn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> _Turn:
+    def _turn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> TurnMaker:
         """What makes the requests of a run: each a run of core's own."""
         stream, invoke = super().stream, super().invoke
 
@@ -339,7 +356,7 @@ class ToolsAndMessagesMixin(BindableChatModel):
 
         return turn
 
-    def _aturn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> _AsyncTurn:
+    def _aturn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> AsyncTurnMaker:
         """Like `_turn_of_run`, asynchronously."""
         stream, invoke = super().astream, super().ainvoke
 
@@ -348,51 +365,8 @@ class ToolsAndMessagesMixin(BindableChatModel):
             if not streams:
                 yield await invoke(messages, config, **request)
                 return
-            async with aclosing(_generator(stream(messages, config, **request))) as chunks:
+            async with aclosing(generator_of(stream(messages, config, **request))) as chunks:
                 async for chunk in chunks:
                     yield chunk
 
         return turn
-
-    def _drive(self, run: Run, turn: _Turn, config: RunnableConfig) -> Iterator[AIMessageChunk]:
-        """Carry out what the run asks for."""
-        while (action := run.next()) is not None:
-            if isinstance(action, CallModel):
-                for part in run.parts(turn(action)):
-                    yield from run.part(part)
-                yield from run.turn_done()
-            else:
-                with closing(run.execute(action, config)) as results:
-                    for result in results:
-                        yield run.result(action, result)
-                run.tools_done()
-        yield from run.end()
-
-    async def _adrive(self, run: Run, turn: _AsyncTurn, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
-        """Like `_drive`, asynchronously."""
-        while (action := run.next()) is not None:
-            if isinstance(action, CallModel):
-                async with aclosing(run.aparts(turn(action))) as parts:
-                    async for chunk in _chunks_of(run, parts):
-                        yield chunk
-                for chunk in run.turn_done():
-                    yield chunk
-            else:
-                async with aclosing(run.aexecute(action, config)) as results:
-                    async for result in results:
-                        yield run.result(action, result)
-                run.tools_done()
-        for chunk in run.end():
-            yield chunk
-
-
-def _generator(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:
-    """Core's streams are generators, though typed as iterators; closing one closes the request under it."""
-    return cast("AsyncGenerator[AIMessage, None]", chunks)
-
-
-async def _chunks_of(run: Run, parts: AsyncIterator[AIMessage]) -> AsyncIterator[AIMessageChunk]:
-    """What leaves at once of each part of a turn."""
-    async for part in parts:
-        for chunk in run.part(part):
-            yield chunk

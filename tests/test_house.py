@@ -20,7 +20,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 
 # A room, the trip through the house from its end to its beginning. A module imports from its own room and from those before it.
 ROOMS = (
-    ("errors", "compat", "strict_json", "_version"),
+    ("errors", "compat", "field_types", "strict_json", "_version"),
     ("pickling",),
     ("chunks", "messages", "deadline"),
     ("cancelling", "retry", "listening"),
@@ -29,7 +29,7 @@ ROOMS = (
     ("turn",),
     ("run",),
     ("mixin",),
-    ("testing", "providers"),
+    ("testing", "providers", "joined"),
     ("agent",),
     ("following",),
     ("encoders",),
@@ -62,7 +62,7 @@ PURE = (
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 SDKS = {"openai", "anthropic", "google", "ollama", "xllamacpp", "huggingface_hub", "httpx", "httpx2", "cohere", "mistralai", "groq"}
-INTEGRATIONS = {"dbos": "durable", "ag_ui": "encoders"}
+INTEGRATIONS = {"dbos": "durable", "sqlalchemy": "durable", "ag_ui": "encoders"}
 LOADS_ITS_SDK = "error_types"  # a vendor's error classes: no module imports them but late
 VENDORS = "openai azure anthropic google vertex bedrock ollama cohere mistral mistralai groq openrouter fireworks deepseek xai"
 SERVERS = "zhipu dashscope moonshot llamacpp vllm sglang nebius cerebras perplexity minimax"

@@ -8,9 +8,12 @@ import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk
 
+from langchain_autotools import new_messages
 from tests.support.http_server import Exchange, HttpReply, LoopbackServer
 from tests.support.openai_wire import Asked, reply_to
 from tests.support.pages import end_durable, skip_without_extra
@@ -80,6 +83,25 @@ def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.Ca
         exec(compile(block, "README.md", "exec"), names)
     assert "Rome 21 °C." in capsys.readouterr().out
     assert server.exchanges
+
+
+def test_the_picture_of_a_run_is_that_of_the_readmes_run(server: LoopbackServer) -> None:
+    """Each row is a chunk: its text, and the message that it brings."""
+    names: dict[str, Any] = {"__name__": "readme"}
+    before, _, _ = python_blocks(README)[0].partition("for chunk in")
+    exec(compile(before, "README.md", "exec"), names)
+    drawn: dict[float, dict[str, str]] = {}
+    for element in ElementTree.parse(REPOSITORY / "docs" / "images" / "run.svg").iter("{http://www.w3.org/2000/svg}text"):
+        drawn.setdefault(float(element.attrib["y"]), {})[element.attrib["class"].split()[0]] = element.text or ""
+    rows = [(row["text"], row.get("message")) for _, row in sorted(drawn.items()) if "text" in row]
+    assert rows == [_row(chunk) for chunk in names["model"].stream(names["history"])]
+
+
+def _row(chunk: AIMessageChunk) -> tuple[str, str | None]:
+    labels = {"tool": "Tool: {0.text}", "ai": "AI: the answer"}
+    calls = [f"AI: {len(one.tool_calls)} tool calls" for one in new_messages(chunk) if isinstance(one, AIMessage) and one.tool_calls]
+    messages = calls or [labels[one.type].format(one) for one in new_messages(chunk)]
+    return json.dumps(chunk.text, ensure_ascii=False), messages[0] if messages else None
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

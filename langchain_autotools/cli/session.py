@@ -33,7 +33,7 @@ def _ask(question: str, conversation: Conversation, display: Display) -> None:
     try:
         conversation.ask(question)
     except KeyboardInterrupt:
-        display.note("(interrupted)")
+        display.interrupted()
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -66,7 +66,13 @@ def _questions(display: Display) -> Iterator[str]:
 
 
 def read_line(prompt: str) -> str:
-    """One line, or all lines of one paste."""
+    """One line of standard input, or all lines of one paste.
+
+    Raises:
+        EOFError: There is none.
+    """
+    if sys.stdin is None:
+        raise EOFError
     if not sys.stdout.isatty():  # the prompt is no answer
         print(prompt, end="", file=sys.stderr, flush=True)
         prompt = ""

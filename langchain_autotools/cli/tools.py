@@ -6,6 +6,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,27 @@ from langchain_autotools.executor.tools import tools_by_name
 _CONVENTIONAL = "tools"  # the name looked for where none is given
 
 
-def load_tools(sources: Sequence[str]) -> list[Any]:
+@dataclass(frozen=True)
+class LoadedTools:
+    """Tools that a user named.
+
+    Attributes:
+        tools: The tools, in order.
+        sources: Where they were looked for.
+        passed_over: What was found there and is not offered: its name, and why.
+    """
+
+    tools: Sequence[Any]
+    sources: Sequence[str]
+    passed_over: Sequence[tuple[str, str]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names that a model calls the tools by."""
+        return list(tools_by_name(list(self.tools)))
+
+
+def load_tools(sources: Sequence[str]) -> LoadedTools:
     """The tools of all sources, in order.
 
     Args:
@@ -28,10 +49,11 @@ def load_tools(sources: Sequence[str]) -> list[Any]:
     Raises:
         ConfigurationError: A source cannot be loaded or holds no tools.
     """
-    return [tool for source in sources for tool in _load_source(source)]
+    loaded = [_load_source(source) for source in sources]
+    return LoadedTools([tool for tools, _ in loaded for tool in tools], sources, [other for _, others in loaded for other in others])
 
 
-def _load_source(source: str) -> list[Any]:
+def _load_source(source: str) -> tuple[list[Any], list[tuple[str, str]]]:
     place, attribute = _split(source)
     try:
         module = _module_of_file(Path(place)) if place.endswith(".py") else _module_of_name(place)
@@ -42,7 +64,22 @@ def _load_source(source: str) -> list[Any]:
     tools = _tools_of(module, attribute, source)
     if not tools:
         raise ConfigurationError(f"--tools {source}: there are no tools in it{_advice(module, attribute, place)}")
-    return tools
+    return tools, [] if attribute else _passed_over(module, tools, place)
+
+
+def _passed_over(module: ModuleType, tools: Sequence[Any], place: str) -> list[tuple[str, str]]:
+    """What of a file is not offered: tools that its `tools` leaves out, or where it has no such list its functions."""
+    if hasattr(module, _CONVENTIONAL):
+        reason = f"not in {_CONVENTIONAL}"
+        others = {name: value for name, value in vars(module).items() if isinstance(value, BaseTool)}
+        return [(name, reason) for name, value in others.items() if not any(value is tool for tool in tools)]
+    return [(name, f"a plain function: name it with -T {place}:{name}, or decorate it with @tool") for name in _functions(module)]
+
+
+def _functions(module: ModuleType) -> list[str]:
+    """The names of a module's own functions, without those that begin with an underscore."""
+    own = {name: value for name, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__}
+    return [name for name in own if not name.startswith("_")]
 
 
 def _describe_failure(error: Exception, place: str) -> str:
@@ -58,7 +95,7 @@ def _advice(module: ModuleType, attribute: str | None, place: str) -> str:
     """How to name the plain functions of a file: which of them the model may call is for its author to say."""
     if attribute is not None:
         return ""
-    names = [name for name, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__]
+    names = _functions(module)
     if not names:
         return ""
     return f"; name its functions ({place}:{names[0]}), list them (tools = [{', '.join(names)}]), or decorate them with @tool"

@@ -13,18 +13,24 @@ it would make a request or run a tool. The journal answers what an earlier execu
   it. Each execution tells all again; a reader takes each thing once.
 - **Time** is that of the journal: while it is read, what time it was when it was written. So a run that goes on decides as it did before.
 
-What is recorded is plain JSON, by a serializer that knows nothing else. Models and keys are no part of it: every worker makes its own
-models, by the same names. An execution that has lost its run to another worker notices at its next record, before it runs the next call.
+What is recorded is plain JSON. (DBOS reads a row in the form that the row names, pickles too: whoever writes to the database runs code in
+the workers.) Models and keys are no part of it: every worker makes its own models, by the same names. An execution that has lost its run
+to another worker notices at its next record, before it runs the next call.
 
 `plain` is what is recorded, `journal` how; `event_rows` and `live` are what is told and how it is written, `reading` how it is read.
-`engine` has DBOS in this process, `leases` what workers do for each other. `runs` and `conversations` are what users call;
-`conversation_runs` is how a conversation stands in the database, `conversation_reading` how its events are read.
+`engine` has DBOS in this process, `leases` what workers do for each other, `ending` when one of them ends, `executions` those that a
+worker did not survive, `storage` how they wait for a full disk. `runs` and `conversations` are what users call, of which
+`readable_conversations` is the half that reads; `conversation_runs` is how a conversation stands in the database, `incarnations` how one
+that was deleted begins anew, `conversation_reading` how its events are read, `conversation_metadata` what is noted of it,
+`conversation_list` how it is found by that. `health` is how runs get on.
 """
 
-from .conversation_runs import ConversationInfo, Sent
+from .conversation_list import ConversationInfo
+from .conversation_runs import Sent
 from .conversations import Conversations
 from .engine import launch, shutdown
 from .errors import RunFailedError
+from .health import Health
 from .message_history import ConversationHistory
 from .runs import DurableModel, durable
 
@@ -33,6 +39,7 @@ __all__ = [
     "ConversationInfo",
     "Conversations",
     "DurableModel",
+    "Health",
     "RunFailedError",
     "Sent",
     "durable",

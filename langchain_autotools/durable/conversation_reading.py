@@ -1,6 +1,7 @@
 """The events of conversations, run after run."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, closing, suppress
@@ -10,40 +11,46 @@ from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
 from .conversation_runs import APPEND, ConversationRun, ConversationRuns
 from .engine import Link
-from .reading import Patience, aread_run, read_run
+from .incarnations import Incarnation
+from .reading import Patience, aread_run, position_of, read_run
+
+_POSITION = re.compile(r"(?:([1-9][0-9]*)\.)?([1-9][0-9]*)-([0-9]+)")
+_LONGEST = 100  # of a position: Python reads no number of any length
+
+Start = tuple[Incarnation, int, int]
+"""Where reading starts: the incarnation of the conversation, the number of the run, and how many of its events the reader has."""
 
 
-def place_of(position: str | None) -> tuple[int, int]:
-    """The number of the run, and of the event in it, that a position says.
+def place_of(position: str) -> tuple[int, int, int]:
+    """The number of the incarnation, of the run in it, and of the event in that, that a position says.
 
     Raises:
         ConfigurationError: It is no position.
     """
-    if position is None:
-        return 1, 0
-    run, _, event = position.partition("-") if isinstance(position, str) and position.isascii() else ("", "", "")
-    if not (run.isdigit() and event.isdigit() and int(run)):
+    read = _POSITION.fullmatch(position) if isinstance(position, str) and len(position) < _LONGEST else None
+    if read is None:
         raise ConfigurationError(f"after takes the position of an event of a conversation, not {position!r}")
-    return int(run), int(event)
+    return int(read[1] or 1), int(read[2]), int(read[3])
 
 
-def start_of(runs: ConversationRuns, conversation: str, after: str | None, last_event_id: str | None) -> tuple[int, int]:
+def start_of(runs: ConversationRuns, conversation: str, after: str | None, last_event_id: str | None) -> Start:
     """Where reading starts: behind the position that a header names, where the conversation has it, else behind `after`.
 
     Raises:
         ConfigurationError: `after` is no position, or one that the conversation does not have.
     """
+    now = runs.current(conversation)
     with suppress(ConfigurationError):
         if last_event_id:
-            return _known(runs, conversation, last_event_id)
-    return (1, 0) if after is None else _known(runs, conversation, after)
+            return _known(runs, now, last_event_id)
+    return (now, 1, 0) if after is None else _known(runs, now, after)
 
 
-def _known(runs: ConversationRuns, conversation: str, position: str) -> tuple[int, int]:
-    number, event = place_of(position)
-    if number not in runs.numbered(conversation, [number], load_input=False):
-        raise ConfigurationError(f"conversation {conversation!r} has no position {position!r}")
-    return number, event
+def _known(runs: ConversationRuns, now: Incarnation, position: str) -> Start:
+    incarnation, number, event = place_of(position)
+    if incarnation != now.number or number not in runs.numbered(now, [number], load_input=False):
+        raise ConfigurationError(f"conversation {now.conversation!r} has no position {position!r}, or has none since it was deleted")
+    return now, number, event
 
 
 class _Place:
@@ -51,43 +58,40 @@ class _Place:
 
     Args:
         runs: The runs of all conversations.
-        conversation: The conversation.
-        start: The run, and how many of its events the reader has.
+        start: Where it starts.
         link: Asks the database.
 
     Attributes:
         is_gone: Whether the conversation was deleted while it was read.
     """
 
-    def __init__(self, runs: ConversationRuns, conversation: str, start: tuple[int, int], link: Link) -> None:
+    def __init__(self, runs: ConversationRuns, start: Start, link: Link) -> None:
         self._runs = runs
-        self._conversation = conversation
-        self._number, self._had = start
+        self._where, self._number, self._had = start
         self._link = link
-        self._read = 0
         self.is_gone = False
 
     def run(self) -> ConversationRun | None:
         """The run to read; None where there is none yet, or (`is_gone`) the conversation was deleted."""
-        found = self._link.ask(self._runs.numbered, self._conversation, [self._number - 1, self._number])
-        self.is_gone = self._number > 1 and self._number - 1 not in found
-        return None if self.is_gone else found.get(self._number)
+        found = self._link.ask(self._runs.numbered, self._where, [self._number - 1, self._number])
+        run = found.get(self._number)
+        self.is_gone = self._number - 1 not in found if self._number > 1 else run is None and self._link.ask(self._where.is_over)
+        return None if self.is_gone else run
 
     def placed(self, event: RunEvent) -> RunEvent | None:
-        """The next event, with its position; None where the reader has it."""
-        self._read += 1
-        return replace(event, position=f"{self._number}-{self._read}") if self._read > self._had else None
+        """An event of the run, with its position in the conversation; None where the reader has it."""
+        return replace(event, position=self._where.position(self._number, position_of(event))) if position_of(event) > self._had else None
 
     def go_on(self) -> None:
         """The run is read."""
-        self._number, self._had, self._read = self._number + 1, 0, 0
+        self._number, self._had = self._number + 1, 0
 
 
 def read_conversation(
-    runs: ConversationRuns, conversation: str, start: tuple[int, int], follow: bool, timeout: float | None, link: Link
+    runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
 ) -> Generator[RunEvent, None, None]:
     """The events of a conversation: see `Conversations.events`."""
-    place, patience = _Place(runs, conversation, start, link), Patience(timeout)
+    place, patience = _Place(runs, start, link), Patience(timeout)
     while (run := place.run()) is not None or (follow and not place.is_gone):
         if run is None:
             time.sleep(patience.pause())
@@ -101,10 +105,10 @@ def read_conversation(
 
 
 async def aread_conversation(
-    runs: ConversationRuns, conversation: str, start: tuple[int, int], follow: bool, timeout: float | None, link: Link
+    runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
 ) -> AsyncGenerator[RunEvent, None]:
     """Like `read_conversation`, asynchronously."""
-    place, patience = _Place(runs, conversation, start, link), Patience(timeout)
+    place, patience = _Place(runs, start, link), Patience(timeout)
     while (run := await asyncio.to_thread(place.run)) is not None or (follow and not place.is_gone):
         if run is None:
             await asyncio.sleep(patience.pause())
@@ -118,20 +122,29 @@ async def aread_conversation(
 
 
 def _told(run: ConversationRun, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
-    yield from _added(run)
+    """The events of a run, each with its place among them, from 1 on."""
+    added = _added(run)
+    yield from added
     if run.request["kind"] != APPEND:
-        yield from read_run(run.id, timeout, link)
+        for event in read_run(run.id, timeout, link):
+            yield _behind(added, event)
 
 
 async def _atold(run: ConversationRun, timeout: float | None, link: Link) -> AsyncGenerator[RunEvent, None]:
-    for event in _added(run):
+    """Like `_told`, asynchronously."""
+    added = _added(run)
+    for event in added:
         yield event
     if run.request["kind"] != APPEND:
         async with aclosing(aread_run(run.id, timeout, link)) as told:
             async for event in told:
-                yield event
+                yield _behind(added, event)
 
 
 def _added(run: ConversationRun) -> list[RunEvent]:
     messages = run.added()
-    return [MessagesAdded(run_id=run.id, messages=messages)] if messages else []
+    return [MessagesAdded(run_id=run.id, messages=messages, position="1")] if messages else []
+
+
+def _behind(added: list[RunEvent], event: RunEvent) -> RunEvent:
+    return replace(event, position=str(len(added) + position_of(event) + 1))

@@ -4,12 +4,12 @@ A conversation has no row of its own: it is its runs, 1, 2, 3 and so on. Whoever
 number be taken once. All wait in one queue, where each conversation is a partition that has one run at a time, and the lowest number first.
 """
 
+import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
-from urllib.parse import quote
 
 from dbos import DBOS, WorkflowStatus
 from dbos import error as dbos_error
@@ -21,6 +21,7 @@ from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
 from .engine import VERSION, engine, outside
 from .errors import RunFailedError
+from .incarnations import Incarnation
 from .leases import CANCELLED
 from .plain import message_of, message_out
 from .reading import ENDED_FROM_OUTSIDE, Patience, told_so_far
@@ -29,7 +30,13 @@ SEND, DECIDE, APPEND = "send", "decide", "append"
 """What a run is: it answers a message, it goes on with decisions, or it only adds messages."""
 
 DECIDED = "autotools_decided"
-"""The attribute that names the calls that a run decides about, and what."""
+"""The attribute that names the calls that a run decides about, and what: as JSON text, as PostgreSQL's own JSON takes not every text."""
+
+OWNER, LABELS, TITLE, LAST = "autotools_owner", "autotools_labels", "autotools_title", "autotools_last"
+"""Attributes of the first run: what belongs to the conversation, and the number of a run that is its last, or was."""
+
+LEFT = "autotools_left"
+"""The attribute of a run that has ended and left something: `calls_pending`, or `failed`."""
 
 _KEY = "autotools_key"  # what a run was added for: the same is added once
 _CONVERSATION = "autotools_conversation"
@@ -54,17 +61,9 @@ class Sent:
     position: str
 
 
-@dataclass(frozen=True)
-class ConversationInfo:
-    """A conversation that there is.
-
-    Attributes:
-        id: Its id.
-        begun: When it began.
-    """
-
-    id: str
-    begun: datetime
+def sent_to(where: Incarnation, number: int) -> Sent:
+    """What was sent to a conversation as its run with this number."""
+    return Sent(where.conversation, where.run_id(number), where.position(number, 0))
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,10 @@ class ConversationRun:
         """Its place in the conversation, from 1 on."""
         return int(self.id.rpartition("/")[2])
 
+    def beside(self, number: int) -> str:
+        """The id of another run of the same conversation."""
+        return f"{self.id.rpartition('/')[0]}/{number}"
+
     @property
     def has_ended(self) -> bool:
         """Whether it has, one way or another."""
@@ -104,28 +107,35 @@ class ConversationRun:
         return cast("Mapping[str, Any]", self.status.output or {})
 
     @property
-    def _noted(self) -> Mapping[str, Any]:
+    def noted(self) -> Mapping[str, Any]:
+        """Its attributes."""
         return self.status.attributes or {}
 
     @property
     def key(self) -> Any:
         """What it was added for."""
-        return self._noted.get(_KEY)
+        return self.noted.get(_KEY)
 
     @property
     def decided(self) -> Mapping[str, Any]:
         """The calls that it decides about, and what."""
-        return cast("Mapping[str, Any]", self._noted.get(DECIDED, {}))
+        return cast("Mapping[str, Any]", json.loads(self.noted.get(DECIDED, "{}")))
 
     @property
     def conversation(self) -> str:
         """The conversation that it belongs to."""
-        return str(self._noted[_CONVERSATION])
+        return str(self.noted[_CONVERSATION])
 
     @property
     def begun(self) -> datetime:
         """When it was added."""
         return datetime.fromtimestamp((self.status.created_at or 0) / 1000, UTC)
+
+    @property
+    def ended(self) -> datetime | None:
+        """When it has ended; None where it goes on."""
+        ended = self.status.completed_at
+        return datetime.fromtimestamp(ended / 1000, UTC) if ended and self.has_ended else None
 
     @property
     def waits(self) -> bool:
@@ -184,25 +194,23 @@ class ConversationRuns:
         self.name = name
         self.first_workflow = f"langchain_autotools.Conversations first {name}"  # its name tells which conversations there are
         self.workflow = f"langchain_autotools.Conversations next {name}"
+        self.workflows = [self.first_workflow, self.workflow]
         self.queue = f"langchain_autotools.Conversations {name}"
 
-    def id_of(self, conversation: str, number: int) -> str:
-        """The id of a run."""
-        return f"{self._partition(conversation)}/{number}"
+    def current(self, conversation: str) -> Incarnation:
+        """The incarnation of a conversation that goes on, or that the next run will begin."""
+        return Incarnation(self.name, conversation).current()
 
-    def _partition(self, conversation: str) -> str:
-        return f"conversations/{quote(self.name, safe='')}/{quote(conversation, safe='')}"
-
-    def of(self, conversation: str, *, whole: bool = False) -> list[ConversationRun]:
+    def of(self, conversation: str | Incarnation, *, whole: bool = False) -> list[ConversationRun]:
         """The runs of a conversation, in order; `whole` with what went in and came out.
 
         They are looked up by their exact ids: what a database takes for a prefix may belong to another conversation, and finding it may
         mean to read the rows of all of them. Numbers have no gaps, so the first one that is missing is the end.
         """
         runs: list[ConversationRun] = []
-        size = _FIRST_LOOK
+        size, where = _FIRST_LOOK, self._incarnation(conversation)
         while True:
-            found = self.numbered(conversation, range(len(runs) + 1, len(runs) + 1 + size), load_input=whole, load_output=whole)
+            found = self.numbered(where, range(len(runs) + 1, len(runs) + 1 + size), load_input=whole, load_output=whole)
             runs += [found[number] for number in sorted(found)]
             if len(found) < size:
                 return runs
@@ -211,8 +219,9 @@ class ConversationRuns:
     def before(self, conversation: str, run_id: str) -> list[BaseMessage]:
         """The messages that a run answers to: those of all runs before it. One of these that another worker has not ended is waited for."""
         number, patience = int(run_id.rpartition("/")[2]), Patience(None)
+        own = Incarnation(self.name, conversation).of_run(run_id)
         while True:
-            runs = [run for run in self.of(conversation, whole=True) if run.number < number]
+            runs = [run for run in self.of(own, whole=True) if run.number < number]
             if all(run.has_ended for run in runs):
                 return [message for run in runs for message in (*run.added(), *run.made())]
             time.sleep(patience.pause())
@@ -223,39 +232,58 @@ class ConversationRuns:
         return ConversationRun(found[0]) if found else None
 
     def numbered(
-        self, conversation: str, numbers: Iterable[int], *, load_input: bool = True, load_output: bool = False
+        self, conversation: str | Incarnation, numbers: Iterable[int], *, load_input: bool = True, load_output: bool = False
     ) -> dict[int, ConversationRun]:
         """Those of these runs that there are, by their numbers."""
-        ids = [self.id_of(conversation, number) for number in numbers]
+        where = self._incarnation(conversation)
+        ids = [where.run_id(number) for number in numbers]
         found = outside(DBOS.list_workflows, workflow_ids=ids, load_input=load_input, load_output=load_output)
-        ours = (ConversationRun(status) for status in found if status.name in (self.first_workflow, self.workflow))
+        ours = (ConversationRun(status) for status in found if status.name in self.workflows)
         return {run.number: run for run in ours}
 
-    def first(self, limit: int | None, offset: int) -> Iterator[ConversationRun]:
-        """The first runs of all conversations, newest first."""
-        found = outside(
-            DBOS.list_workflows, name=self.first_workflow, limit=limit, offset=offset, sort_desc=True, load_input=False, load_output=False
-        )
-        return map(ConversationRun, found)
+    def found(self, **where: Any) -> list[ConversationRun]:
+        """The runs that DBOS finds, oldest first, without what went in and came out."""
+        return [ConversationRun(status) for status in outside(DBOS.list_workflows, **where, load_input=False, load_output=False)]
 
-    def add(self, conversation: str, number: int, request: Mapping[str, Any], key: str, **attributes: Any) -> bool:
-        """Add a run under a number; returns whether it is there: with the same key, by whomever."""
-        noted = {_KEY: key, _CONVERSATION: conversation, **attributes}
+    def by_id(self, ids: Iterable[str]) -> list[ConversationRun]:
+        """Those of these runs that there are, without what went in and came out."""
+        asked = list(ids)
+        pages = [asked[start : start + _MOST_LOOKED_UP] for start in range(0, len(asked), _MOST_LOOKED_UP)]
+        return [run for page in pages for run in self.found(workflow_ids=page) if run.status.name in self.workflows]
+
+    def note(self, run_id: str, noted: Mapping[str, Any]) -> None:
+        """Note something of a run, where there is anything to note."""
+        if noted:
+            outside(DBOS.update_workflow_attributes, run_id, noted, merge=True)
+
+    def _incarnation(self, conversation: str | Incarnation) -> Incarnation:
+        return self.current(conversation) if isinstance(conversation, str) else conversation
+
+    def add(self, where: Incarnation, number: int, request: Mapping[str, Any], key: str, **attributes: Any) -> bool:
+        """Add a run under a number; returns whether it is there: with the same key, by whomever, in a conversation that goes on."""
+        noted = {_KEY: key, _CONVERSATION: where.conversation, **attributes}
         options: Any = {
             "workflow_name": self.first_workflow if number == 1 else self.workflow,
             "queue_name": self.queue,
-            "workflow_id": self.id_of(conversation, number),
+            "workflow_id": where.run_id(number),
             "app_version": VERSION,
             "priority": number,
-            "queue_partition_key": self._partition(conversation),
+            "queue_partition_key": where.prefix,
             "attributes": noted,
+            **({"authenticated_user": noted[OWNER]} if OWNER in noted else {}),
         }
         try:
             outside(DBOS.enqueue_workflow_with_options, options, request)
         except dbos_error.DBOSConflictingWorkflowError as error:
             raise ConfigurationError(f"another workflow has the id of a run of a conversation: {error}") from None
-        there = self.one(self.id_of(conversation, number))
-        return there is not None and there.key == key
+        there = self.one(where.run_id(number))
+        if there is None or there.key != key:
+            return False
+        if where.is_over():  # it was deleted meanwhile, perhaps before this run could be seen
+            self.end([there])
+            self.delete([there])
+            return False
+        return True
 
     def cancel(self, run: ConversationRun) -> None:
         """Have a run end, wherever it is."""

@@ -1,11 +1,11 @@
 """Conversations that are kept in a database: runs follow one another, in whichever worker, and each knows what was said before."""
 
 import asyncio
-import builtins
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from dbos import DBOS
@@ -13,24 +13,37 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
-from ..event_types import RunEvent
-from ..executor import Decision, PendingCall
+from ..executor import Decision
 from ..messages.carrier import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .conversation_reading import aread_conversation, read_conversation, start_of
-from .conversation_requests import check_id, check_name, is_storable, key_of, named, request_of, request_of_decisions, waiting
-from .conversation_runs import APPEND, SEND, ConversationInfo, ConversationRun, ConversationRuns, Sent
-from .engine import Link, engine, launch, register
+from .conversation_metadata import Metadata, noted_at_end
+from .conversation_requests import (
+    check_decision,
+    check_id,
+    check_name,
+    key_of,
+    named,
+    request_of,
+    request_of_appended,
+    request_of_decisions,
+    request_of_retry,
+    request_of_sent,
+)
+from .conversation_runs import APPEND, SEND, ConversationRun, ConversationRuns, Sent, sent_to
+from .engine import begun, engine, register
 from .errors import RunFailedError
+from .incarnations import Incarnation
 from .message_history import ConversationHistory
-from .plain import message_out, plain_messages
+from .plain import message_of, message_out, plain_messages
+from .readable_conversations import ReadableConversations
 from .reading import Patience
 from .runs import check, execute
 
-_FORMAT = 1  # of what `export` returns
+_Made = Callable[[list[ConversationRun]], Any]
+_NOTHING = Metadata()
 
 
-class Conversations:
+class Conversations(ReadableConversations):
     """Conversations with a model, kept in a database, which any number of processes share.
 
     A message is answered by a run that outlives the process, as `durable` makes it. In each conversation one run follows another, in the
@@ -67,10 +80,10 @@ class Conversations:
         taken = engine.url or engine.wanted
         if url is not None and taken not in (None, url):
             raise ConfigurationError("this process uses another database: DBOS has one in a process")
+        super().__init__(ConversationRuns(name), url)
         self.model = model
         self.name = name
         self._rerun = frozenset(rerun)
-        self._runs = ConversationRuns(name)
         for workflow in (self._runs.first_workflow, self._runs.workflow):
             register(workflow, self._execute)
         engine.queues[self._runs.queue] = max_concurrency
@@ -85,39 +98,69 @@ class Conversations:
 
     # ------------------------------------------------------------------------------------------ what is said
 
-    def send(self, conversation: str, message: str | BaseMessage, config: RunnableConfig | None = None, **kwargs: Any) -> Sent:
+    def send(
+        self,
+        conversation: str,
+        message: str | BaseMessage,
+        config: RunnableConfig | None = None,
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Sent:
         """Send a message, which a run will answer once all before it are answered. Nobody needs to wait for it.
 
         Args:
             conversation: Its id; the first message begins it.
-            message: A text or a message. One with the `id` of a message that was sent before is not sent again.
+            message: A text or a message. One with the `id` of a message that was sent before is not sent again. One that was appended, or
+                came with a fork, and is the last of the conversation is answered where it stands.
             config: Its tags, metadata and `configurable` travel with the run.
+            owner: Whose conversation it is; who begins it says so, once and for all. Where it is given again it must be the same.
+            labels: What a service wants to know of the conversation, by which `list` finds it. They take the place of those before;
+                None leaves these.
             **kwargs: What `invoke` of the model takes, as plain JSON, such as `deadline`.
 
         Returns:
             What `result` and `events` take.
 
         Raises:
-            ConfigurationError: The message is none that somebody says to a model, or something cannot travel.
+            ConfigurationError: The message is none that somebody says to a model, or something cannot travel; or another message of
+                the conversation has its id; or the conversation has another owner, or none.
         """
         one = HumanMessage(message) if isinstance(message, str) else message
         if not isinstance(one, BaseMessage) or isinstance(one, AIMessage | ToolMessage):
             raise ConfigurationError(f"send takes a text or what a user says, not {type(one).__name__}: append takes any messages")
         (one,) = named([one])
         request = request_of(SEND, [one], config, kwargs)
-        return self._add(conversation, f"message {one.id}", lambda _: (request, {}))
+        has_id = one is message  # else it is new
+        made = partial(request_of_sent, message=one if has_id else None, request=request)
+        return self._add(conversation, f"message {one.id}", made, Metadata(owner, labels, [one]), whole=has_id)
 
-    def append(self, conversation: str, messages: Sequence[BaseMessage]) -> Sent:
-        """Add messages to the history, in their place among what is sent; no request answers them. Those with the same ids are added once.
+    def append(
+        self,
+        conversation: str,
+        messages: Sequence[BaseMessage],
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Sent:
+        """Add messages to the history, in their place among what is sent; no request answers them.
+
+        One with the id of a message that is there, from wherever that came, is not added.
+
+        Args:
+            conversation: Its id; the first messages begin it.
+            messages: The messages.
+            owner: As of `send`.
+            labels: As of `send`.
 
         Raises:
-            ConfigurationError: They are no messages, or none.
+            ConfigurationError: They are no messages, or none; or the conversation has another owner, or none.
         """
         if isinstance(messages, str | BaseMessage) or not messages or not all(isinstance(one, BaseMessage) for one in messages):
             raise ConfigurationError("append takes a list of messages")
         kept = named(messages)
-        request = request_of(APPEND, kept)
-        return self._add(conversation, key_of(kept), lambda _: (request, {}))
+        return self._add(conversation, key_of(kept), partial(request_of_appended, messages=kept), Metadata(owner, labels, kept))
 
     def decide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
         """Decide about calls that wait, as `pending` shows them. A run goes on with them; calls that are left out wait on.
@@ -129,156 +172,118 @@ class Conversations:
             The run that goes on; of decisions that were made before, the one that did.
 
         Raises:
-            ConfigurationError: A call does not wait, is another one than was shown, or was decided otherwise.
+            ConfigurationError: A call does not wait, is another one than was shown, was decided otherwise, or its tool does not take the
+                arguments that it was given instead. Nothing has run then, and the calls wait on.
         """
         given = [one if isinstance(one, Decision) else Decision.from_dict(one) for one in decisions]
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
-        return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config))
+        check = partial(check_decision, self.model._own_tools().executor)
+        return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
 
-    def _add(self, conversation: str, key: str, made: Callable[[builtins.list[ConversationRun]], Any]) -> Sent:
-        """Add a run behind all others; `made` says of what, given them, or names the one that is there."""
+    def retry(self, failed: Sent | str) -> Sent:
+        """Try again what has failed: a run goes on from what the failed one had completed. Nothing is said twice.
+
+        Args:
+            failed: What `send` or `decide` returned, or the id of the run. It is tried again once, however often that is asked for: a run
+                that fails again has an id of its own.
+
+        Returns:
+            The run that tries again.
+
+        Raises:
+            ConfigurationError: There is no such run, it has not failed, or another one has followed it.
+        """
+        self._launch()
+        run = self._run(failed)
+        return self._add(run.conversation, f"retry {run.id}", lambda runs: request_of_retry(runs, run))
+
+    def _add(self, conversation: str, key: str, made: _Made, metadata: Metadata = _NOTHING, *, whole: bool = True) -> Sent:
+        """Add a run behind all others; `made` says of what, given them (`whole` or not), or names the one that is there."""
         check_id(conversation)
-        launch()
+        self._launch()
         while True:
-            runs = self._runs.of(conversation, whole=key.startswith("decisions"))
+            now = self._runs.current(conversation)
+            runs = self._runs.of(now, whole=whole)
+            metadata.check_owner_of(runs)
             there = next((run for run in runs if run.key == key), None) or made(runs)
             if isinstance(there, ConversationRun):
-                return self._sent(conversation, there.number)
+                return sent_to(now, there.number)
             request, attributes = there
             number = runs[-1].number + 1 if runs else 1
-            if self._runs.add(conversation, number, {**request, "conversation": conversation}, key, **attributes):
-                return self._sent(conversation, number)
+            noted = attributes if runs else {**attributes, **metadata.noted_first()}
+            if self._runs.add(now, number, {**request, "conversation": conversation}, key, **noted):
+                if runs:
+                    self._runs.note(runs[0].id, metadata.noted_later(runs[0], number))
+                return sent_to(now, number)
 
-    def _sent(self, conversation: str, number: int) -> Sent:
-        return Sent(conversation, self._runs.id_of(conversation, number), f"{number}-0")
-
-    # ------------------------------------------------------------------------------------------ what was said
-
-    def events(
-        self,
-        conversation: str,
-        *,
-        after: str | None = None,
-        last_event_id: str | None = None,
-        follow: bool = False,
-        timeout: float | None = None,
-    ) -> Generator[RunEvent, None, None]:
-        """The events of a conversation, from any process and any position. To stop reading ends nothing.
+    def history(self, conversation: str, *, owner: str | None = None, labels: Mapping[str, str] | None = None) -> ConversationHistory:
+        """A conversation as LangChain's `BaseChatMessageHistory`: `messages`, `add_messages` (which is `append`) and `clear` (`delete`).
 
         Args:
             conversation: Its id.
-            after: The `position` of the last event that the reader has, or of what `send` returned; None for all from the beginning.
-            last_event_id: The header `Last-Event-ID` of a client that comes back. It goes before `after`; one that is no position of this
-                conversation is ignored, whoever sent it.
-            follow: Whether to wait for runs to come once all that were sent for are told of.
-            timeout: After how many seconds in which nothing comes the reader gives up; None for never.
-
-        Returns:
-            `MessagesAdded` and then the events of the run, for each run. A run that failed says so (`RunFailed`), and the next one follows.
-
-        Raises:
-            ConfigurationError: `after` is no position of this conversation.
-            TimeoutError: Nothing came in time.
-            EventsInterruptedError: This process has shut down.
+            owner: As of `send`, for what is appended.
+            labels: As of `send`, for what is appended.
         """
         check_id(conversation)
-        launch()
-        link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
-        return read_conversation(self._runs, conversation, start, follow, timeout, link)
-
-    async def aevents(
-        self,
-        conversation: str,
-        *,
-        after: str | None = None,
-        last_event_id: str | None = None,
-        follow: bool = False,
-        timeout: float | None = None,
-    ) -> AsyncGenerator[RunEvent, None]:
-        """Like `events`, asynchronously."""
-        check_id(conversation)
-        await asyncio.to_thread(launch)
-        link, start = Link(), await asyncio.to_thread(start_of, self._runs, conversation, after, last_event_id)
-        async with aclosing(aread_conversation(self._runs, conversation, start, follow, timeout, link)) as told:
-            async for event in told:
-                yield event
-
-    def messages(self, conversation: str) -> builtins.list[BaseMessage]:
-        """The messages of a conversation, in order: of a run that goes on those that are complete, then what waits to be answered."""
-        check_id(conversation)
-        launch()
-        return [message for run in self._runs.of(conversation, whole=True) for message in (*run.added(), *run.made_so_far())]
-
-    def result(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
-        """Wait for a run, and return its run message.
-
-        Args:
-            sent: What `send` or `decide` returned, or the id of the run.
-            timeout: For how many seconds to wait; None for ever.
-
-        Raises:
-            ConfigurationError: There is no such run, or it was deleted; or it only appended messages.
-            RunFailedError: The run has failed; `new_messages` of it are what had completed.
-            TimeoutError: It has not ended in time. It goes on.
-        """
-        launch()
-        patience = Patience(timeout)
-        while (message := self._answer(sent)) is None:
-            time.sleep(patience.pause())
-        return message
-
-    async def aresult(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
-        """Like `result`, asynchronously."""
-        await asyncio.to_thread(launch)
-        patience = Patience(timeout)
-        while (message := await asyncio.to_thread(self._answer, sent)) is None:
-            await asyncio.sleep(patience.pause())
-        return message
-
-    def _answer(self, sent: Sent | str) -> AIMessage | None:
-        """The run message; None where the run goes on."""
-        run_id = sent.run_id if isinstance(sent, Sent) else sent
-        run = self._runs.one(run_id) if is_storable(run_id) else None
-        if run is None or run.request["kind"] == APPEND:
-            raise ConfigurationError(f"there is no run {run_id!r} that answers something")
-        if not run.has_ended:
-            return None
-        run.raise_failed()
-        return message_out(run.outcome)
-
-    def pending(self, conversation: str) -> builtins.list[PendingCall]:
-        """The calls that wait for a decision. None does where a message was sent after them: the model is told that they did not run."""
-        check_id(conversation)
-        launch()
-        return waiting(self._runs.of(conversation, whole=True))
-
-    def history(self, conversation: str) -> ConversationHistory:
-        """A conversation as LangChain's `BaseChatMessageHistory`: `messages`, `add_messages` (which is `append`) and `clear` (`delete`)."""
-        check_id(conversation)
-        return ConversationHistory(self, conversation)
+        return ConversationHistory(self, conversation, owner=owner, labels=labels)
 
     # ------------------------------------------------------------------------------------------ what becomes of it
 
     def cancel(self, conversation: str) -> None:
         """End the run that goes on, and those that wait: each returns what it has, with the stop reason `cancelled`."""
         check_id(conversation)
-        launch()
+        self._launch()
         for run in self._runs.of(conversation):
             if not run.has_ended:
                 self._runs.cancel(run)
 
-    def delete(self, conversation: str, timeout: float = 10.0) -> None:
-        """Delete a conversation, with all that stands in the database of it. Runs that go on are cancelled.
+    def delete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
+        """Delete a conversation, or those that are old, with all that stands in the database of them.
+
+        What is sent under the id from then on begins another conversation: what was sent before has no result any more, and positions
+        of before are none. A row stays that says so, with a hash of the id.
 
         Args:
-            conversation: Its id. One that is not there is deleted already.
+            conversation: Its id. One that is not there is deleted already. A run that goes on is cancelled.
             timeout: For how many seconds to wait for a run that goes on; after that it finds its rows gone, and ends.
+            older_than: In place of an id: all conversations are deleted whose last run was sent, and has ended, longer ago than this.
+
+        Returns:
+            How many conversations were deleted.
+
+        Raises:
+            ConfigurationError: Neither an id nor an age is given, or both are; or one is none.
         """
-        self.cancel(conversation)
-        patience = Patience(timeout)
-        while runs := self._runs.of(conversation):
+        if (conversation is None) == (older_than is None):
+            raise ConfigurationError("delete takes the id of a conversation, or older_than")
+        if conversation is not None:
+            check_id(conversation)
+            self._launch()
+            return self._delete(conversation, timeout)
+        if not (isinstance(older_than, timedelta) and older_than >= timedelta(0)):
+            raise ConfigurationError(f"older_than takes a timedelta that is not negative, not {older_than!r}")
+        self._launch()
+        found = self._list.older_than(older_than)
+        return sum(self._delete(one, timeout) for one in found if self._list.is_older(one, older_than))
+
+    def _delete(self, conversation: str, timeout: float) -> int:
+        patience, now = Patience(timeout), self._runs.current(conversation)
+        there = bool(self._runs.of(now))
+        if there:
+            now.end()
+        for ended in {now, now.before()}:  # whoever deleted the one before may have died over it
+            if ended.is_over():
+                self._clear(ended, patience)
+        return int(there)
+
+    def _clear(self, ended: Incarnation, patience: Patience) -> None:
+        """Take the runs of an incarnation that has ended out of the database."""
+        while runs := self._runs.of(ended):
             self._runs.end([run for run in runs if run.waits])
+            for run in runs:
+                if run.goes_on:
+                    self._runs.cancel(run)
             try:
                 if any(run.goes_on for run in runs):
                     time.sleep(patience.pause())
@@ -308,87 +313,82 @@ class Conversations:
         new = to or uuid.uuid4().hex
         request = request_of(APPEND, messages[: last + 1])
 
-        def begun(runs: builtins.list[ConversationRun]) -> Any:
+        def begun(runs: list[ConversationRun]) -> Any:
             if runs:
                 raise ConfigurationError(f"there is a conversation {new!r}")
             return request, {}
 
-        self._add(new, f"fork {uuid.uuid4()}", begun)
+        source = self.info(conversation)
+        metadata = Metadata(source.owner, source.labels, messages[: last + 1]) if source else Metadata()
+        self._add(new, f"fork {uuid.uuid4()}", begun, metadata, whole=False)
         return new
-
-    def export(self, conversation: str) -> dict[str, Any]:
-        """A conversation as plain JSON: its messages in LangChain's form (`messages_from_dict` reads them), and its runs.
-
-        Returns:
-            `version` (of this form), `conversation`, `messages`, and `runs`: of each its `id`, `kind` (`send`, `decide` or `append`),
-            `begun` (ISO 8601), `status` (`waits`, `goes on`, `ended` or `failed`) and `error`.
-        """
-        messages = plain_messages(self.messages(conversation))
-        runs = [run.exported() for run in self._runs.of(conversation, whole=True)]
-        return {"version": _FORMAT, "conversation": conversation, "messages": messages, "runs": runs}
-
-    def list(self, limit: int | None = None, offset: int = 0) -> builtins.list[ConversationInfo]:
-        """The conversations that there are, newest first.
-
-        Args:
-            limit: How many; None for all.
-            offset: How many of the newest are left out.
-        """
-        launch()
-        return [ConversationInfo(run.conversation, run.begun) for run in self._runs.first(limit, offset)]
 
     # ------------------------------------------------------------------------------------------ asynchronous twins
 
-    async def asend(self, conversation: str, message: str | BaseMessage, config: RunnableConfig | None = None, **kwargs: Any) -> Sent:
+    async def asend(
+        self,
+        conversation: str,
+        message: str | BaseMessage,
+        config: RunnableConfig | None = None,
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Sent:
         """Like `send`, asynchronously."""
-        return await asyncio.to_thread(self.send, conversation, message, config, **kwargs)
+        return await asyncio.to_thread(self.send, conversation, message, config, owner=owner, labels=labels, **kwargs)
 
-    async def aappend(self, conversation: str, messages: Sequence[BaseMessage]) -> Sent:
+    async def aappend(
+        self,
+        conversation: str,
+        messages: Sequence[BaseMessage],
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Sent:
         """Like `append`, asynchronously."""
-        return await asyncio.to_thread(self.append, conversation, messages)
+        return await asyncio.to_thread(self.append, conversation, messages, owner=owner, labels=labels)
 
     async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
         """Like `decide`, asynchronously."""
         return await asyncio.to_thread(self.decide, conversation, decisions, config)
 
-    async def amessages(self, conversation: str) -> builtins.list[BaseMessage]:
-        """Like `messages`, asynchronously."""
-        return await asyncio.to_thread(self.messages, conversation)
-
-    async def apending(self, conversation: str) -> builtins.list[PendingCall]:
-        """Like `pending`, asynchronously."""
-        return await asyncio.to_thread(self.pending, conversation)
+    async def aretry(self, failed: Sent | str) -> Sent:
+        """Like `retry`, asynchronously."""
+        return await asyncio.to_thread(self.retry, failed)
 
     async def acancel(self, conversation: str) -> None:
         """Like `cancel`, asynchronously."""
         await asyncio.to_thread(self.cancel, conversation)
 
-    async def adelete(self, conversation: str, timeout: float = 10.0) -> None:
+    async def adelete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
         """Like `delete`, asynchronously."""
-        await asyncio.to_thread(self.delete, conversation, timeout)
+        return await asyncio.to_thread(self.delete, conversation, timeout, older_than=older_than)
 
     async def afork(self, conversation: str, message_id: str, to: str | None = None) -> str:
         """Like `fork`, asynchronously."""
         return await asyncio.to_thread(self.fork, conversation, message_id, to)
-
-    async def aexport(self, conversation: str) -> dict[str, Any]:
-        """Like `export`, asynchronously."""
-        return await asyncio.to_thread(self.export, conversation)
-
-    async def alist(self, limit: int | None = None, offset: int = 0) -> builtins.list[ConversationInfo]:
-        """Like `list`, asynchronously."""
-        return await asyncio.to_thread(self.list, limit, offset)
 
     # ------------------------------------------------------------------------------------------ the workflow
 
     def _execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Make a run, as far as it is not recorded. One that fails comes to what it had and why: the next one goes on from there."""
         if request["kind"] == APPEND:
+            self._runs.note(run_id, noted_at_end(self._appended(run_id, request)))
             return {"messages": []}
-        history = plain_messages(self._runs.before(request["conversation"], run_id))
-        started = DBOS.run_step({"name": "begin"}, engine.clock)
-        whole = {**request, "messages": [*history, *request["messages"]], "started": started}
         try:
-            return execute(self.model, self._rerun, run_id, whole)
+            with begun(run_id) as execution:
+                history = plain_messages(self._runs.before(request["conversation"], run_id))
+                started = DBOS.run_step({"name": "begin"}, engine.clock)
+                whole = {**request, "messages": [*history, *request["messages"]], "started": started}
+                outcome = execute(self.model, self._rerun, execution, whole)
+            self._runs.note(run_id, noted_at_end(message_out(outcome)))
+            return outcome
         except RunFailedError as error:
+            self._runs.note(run_id, noted_at_end([], str(error)))
             return {"messages": plain_messages(new_messages(error)), "error": str(error)}
+
+    def _appended(self, run_id: str, request: Mapping[str, Any]) -> list[BaseMessage]:
+        """The messages that end in what was appended, and begin with the ones that its results, if it has nothing else, answer."""
+        added = [message_of(data) for data in request["messages"]]
+        return [*self._runs.before(request["conversation"], run_id), *added] if isinstance(added[0], ToolMessage) else added

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,11 @@ from filelock import FileLock, Timeout
 from ..errors import ConfigurationError, EventsInterruptedError
 from ..executor.background import running_loop
 from ..executor.threads import run_beside
+from .ending import Lifetime, WorkerEndingError
+from .executions import Execution, Executions
 from .leases import Lease
+from .plain import is_storable
+from .storage import engine_keywords, not_waiting
 
 _T = TypeVar("_T")
 
@@ -45,23 +49,34 @@ class Engine:
         bodies: What each of them does, by name: given the id of its run and its request, what the run came to.
         queues: The queues that this process takes runs from, and how many at a time; 0 for none.
         wanted: The database that somebody has asked for before the launch.
+        last: The database of the last launch that has ended, which the next one has unless it names another.
         url: The database; None before the launch.
         clock: Seconds since the epoch.
         cancelled: What cancels each run that is executed here.
+        executions: The executions of the last launch; None before the first.
         shutdowns: How often `shutdown` was called in this process.
+        lifetime: That of the last launch.
     """
 
     workflows: dict[str, Callable[..., Any]] = field(default_factory=dict)
     bodies: dict[str, Callable[[str, dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
     queues: dict[str, int] = field(default_factory=dict)
     wanted: str | None = None
+    last: str | None = None
     url: str | None = None
     clock: Callable[[], float] = time.time
     cancelled: dict[str, threading.Event] = field(default_factory=dict)
     shutdowns: int = 0
+    lifetime: Lifetime = field(default_factory=Lifetime)
     lock: threading.RLock = field(default_factory=threading.RLock)
     held: FileLock | None = None
     lease: Lease | None = None
+    executions: Executions | None = None
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is SQLite's."""
+        return (self.url or "").startswith("sqlite")
 
     @property
     def is_launched(self) -> bool:
@@ -73,16 +88,26 @@ engine = Engine()
 """The one of this process."""
 
 
-def launch(url: str | None = None, worker: str | None = None, *, lease: float = 30.0, clock: Callable[[], float] = time.time) -> str:
+def launch(
+    url: str | None = None,
+    worker: str | None = None,
+    *,
+    lease: float = 30.0,
+    max_silent_executions: int = 3,
+    clock: Callable[[], float] = time.time,
+) -> str:
     """Begin to execute durable runs in this process: first its own of an earlier life, then what comes, and what silent workers left.
 
     Call it after `durable` was called for each model. The first durable run calls it with its defaults.
 
     Args:
-        url: The database: `sqlite:///file` or `postgresql://...`. By default the file `autotools_runs.sqlite` in the working directory.
+        url: The database: `sqlite:///file` or `postgresql://...`. By default that of the last launch that has ended,
+            where there was one, else the file `autotools_runs.sqlite` in the working directory.
         worker: The id of this worker: no other live one has it, and it has it again after a restart. By default one is made of the
             machine's name, and no two processes of a machine have the same.
         lease: After how many seconds of silence the runs of another worker are taken over.
+        max_silent_executions: In how many executions in a row the worker of a run may fall silent before anything more of the run is
+            recorded. After these the run ends as failed: it may be what ends its workers.
         clock: Seconds since the epoch, by which deadlines are counted.
 
     Returns:
@@ -90,18 +115,23 @@ def launch(url: str | None = None, worker: str | None = None, *, lease: float = 
 
     Raises:
         ConfigurationError: This process has launched with another database or worker, or uses DBOS by itself; or another process of
-            this machine is the same worker.
+            this machine is the same worker; or `max_silent_executions` is no number from 1 on.
     """
-    return str(outside(_launch, url or engine.url or engine.wanted or DEFAULT_URL, worker, lease, clock))
+    if isinstance(max_silent_executions, bool) or not isinstance(max_silent_executions, int) or max_silent_executions < 1:
+        raise ConfigurationError(f"max_silent_executions must be a number from 1 on, not {max_silent_executions!r}")
+    return str(
+        outside(_launch, url or engine.url or engine.wanted or engine.last or DEFAULT_URL, worker, lease, max_silent_executions, clock)
+    )
 
 
-def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], float]) -> str:
+def _launch(url: str, worker: str | None, lease: float, max_silent_executions: int, clock: Callable[[], float]) -> str:
     with engine.lock:
         if engine.is_launched:
             if url != engine.url or worker not in (None, DBOS.executor_id):
                 raise ConfigurationError("this process has launched with another database or worker: DBOS has one of each in a process")
             return str(DBOS.executor_id)
         own = _worker_id(url, worker)
+        lifetime = Lifetime()
         config: Any = {
             "name": "langchain-autotools",
             "system_database_url": url,
@@ -109,6 +139,7 @@ def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], floa
             "application_version": VERSION,
             "serializer": DBOSPortableJSONSerializer(),
             "sys_db_idle_transaction_timeout_sec": max(1.0, lease / 2),  # one that is lost in a transaction must not keep its runs locked
+            "db_engine_kwargs": engine_keywords(lifetime),
             "log_level": "ERROR",
             "enable_otlp": False,
         }
@@ -116,7 +147,10 @@ def _launch(url: str, worker: str | None, lease: float, clock: Callable[[], floa
         if (DBOS.executor_id, DBOS.application_version) != (own, VERSION):
             _release()
             raise ConfigurationError("this process uses DBOS by itself: durable runs need a process where they launch it")
-        engine.lease = Lease(own, VERSION, lease, engine.cancelled)
+        engine.lifetime = lifetime
+        engine.executions = Executions(own, max_silent_executions, engine.cancelled)
+        finds = not url.startswith("sqlite")
+        engine.lease = Lease(own, VERSION, lease, engine.cancelled, engine.executions.leave, finds_attributes=finds)
         try:
             served = {name: at_once for name, at_once in engine.queues.items() if at_once}
             DBOS.listen_queues(list(served))
@@ -143,10 +177,12 @@ def shutdown() -> None:
     """End what `launch` began. Runs that are being executed here are left as a crash would leave them."""
     with engine.lock:
         engine.shutdowns += 1
+        engine.lifetime.is_shut_down = True
         if engine.lease is not None:
             engine.lease.end()
         if engine.is_launched:
             outside(DBOS.destroy)
+        engine.last = engine.url or engine.last
         engine.url = engine.lease = engine.wanted = None
         _release()
 
@@ -164,17 +200,30 @@ def register(name: str, body: Callable[[str, dict[str, Any]], dict[str, Any]]) -
     engine.bodies[name] = body
 
 
+def begun(run_id: str) -> AbstractContextManager[Execution]:
+    """An execution of a run in this process, from its begin to its end."""
+    if engine.executions is None:
+        raise WorkerEndingError("a run is executed where somebody has launched")
+    return engine.executions.begun(run_id)
+
+
 def _workflow(name: str) -> Callable[..., Any]:
     def run(request: dict[str, Any]) -> dict[str, Any]:
-        return engine.bodies[name](str(DBOS.workflow_id), request)
+        lifetime = engine.lifetime
+        with lifetime.left():
+            outcome = engine.bodies[name](str(DBOS.workflow_id), request)
+        if lifetime.is_shut_down:  # nobody can record it any more
+            lifetime.leave(None)
+        return outcome
 
     return cast("Callable[..., Any]", DBOS.workflow(name=name)(run))
 
 
 def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """What a function returns where no workflow, no step and no event loop is around it: in a workflow each question to DBOS
-    would be a step, and on a loop DBOS answers none."""
-    asked = partial(Context().run, function, *args, **keywords)
+    would be a step, and on a loop DBOS answers none. Only a workflow waits for a disk that is full."""
+    around = not_waiting() if DBOS.workflow_id is None else Context()
+    asked = partial(around.run, function, *args, **keywords)
     if running_loop() is None:
         return asked()
     outcome: Future[Any] = Future()
@@ -215,7 +264,7 @@ class Link:
 
 def attributes_of(run_id: str) -> Mapping[str, Any] | None:
     """What is noted of a run; None where there is no such run."""
-    status = outside(DBOS.get_workflow_status, run_id)
+    status = outside(DBOS.get_workflow_status, run_id) if is_storable(run_id) else None
     return None if status is None else status.attributes or {}
 
 

@@ -1,7 +1,9 @@
 """Events as plain JSON, for the database, and back."""
 
+import logging
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, get_args
 
 from ..encoders.plain import plain
@@ -24,8 +26,11 @@ from ..event_types import (
 )
 from ..executor import Decision, PendingCall
 from ..messages.calls import ToolCallRecord
+from ..strict_json import mend_surrogates
 from .errors import RunFailedError
 from .plain import message_of, plain_messages
+
+_logger = logging.getLogger("langchain_autotools")
 
 Piece = TextDelta | ReasoningDelta | CallArgumentsDelta
 """An event whose text goes on in the next one."""
@@ -47,11 +52,47 @@ def row_of(event: RunEvent) -> dict[str, Any]:
     return {"type": type(event).__name__, **kept}
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnknownEvent(RunEvent):
+    """An event that a later release has written, and this one cannot read. It has its position, and readers are not given it.
+
+    Attributes:
+        kind: The name of its type.
+        call_id: The call that it is about; empty for none.
+    """
+
+    kind: str
+    call_id: str = ""
+
+
 def event_of(row: Mapping[str, Any]) -> RunEvent:
-    """The event of its plain form."""
-    kept = {name: _READ[name](value) if name in _READ else value for name, value in row.items() if name != "type"}
-    kind = _TYPES[row["type"]]
-    return kind(**({"value": None, **kept} if kind is CallProgress else kept))
+    """The event of its plain form. What a later release has written into it that this one does not know is left out, with a warning."""
+    kind = _TYPES.get(row["type"])
+    if kind is not None:
+        try:
+            said = {name: _READ[name](value) if name in _READ else value for name, value in _known(kind, row).items()}
+            return kind(**({"value": None, **said} if kind is CallProgress else said))
+        except (LookupError, TypeError, ValueError) as error:
+            _warn(f"an event {row['type']} cannot be read ({type(error).__name__}) and is skipped")
+    else:
+        _warn(f"events {row['type']} are unknown and are skipped")
+    about = {name: row[name] for name in ("run_id", "parent_run_id", "parent_call_id", "call_id") if name in row}
+    return UnknownEvent(kind=row["type"], **about)
+
+
+def _known(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the data that a dataclass has fields for."""
+    names = {one.name for one in fields(kind) if one.init}
+    unknown = data.keys() - names - {"type"}
+    if unknown:
+        _warn(f"fields of {kind.__name__} are unknown and are left out: {', '.join(sorted(unknown))}")
+    return {name: value for name, value in data.items() if name in names}
+
+
+@cache
+def _warn(what: str) -> None:
+    """Log what is left out of the database's rows, each thing once in a process: it may stand in every row."""
+    _logger.warning("%s: another release of this package has written it", what)
 
 
 def joined(events: list[RunEvent], event: RunEvent) -> None:
@@ -70,7 +111,16 @@ def _without_text(piece: Piece) -> Piece:
 
 def said_of(error: BaseException) -> str:
     """What is kept of an exception."""
-    return str(error) if isinstance(error, RunFailedError) else f"{type(error).__name__}: {error}"
+    return mend_surrogates(str(error) if isinstance(error, RunFailedError) else f"{type(error).__name__}: {error}")
+
+
+def failure_of(error: BaseException) -> Exception:
+    """The exception that a run fails with which has raised this: what is no `Exception` would end the program of who waits for the run."""
+    if isinstance(error, Exception):
+        return error
+    failure = RunFailedError(said_of(error))
+    failure.__cause__ = error
+    return failure
 
 
 def _call_row(call: ToolCallRecord) -> dict[str, Any]:
@@ -80,8 +130,8 @@ def _call_row(call: ToolCallRecord) -> dict[str, Any]:
 
 
 def _call_of(row: Mapping[str, Any]) -> ToolCallRecord:
-    decision = None if row["decision"] is None else Decision.from_dict(row["decision"])
-    return ToolCallRecord(**{**row, "inner": tuple(_call_of(one) for one in row["inner"]), "decision": decision})
+    decision = None if row["decision"] is None else Decision.from_dict(_known(Decision, row["decision"]))
+    return ToolCallRecord(**{**_known(ToolCallRecord, row), "inner": tuple(map(_call_of, row["inner"])), "decision": decision})
 
 
 _WRITTEN: Mapping[str, Any] = {
@@ -94,6 +144,6 @@ _WRITTEN: Mapping[str, Any] = {
 _READ: Mapping[str, Any] = {
     "message": message_of,
     "call": _call_of,
-    "calls": lambda calls: tuple(PendingCall.from_dict(call) for call in calls),
+    "calls": lambda calls: tuple(PendingCall.from_dict(_known(PendingCall, call)) for call in calls),
     "error": RunFailedError,
 }

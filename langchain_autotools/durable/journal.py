@@ -8,8 +8,8 @@ DBOS numbers steps as they begin, and parallel calls begin in any order: their r
 steps of all calls of a turn are reserved in call order before any of them begins (`DBOS.reserve_step`), and run from any thread.
 """
 
+import asyncio
 import queue
-import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import copy_context
@@ -23,12 +23,16 @@ from ..cancelling import Cancel
 from ..chunks import ChunkSum, as_chunk
 from ..deadline import DeadlinePassed
 from ..executor import ToolCallResult
-from ..executor.results import failed
+from ..executor.results import describe, failed
 from ..executor.threads import run_beside
 from ..messages.calls import ToolCallRecord
+from ..messages.places import derived_id
+from .ending import Lifetime
 from .errors import RunFailedError
+from .event_rows import failure_of, said_of
+from .executions import Execution
 from .live import NotRecorded
-from .plain import message_of, plain_messages, plain_result, result_of
+from .plain import message_of, plain_messages, plain_result, result_of, storable, storable_text
 
 _INTERRUPTED = "interrupted, outcome unknown: the process that ran this call has ended. What it did may remain; check before you repeat it."
 _END: Any = object()
@@ -39,22 +43,21 @@ class Journal:
     """The journal of one execution of a run's workflow.
 
     Args:
+        execution: The execution.
         started: When the run began for the first time, by `clock`.
         clock: Seconds since the epoch.
-        cancelled: Is set when somebody has cancelled the run.
         rerun: The names of the tools that may run again where it is not known what they did.
-
-    Attributes:
-        execution: Names this execution.
+        lifetime: Tells when this worker is ending: nothing is recorded then of what fails.
     """
 
-    def __init__(self, started: float, clock: Callable[[], float], cancelled: threading.Event, rerun: Collection[str]) -> None:
-        self.execution = uuid.uuid4().hex
-        self._run_id = str(DBOS.workflow_id)
+    def __init__(
+        self, execution: Execution, started: float, clock: Callable[[], float], rerun: Collection[str], lifetime: Lifetime
+    ) -> None:
+        self.execution = execution
         self._started = started
         self._clock = clock
-        self._cancelled = cancelled
         self._rerun = frozenset(rerun)
+        self._lifetime = lifetime
         self._read_until = 0.0
         self._reads = True  # what earlier executions did; until a step has to be done
         self._turns = 0
@@ -71,11 +74,11 @@ class Journal:
 
     def is_cancelled(self) -> bool:
         """Whether somebody has cancelled the run; never while the journal is read."""
-        return not self._reads and self._cancelled.is_set()
+        return not self._reads and self.execution.cancelled.is_set()
 
     def written(self, record: dict[str, Any]) -> dict[str, Any]:
         """What a step records, with the time at which it does."""
-        return {**record, "at": self._clock() - self._started}
+        return storable({**record, "at": self._clock() - self._started})
 
     def read(self, record: dict[str, Any]) -> dict[str, Any]:
         """What a step has recorded."""
@@ -86,7 +89,7 @@ class Journal:
 
     def uuid(self, message_id: str, call_id: str) -> str:
         """The UUID of a call that waits, which nobody knows before its message is there."""
-        return str(uuid.uuid5(_NAMESPACE, f"{self._run_id}\x1e{message_id}\x1e{call_id}"))
+        return derived_id(_NAMESPACE, f"{self.execution.run_id}\x1e{message_id}\x1e{call_id}")
 
     def turn(self, parts: Iterator[AIMessage], cancel: Cancel) -> Iterator[AIMessage]:
         """The parts of a turn as they come, or the message that an earlier execution recorded."""
@@ -104,7 +107,7 @@ class Journal:
         if record["cut"] is not None:
             self._reads = False
             if record["cut"] == "cancelled":
-                self._cancelled.set()
+                self.execution.cancelled.set()
                 cancel.is_set()
             with cancel.ends_turn():
                 raise DeadlinePassed(cancel)
@@ -117,11 +120,31 @@ class Journal:
 
     def may_run(self, call: ToolCallRecord, begun_by: str) -> bool:
         """Whether a call without a recorded result may run now."""
-        return begun_by == self.execution or call.name in self._rerun
+        return begun_by == self.execution.id or call.name in self._rerun
+
+    def leave(self, error: BaseException | None) -> None:
+        """Leave the run, unrecorded, if something was raised because its worker is ending; not if somebody has cancelled the run.
+
+        Raises:
+            WorkerEndingError: It is ending.
+        """
+        if not self.execution.cancelled.is_set():
+            self._lifetime.leave(error)
 
     def goes_on(self) -> None:
-        """Note that something has to be done that no earlier execution did."""
+        """Note that something has to be done that no earlier execution did.
+
+        Raises:
+            RunFailedError: It must not: the run may be what ends its workers.
+        """
+        if self.execution.refusal is not None:
+            raise RunFailedError(self.execution.refusal)
         self._reads = False
+
+
+def _not_recorded() -> str:
+    """Leave a step that no earlier execution has recorded."""
+    raise NotRecorded
 
 
 class _Turn:
@@ -149,6 +172,8 @@ class _Turn:
     def _work(self, step: StepReservation) -> None:
         try:
             self.record = step.run({"name": f"turn {self._number}"}, self._make)
+            if self.began:
+                self._journal.execution.recorded()
         except BaseException as error:
             self._error = error
         finally:
@@ -156,19 +181,20 @@ class _Turn:
 
     def _make(self) -> dict[str, Any]:
         self.began = True
-        self._journal.goes_on()
         whole: AIMessage | None = None
         chunks = ChunkSum()
         try:
+            self._journal.goes_on()
             for part in self._parts:
                 self._queue.put(part)
                 if isinstance(part, AIMessageChunk):
                     chunks.add(part)
                 else:
                     whole = part
-        except Exception as error:
-            self._error = error
-            return self._journal.written({"message": None, "cut": None, "error": f"{type(error).__name__}: {error}"})
+        except BaseException as error:
+            self._journal.leave(error)
+            self._error = failure_of(error)
+            return self._journal.written({"message": None, "cut": None, "error": said_of(error)})
         cut = None if self._cancel.cut is None else self._cancel.reason
         message = chunks.message() if whole is None and chunks else whole
         if cut is not None and message is not None:
@@ -184,33 +210,56 @@ class _Call:
         self._begun = begun
         self._ended = ended
         self._raised: Exception | None = None
+        self._made = False
 
     def result(self, call: ToolCallRecord, run: Callable[[], ToolCallResult | None]) -> ToolCallResult | None:
         """The call's result, recorded or made now; None, unrecorded, where the run ended before there was one."""
-        begun_by = self._begun.run({"name": f"begin {call.id}"}, self._begin)
+        return self._result(call, self._begin, run)
+
+    def recorded(self, call: ToolCallRecord) -> ToolCallResult | None:
+        """What became of a call that an earlier execution has begun, where this one has nothing to run; None where none has."""
+        return self._result(call, _not_recorded, partial(failed, call, _INTERRUPTED, executed=True))
+
+    def _result(self, call: ToolCallRecord, begin: Callable[[], str], run: Callable[[], ToolCallResult | None]) -> ToolCallResult | None:
         try:
-            record = self._ended.run({"name": f"call {call.id}"}, self._make, call, begun_by, run)
+            begun_by = self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
+            record = self._ended.run({"name": storable_text(f"call {call.id}")}, self._make, call, begun_by, run)
         except NotRecorded:
             return None
+        if self._made:
+            self._journal.execution.recorded()
         self._journal.read(record)
         if record["raised"] is not None:
             raise self._raised or RunFailedError(record["raised"])
         return result_of(call, record["result"])
 
     def _begin(self) -> str:
-        return self._journal.execution
+        return self._journal.execution.id
 
     def _make(self, call: ToolCallRecord, begun_by: str, run: Callable[[], ToolCallResult | None]) -> dict[str, Any]:
-        self._journal.goes_on()
+        self._made = True
         raised, result = None, None
-        if not self._journal.may_run(call, begun_by):
-            result = failed(call, _INTERRUPTED, executed=True)
-        else:
-            try:
-                result = run()
-            except Exception as error:
-                self._raised = error
-                raised = f"{type(error).__name__}: {error}"
-            if result is None and raised is None:
-                raise NotRecorded
+        try:
+            self._journal.goes_on()
+            result = self._done(call, run) if self._journal.may_run(call, begun_by) else failed(call, _INTERRUPTED, executed=True)
+        except Exception as error:
+            self._raised = error
+            raised = said_of(error)
         return self._journal.written({"result": plain_result(result) if result else None, "raised": raised})
+
+    def _done(self, call: ToolCallRecord, run: Callable[[], ToolCallResult | None]) -> ToolCallResult:
+        """What the tool came to: an error, for the model to read, also where it raised what is no `Exception`."""
+        try:
+            result = run()
+        except asyncio.CancelledError:  # the run ended before the call began: a tool's own is a result
+            raise NotRecorded from None
+        except BaseException as error:
+            self._journal.leave(error)
+            if isinstance(error, Exception):
+                raise
+            return failed(call, describe(error), error, executed=True)
+        if result is None:
+            raise NotRecorded
+        if result.error is not None:
+            self._journal.leave(result.error)
+        return result

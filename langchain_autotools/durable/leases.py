@@ -5,20 +5,21 @@ database's own clock says when. What a worker that is silent left pending is fou
 resumed (`resume_workflow`), by one of those that live: the first by name, so that no two do it. A worker that was only slow finds at its
 next step that its runs are no longer its own, and leaves them. A worker that has told nothing yet may hold runs already, as DBOS takes
 them from its queue: it is silent when it has held one for that long. Where the database was away, all workers were silent: whoever was
-silent itself gives the others the time of a lease to come back.
+silent itself gives the others the time of a lease to come back. The row of a worker that has nothing left is deleted; one that comes back
+makes it anew.
 """
 
 import logging
 import math
 import threading
-from collections.abc import Mapping
-from contextvars import Context
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from dbos import DBOS, SetWorkflowID, WorkflowStatus
 
 from ..executor.threads import run_beside
+from .storage import not_waiting
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -26,6 +27,7 @@ CANCELLED = "autotools_cancelled"
 """The attribute of a run's workflow that says that somebody has cancelled it."""
 
 _WORKER = "langchain_autotools worker"
+_ALIVE = {"alive": True}
 _LOOKS_SECONDS = 1.0
 
 
@@ -45,22 +47,35 @@ class Lease:
         version: The application version of the runs that it can go on with.
         seconds: After how much silence of another worker its runs are taken over.
         cancelled: What cancels each run that is executed here.
+        leave: Notes that the runs that are executed here are left on purpose.
+        finds_attributes: Whether the database finds rows by their attributes: else it reads all of them to find the workers.
     """
 
-    def __init__(self, worker: str, version: str, seconds: float, cancelled: Mapping[str, threading.Event]) -> None:
+    def __init__(
+        self,
+        worker: str,
+        version: str,
+        seconds: float,
+        cancelled: Mapping[str, threading.Event],
+        leave: Callable[[], None],
+        *,
+        finds_attributes: bool,
+    ) -> None:
         self._worker = worker
         self._version = version
         self._milliseconds = seconds * 1000
         self._told = math.inf  # by the database's clock, as all that follows
         self._waits_until = 0.0
         self._cancelled = cancelled
+        self._leave = leave
+        self._workers: dict[str, Any] = {"name": _WORKER, **({"attributes": _ALIVE} if finds_attributes else {})}
         self._ended = threading.Event()
         self._gone = threading.Event()
 
     def begin(self) -> None:
         """Tell that this worker lives, from now on."""
-        Context().run(self._look)
-        run_beside(partial(Context().run, self._work))
+        not_waiting().run(self._look)
+        run_beside(partial(not_waiting().run, self._work))
 
     def end(self) -> None:
         """Fall silent."""
@@ -68,21 +83,27 @@ class Lease:
         self._gone.wait(10.0)
 
     def _work(self) -> None:
-        pause = min(_LOOKS_SECONDS, self._milliseconds / 4000)
+        pause, is_well = min(_LOOKS_SECONDS, self._milliseconds / 4000), True
         while not self._ended.wait(pause):
             try:
                 self._look_for_cancelled()
                 self._look()
+                is_well = True
             except Exception:
-                if not self._ended.is_set():
+                if is_well and not self._ended.is_set():
+                    is_well = False
                     _logger.warning("a worker of durable runs could not tell that it lives: it goes on trying", exc_info=True)
+        try:
+            self._leave()
+        except Exception:
+            _logger.warning("a worker that shuts down could not note which runs it leaves", exc_info=True)
         self._gone.set()
 
     def _beat(self) -> list[WorkflowStatus]:
         """Tell that this worker lives; returns what is known of all workers."""
         own = f"{_WORKER} {self._worker}"
-        DBOS.update_workflow_attributes(own, {"alive": True})
-        known: list[WorkflowStatus] = DBOS.list_workflows(name=_WORKER, load_input=False, load_output=False)
+        DBOS.update_workflow_attributes(own, _ALIVE)
+        known: list[WorkflowStatus] = DBOS.list_workflows(**self._workers, load_input=False, load_output=False)
         if all(one.workflow_id != own for one in known):
             with SetWorkflowID(own):
                 DBOS.start_workflow(_worker, self._worker).get_result()
@@ -101,12 +122,15 @@ class Lease:
             self._take_over(names, silent_since)
 
     def _take_over(self, names: Mapping[str, int], silent_since: float) -> None:
-        """Resume what workers have left that have told nothing since then."""
+        """Resume what workers have left that have told nothing since then, and delete their rows."""
         for run in DBOS.list_workflows(status="PENDING", app_version=self._version, load_input=False, load_output=False):
             told = names.get(str(run.executor_id), run.updated_at or 0)  # one that never told anything took its run at that time
             if told < silent_since and run.name != _WORKER:
                 _logger.warning("the worker %s is silent: its run %s is taken over", run.executor_id, run.workflow_id)
                 DBOS.resume_workflow(run.workflow_id, queue_name=run.queue_name)
+        silent = [f"{_WORKER} {name}" for name, told in names.items() if told < silent_since]
+        if silent:
+            DBOS.delete_workflows(silent)
 
     def _look_for_cancelled(self) -> None:
         """Cancel here what was cancelled in another process."""

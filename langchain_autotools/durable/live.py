@@ -12,6 +12,7 @@ from ..event_types import RunEvent
 from ..executor.threads import run_beside
 from ..listening import Listener, Place, listening
 from .event_rows import joined, row_of
+from .plain import storable
 
 STREAM = "run"
 """The key of the workflow's stream that readers follow."""
@@ -85,5 +86,5 @@ class LiveEvents:
                 while waiting:
                     joined(events, waiting.popleft())
                 if events:
-                    DBOS.write_stream(STREAM, {"execution": self._execution, "events": [row_of(event) for event in events]})
+                    DBOS.write_stream(STREAM, storable({"execution": self._execution, "events": [row_of(event) for event in events]}))
                     over.wait(_BATCH_SECONDS)

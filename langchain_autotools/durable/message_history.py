@@ -1,6 +1,6 @@
 """A kept conversation as LangChain's `BaseChatMessageHistory`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from langchain_core.chat_history import BaseChatMessageHistory
@@ -16,16 +16,18 @@ class Kept(Protocol):
     async def amessages(self, conversation: str, /) -> list[BaseMessage]:
         """The same, asynchronously."""
 
-    def append(self, conversation: str, messages: Sequence[BaseMessage], /) -> Any:
+    def append(self, conversation: str, messages: Sequence[BaseMessage], /, *, owner: str | None, labels: Mapping[str, str] | None) -> Any:
         """Append messages."""
 
-    async def aappend(self, conversation: str, messages: Sequence[BaseMessage], /) -> Any:
+    async def aappend(
+        self, conversation: str, messages: Sequence[BaseMessage], /, *, owner: str | None, labels: Mapping[str, str] | None
+    ) -> Any:
         """The same, asynchronously."""
 
-    def delete(self, conversation: str, /) -> None:
+    def delete(self, conversation: str, /) -> int:
         """Delete a conversation."""
 
-    async def adelete(self, conversation: str, /) -> None:
+    async def adelete(self, conversation: str, /) -> int:
         """The same, asynchronously."""
 
 
@@ -35,11 +37,17 @@ class ConversationHistory(BaseChatMessageHistory):
     Args:
         conversations: The conversations.
         conversation: The id of the conversation.
+        owner: Whose conversation it is, as of `Conversations.send`.
+        labels: Its labels, as of `Conversations.send`.
     """
 
-    def __init__(self, conversations: Kept, conversation: str) -> None:
+    def __init__(
+        self, conversations: Kept, conversation: str, *, owner: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> None:
         self._conversations = conversations
         self._conversation = conversation
+        self._owner = owner
+        self._labels = labels
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # core declares a field, and says to write a property
@@ -53,12 +61,12 @@ class ConversationHistory(BaseChatMessageHistory):
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages, in their place among what is sent."""
         if messages:
-            self._conversations.append(self._conversation, messages)
+            self._conversations.append(self._conversation, messages, owner=self._owner, labels=self._labels)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Like `add_messages`, asynchronously."""
         if messages:
-            await self._conversations.aappend(self._conversation, messages)
+            await self._conversations.aappend(self._conversation, messages, owner=self._owner, labels=self._labels)
 
     def clear(self) -> None:
         """Delete the conversation."""

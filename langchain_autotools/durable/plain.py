@@ -1,9 +1,9 @@
-"""What goes into the database and comes out of it: plain JSON, and nothing that would have to be unpickled."""
+"""What goes into the database: plain JSON, nothing that would have to be unpickled."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
@@ -12,15 +12,45 @@ from ..errors import ConfigurationError
 from ..executor import Decision, ToolCallResult
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import serialize_messages
+from ..strict_json import mend_surrogates
 from .errors import RunFailedError
+
+_T = TypeVar("_T")
 
 _TRAVELS = ("tags", "metadata", "configurable")
 _SAYS_NOTHING: Mapping[str, Any] = {"recursion_limit": 25, "callbacks": None, "max_concurrency": None, "run_name": None}
 _KEEPS = ("executed", "duration", "return_direct", "attempts")
 
 
+def is_storable(text: str) -> bool:
+    """Whether every database can store a text as it is: it has no NUL and no lone surrogate."""
+    return storable_text(text) == text
+
+
+def check_storable(what: str, text: str) -> None:
+    """Refuse a text that names something and that a database cannot store.
+
+    Raises:
+        ConfigurationError: It has a NUL or a lone surrogate.
+    """
+    if not is_storable(text):
+        raise ConfigurationError(f"{what} has neither NUL nor lone surrogates, which no database can store: {text!r:.200}")
+
+
+def storable_text(text: str) -> str:
+    """A text with U+FFFD for what no database can store in a column: NUL and lone surrogates. Within JSON it can store NUL."""
+    return mend_surrogates(text).replace("\0", "\ufffd")
+
+
+def storable(value: _T) -> _T:
+    """Plain JSON whose texts have U+FFFD for lone surrogates, which have no UTF-8."""
+    text = json.dumps(value, ensure_ascii=False)
+    mended = mend_surrogates(text)
+    return value if mended == text else cast("_T", json.loads(mended))
+
+
 def plain(value: Any, what: str) -> Any:
-    """A value as plain JSON.
+    """A value as plain JSON, its lone surrogates as U+FFFD.
 
     Raises:
         ConfigurationError: It is not plain JSON, and would come back as something else or not at all.
@@ -31,7 +61,7 @@ def plain(value: Any, what: str) -> Any:
         raise ConfigurationError(f"{what} of a durable run must be plain JSON: {error}") from None
     if same != _listed(value):
         raise ConfigurationError(f"{what} of a durable run must be plain JSON: it would not come back as it is")
-    return same
+    return storable(same)
 
 
 def _listed(value: Any) -> Any:

@@ -31,7 +31,7 @@ from ..event_types import (
 )
 from .engine import Link, outside
 from .errors import RunFailedError
-from .event_rows import event_of
+from .event_rows import UnknownEvent, event_of
 from .live import STREAM
 
 ENDED_FROM_OUTSIDE = "the run was ended from outside"
@@ -44,7 +44,8 @@ _DIED = "the process that ran this has ended"
 class Story:
     """The events of one run, whichever executions told of them: each thing once, and void what died with its process.
 
-    The rows of a stream never change, so the same event has the same position each time.
+    The rows of a stream never change, so the same event has the same position each time, also for a reader that skips events which a later
+    release has written.
 
     Args:
         run_id: The run's id in the database, which stands for the ids that its executions had for it.
@@ -74,8 +75,8 @@ class Story:
             self._execution, self._own_id = row["execution"], None
         for event in map(event_of, row["events"]):
             own = self._renamed(event)
-            if self._is_new(own):
-                yield self._placed(own)
+            if self._is_new(own) and not isinstance(placed := self._placed(own), UnknownEvent):
+                yield placed
 
     def end(self) -> Iterator[RunEvent]:
         """The events that are missing where the run was ended from outside."""
@@ -173,6 +174,8 @@ def _key(event: RunEvent) -> tuple[str, ...]:
         return ("end",)
     if isinstance(event, MessageDone | TurnUsage):
         return type(event).__name__, event.message_id
+    if isinstance(event, UnknownEvent):
+        return event.kind, event.call_id
     return type(event).__name__, getattr(event, "call_id", "")
 
 
@@ -200,6 +203,11 @@ def behind_of(after: str | None, last_event_id: str | None) -> int:
     with suppress(ConfigurationError):
         return behind(last_event_id) if last_event_id else number
     return number
+
+
+def position_of(event: RunEvent) -> int:
+    """The number of an event that was read, among those of its run."""
+    return int(event.position or 0)
 
 
 def raise_failed(event: RunEvent) -> None:

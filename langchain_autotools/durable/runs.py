@@ -23,14 +23,16 @@ from ..listening import Alarm, Listener
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
 from ..mixin import ToolsAndMessagesMixin
-from .engine import Link, attributes_of, engine, launch, outside, register
+from .ending import WorkerEndingError
+from .engine import Link, attributes_of, begun, engine, launch, outside, register
 from .errors import RunFailedError
-from .event_rows import said_of
+from .event_rows import failure_of, said_of
+from .executions import Execution
 from .journal import Journal
 from .leases import CANCELLED
 from .live import LiveEvents
-from .plain import message_of, message_out, plain_config, plain_keywords, plain_messages
-from .reading import aread_run, behind_of, raise_failed, read_run
+from .plain import check_storable, message_of, message_out, plain_config, plain_keywords, plain_messages
+from .reading import aread_run, behind_of, position_of, raise_failed, read_run
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
@@ -221,8 +223,8 @@ class DurableModel:
         return self._events(run_id, behind_of(after, last_event_id), timeout, Link())
 
     def _events(self, run_id: str, after: int, timeout: float | None, link: Link) -> Iterator[RunEvent]:
-        for number, event in enumerate(read_run(run_id, timeout, link)):
-            if number > after:
+        for event in read_run(run_id, timeout, link):
+            if position_of(event) > after:
                 yield event
             raise_failed(event)
 
@@ -233,16 +235,16 @@ class DurableModel:
         await asyncio.to_thread(launch)
         if await asyncio.to_thread(attributes_of, run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
-        number, first = 0, behind_of(after, last_event_id) + 1
+        last = behind_of(after, last_event_id)
         async with aclosing(aread_run(run_id, timeout, Link())) as events:
             async for event in events:
-                if number >= first:
+                if position_of(event) > last:
                     yield event
                 raise_failed(event)
-                number += 1
 
     def cancel(self, run_id: str) -> None:
         """End a run, wherever it is executed, whatever it waits for; it returns what it has, with the stop reason `cancelled`."""
+        check_storable("the id of a run", run_id)
         launch()
         flag = engine.cancelled.get(run_id)
         if flag is not None:
@@ -257,6 +259,7 @@ class DurableModel:
 
     def _client(self, run_id: str, input: LanguageModelInput, config: RunnableConfig | None, kwargs: dict[str, Any]) -> _Client:
         """Begin a run, unless it is there."""
+        check_storable("the id of a run", run_id)
         request = {
             "messages": plain_messages(input_messages(self.model, input)),
             "config": plain_config(config),
@@ -276,41 +279,37 @@ class DurableModel:
     def execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Make the run, as far as it is not recorded."""
         client = _clients.pop(run_id, None)
-        return execute(self.model, self._rerun, run_id, request, client)
+        with begun(run_id) as execution:
+            return execute(self.model, self._rerun, execution, request, client)
 
 
 def execute(
-    model: ToolsAndMessagesMixin, rerun: Collection[str], run_id: str, request: Mapping[str, Any], client: _Client | None = None
+    model: ToolsAndMessagesMixin, rerun: Collection[str], execution: Execution, request: Mapping[str, Any], client: _Client | None = None
 ) -> dict[str, Any]:
     """Make a run inside its workflow, as far as it is not recorded.
 
     Raises:
         RunFailedError: It has failed; the error brings the messages that it has made.
     """
-    flag = engine.cancelled[run_id] = threading.Event()  # an execution that has lost the run may have one yet
-    journal = Journal(request["started"], engine.clock, flag, rerun)
+    lifetime = engine.lifetime
+    journal = Journal(execution, request["started"], engine.clock, rerun, lifetime)
     messages = [message_of(data) for data in request["messages"]]
     config = cast("RunnableConfig", request["config"])
     chunks: list[AIMessageChunk] = []
     try:
-        if (attributes_of(run_id) or {}).get(CANCELLED):
-            flag.set()
-        with LiveEvents(journal.execution).told():
+        with LiveEvents(execution.id).told(), lifetime.left():
             for chunk in model.stream(messages, config, journal=journal, **request["keywords"]):
                 chunks.append(chunk)
                 if client is not None:
                     client.listener.tell(chunk)
-    except dbos_error.DBOSException:  # the run is another worker's now, or was ended from outside
+    except (dbos_error.DBOSException, WorkerEndingError):  # the run is another worker's now or soon, or was ended from outside
         raise
-    except Exception as error:
+    except BaseException as error:
         if client is not None:
-            client.error = error
+            client.error = failure_of(error)
         failed = RunFailedError(said_of(error))
         attach_messages(failed, [*(message for chunk in chunks for message in new_messages(chunk)), *new_messages(error)])
         raise failed from error
-    finally:
-        if engine.cancelled.get(run_id) is flag:
-            del engine.cancelled[run_id]
     return {"message": plain_messages([sum_chunks(chunks)])[0]}
 
 

@@ -8,6 +8,7 @@ from langchain_core.messages import BaseMessage
 from ..errors import ConfigurationError
 from ..event_types import RunEvent
 from .streaming import Encoder, encoded
+from .whole_turns import WholeTurns
 
 _MISSING: Final = "AG-UI needs the extra `ag-ui` (from a checkout: pip install '.[ag-ui]')"
 
@@ -22,6 +23,7 @@ def ag_ui(
     details: bool = False,
     nested: bool = True,
     history: Sequence[BaseMessage] | None = None,
+    whole_turns: bool = False,
 ) -> Generator[bytes, None, None]: ...
 
 
@@ -35,6 +37,7 @@ def ag_ui(
     details: bool = False,
     nested: bool = True,
     history: Sequence[BaseMessage] | None = None,
+    whole_turns: bool = False,
 ) -> AsyncGenerator[bytes, None]: ...
 
 
@@ -47,6 +50,7 @@ def ag_ui(
     details: bool = False,
     nested: bool = True,
     history: Sequence[BaseMessage] | None = None,
+    whole_turns: bool = False,
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
     """The events of a run in AG-UI, as server-sent events (`text/event-stream`). Needs the extra `ag-ui`.
 
@@ -61,11 +65,13 @@ def ag_ui(
         events: What `events` or `aevents` returned, or a list of events that were kept.
         thread_id: The `threadId` that the page posted.
         run_id: The `runId` that the page posted; None for the id of the first run.
-        heartbeat: The seconds without an event after which a comment is sent, of asynchronous events; None for never.
+        heartbeat: The seconds in which nothing is sent after which a comment is sent, of asynchronous events; None for never.
         details: Whether the texts of exceptions are sent. They may hold what no reader should see.
         nested: Whether runs that tools make are told of.
         history: The server's own messages, sent first, for a page that has nothing of the conversation: one that was loaded again, say.
             With events that are empty, the calls that wait in it are the interrupts.
+        whole_turns: Whether the text, the reasoning and the calls of a turn are sent only when the turn is complete. For durable runs:
+            a reply that dies with its process is asked for again, and the protocol has no way to take back what was sent of it.
 
     Returns:
         A generator of bytes, asynchronous for asynchronous events. Closing it ends the run.
@@ -73,7 +79,8 @@ def ag_ui(
     Raises:
         ConfigurationError: `ag-ui-protocol` is not installed, or an argument cannot be what it should.
     """
-    return encoded(events, _encoder(thread_id, run_id, details, nested, history), heartbeat=heartbeat, details=details)
+    encoder = _encoder(thread_id, run_id, details, nested, history)
+    return encoded(events, WholeTurns(encoder) if whole_turns else encoder, heartbeat=heartbeat, details=details)
 
 
 def _encoder(thread_id: str, run_id: str | None, details: bool, nested: bool, history: Sequence[BaseMessage] | None) -> Encoder:

@@ -9,6 +9,7 @@ from .ai_sdk_chunks import UIMessageChunks
 from .ai_sdk_values import Chunk
 from .plain import to_json
 from .streaming import Failure, encoded
+from .whole_turns import WholeTurns
 
 AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -23,13 +24,23 @@ AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
 
 @overload
 def ai_sdk(
-    events: Iterable[RunEvent], *, message_id: str | None = None, heartbeat: float | None = 15.0, details: bool = False
+    events: Iterable[RunEvent],
+    *,
+    message_id: str | None = None,
+    heartbeat: float | None = 15.0,
+    details: bool = False,
+    whole_turns: bool = False,
 ) -> Generator[bytes, None, None]: ...
 
 
 @overload
 def ai_sdk(
-    events: AsyncIterable[RunEvent], *, message_id: str | None = None, heartbeat: float | None = 15.0, details: bool = False
+    events: AsyncIterable[RunEvent],
+    *,
+    message_id: str | None = None,
+    heartbeat: float | None = 15.0,
+    details: bool = False,
+    whole_turns: bool = False,
 ) -> AsyncGenerator[bytes, None]: ...
 
 
@@ -39,6 +50,7 @@ def ai_sdk(
     message_id: str | None = None,
     heartbeat: float | None = 15.0,
     details: bool = False,
+    whole_turns: bool = False,
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
     """Events as the AI SDK's UI message stream, version 1, for a response with `AI_SDK_HEADERS`.
 
@@ -48,8 +60,11 @@ def ai_sdk(
         events: What `events` or `aevents` returned. Closing the bytes, as a server does when its client is gone, ends the run.
         message_id: The id of the assistant message; None leaves it to the page. For a resumed run it must be that of the message that
             goes on.
-        heartbeat: The seconds without an event after which a comment keeps the connection open, of asynchronous events; None for never.
+        heartbeat: The seconds in which nothing is sent after which a comment keeps the connection open, of asynchronous events; None for
+            never.
         details: Whether the text of an exception is sent, besides its class.
+        whole_turns: Whether the text, the reasoning and the calls of a turn are sent only when the turn is complete. For durable runs:
+            a reply that dies with its process is asked for again, and the protocol has no way to take back what was sent of it.
 
     Returns:
         A generator of bytes, asynchronous for asynchronous events.
@@ -57,7 +72,8 @@ def ai_sdk(
     Raises:
         ConfigurationError: `events` is no iterable, or `heartbeat` no number of seconds.
     """
-    return encoded(events, _Encoder(message_id), heartbeat=heartbeat, details=details)
+    encoder = _Encoder(message_id)
+    return encoded(events, WholeTurns(encoder) if whole_turns else encoder, heartbeat=heartbeat, details=details)
 
 
 class _Encoder:

@@ -84,8 +84,8 @@ def sse(
 
     Args:
         events: What `events` or `aevents` returned, or a list of events that were kept.
-        heartbeat: The seconds without an event after which a comment is sent, so that nothing on the way closes the connection; None
-            for none. Only asynchronous events have them.
+        heartbeat: The seconds in which nothing is sent after which a comment is sent, so that nothing on the way closes the connection;
+            None for none. Only asynchronous events have them.
         details: Whether the texts of exceptions are sent. They may hold what no reader should see.
         nested: Whether runs that tools make are told of.
         artifacts: Whether the artifacts of tools are sent; what is no plain JSON in them as text.

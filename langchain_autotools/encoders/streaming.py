@@ -94,7 +94,7 @@ def encoded(
     Args:
         events: What `events` or `aevents` returned, or events that were kept.
         encoder: Writes them.
-        heartbeat: The seconds without an event after which the encoder's heartbeat is sent, of asynchronous events; None for never.
+        heartbeat: The seconds in which nothing is sent after which the encoder's heartbeat is sent, of asynchronous events; None for never.
         details: Whether the texts of exceptions are sent.
 
     Returns:
@@ -138,12 +138,16 @@ def _encoded(events: Iterable[RunEvent], encoder: Encoder, details: bool) -> Gen
 async def _encoded_async(
     events: AsyncIterable[RunEvent], encoder: Encoder, heartbeat: float | None, details: bool
 ) -> AsyncGenerator[bytes, None]:
-    reader = _Reader(events)
+    reader, now = _Reader(events), asyncio.get_running_loop().time
+    due = None if heartbeat is None else now() + heartbeat
     try:
-        while (event := await reader.next(heartbeat)) is not _END:
-            data = encoder.heartbeat if event is _IDLE else encoder.encode(_checked(event))
+        while (event := await reader.next(due)) is not _END:
+            data = b"" if event is _IDLE else encoder.encode(_checked(event))
+            if not data and due is not None and now() >= due:  # events that are nothing in the protocol keep no connection open
+                data = encoder.heartbeat
             if data:
                 yield data
+                due = None if heartbeat is None else now() + heartbeat
         data = encoder.end()
     except Exception as error:
         _log(error)
@@ -191,15 +195,15 @@ class _Reader:
         _tasks.discard(task)
         self._changed.set()
 
-    async def next(self, seconds: float | None) -> Any:
-        """The next event; `_IDLE` if none came in time, `_END` after the last. Raises what reading them raised."""
+    async def next(self, until: float | None) -> Any:
+        """The next event; `_IDLE` if none came until that time of the loop, `_END` after the last. Raises what reading them raised."""
         while not self._waiting:
             if self._task.done():
                 self._task.result()
                 return _END
             self._room.set()
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout_at(until):
                     await self._changed.wait()
             except TimeoutError:
                 return _IDLE

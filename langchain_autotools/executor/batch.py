@@ -58,6 +58,10 @@ class CallEntry(Protocol):
         """The call's result: the one that stands there, else what `run` gives, which will stand there. None, where it
         gives none, does not."""
 
+    def recorded(self, call: ToolCallRecord) -> ToolCallResult | None:
+        """The result of a call that an earlier process has begun, and for which this one has nothing to run, such as a tool that is gone;
+        None where none has."""
+
 
 class CallJournal(Protocol):
     """Remembers the results of calls for a later process, which will make the same calls in the same order."""

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import logging
 import math
 from collections.abc import AsyncIterator, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from enum import Enum
@@ -20,6 +21,8 @@ from ..messages.endings import HoldsRun, run_message_of
 from ..messages.metadata import own_metadata
 from ..strict_json import mend_surrogates
 from .nested_runs import run_content
+
+_logger = logging.getLogger("langchain_autotools")
 
 NO_OUTPUT = "(no output)"
 """What an empty result says: several servers reject an empty one."""
@@ -219,6 +222,16 @@ def _leaf(value: Any) -> Any:
         return value.decode("utf-8", "replace")
     if hasattr(value, "tolist"):  # arrays and scalars of numpy and its like
         return value.tolist()
+    return _text_of_object(value)
+
+
+def _text_of_object(value: Any) -> str:
+    """An object as its class writes it; one whose class says nothing, such as `<Place object at 0x7f>`, tells a model nothing."""
+    kind: Any = type(value)
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        _logger.warning(
+            "a tool returned an object of type %s, which the model reads as %s: return text or plain data", kind.__name__, value
+        )
     return str(value)
 
 

@@ -17,7 +17,7 @@ _SUFFIX = re.compile(r"(?:[_-]tool|(?<=[a-z0-9])Tool)$")  # `f_tool`, `GetWeathe
 
 def own_name(tool: Mapping[str, Any]) -> str | None:
     """The name of a declared tool, in any wire's form; None for a builtin tool that its vendor knows by its type alone."""
-    nested = tool.get("function") or tool.get("custom")
+    nested = tool.get("function") or tool.get("custom") or tool.get("toolSpec")
     inner = nested if isinstance(nested, Mapping) else tool
     return str(inner["name"]) if inner.get("name") else None
 

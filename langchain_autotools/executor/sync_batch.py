@@ -242,11 +242,12 @@ class _ThreadBatch(Batch):
 
     def _result(self, index: int) -> ToolCallResult | None:
         planned = self._planned[index]
+        entry = self._entries[index] if self._entries else None
         if planned.run is None:
-            return planned.rejected
-        if not self._entries:
+            return (entry and entry.recorded(planned.call)) or planned.rejected
+        if entry is None:
             return self._made(index, planned.run)
-        return self._entries[index].result(planned.call, partial(self._made, index, planned.run))
+        return entry.result(planned.call, partial(self._made, index, planned.run))
 
     def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
         if self._exclusive and (refused := driven(self._waits(index, run), self._pause)) is not None:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import logging
 import pkgutil
 import sys
 import typing
@@ -18,6 +19,8 @@ from ..pickling import refuse, unportable
 from .names import own_name
 from .signatures import check_signature
 from .wrapped import tool_inside, wrapped
+
+_logger = logging.getLogger("langchain_autotools")
 
 _DECLARATION = "is a declaration: it says what a tool takes, not what it does. Pass a function or a BaseTool, or declare it with bind_tools"
 
@@ -132,10 +135,19 @@ def _from_callable(value: Any, name: str) -> BaseTool:
             parse_docstring=parse_docstring,
         )
 
+    untyped = [name for name, parameter in inspect.signature(function).parameters.items() if parameter.annotation is parameter.empty]
+    missing = [*([] if documented else ["no docstring"]), *([f"no type hints of {', '.join(untyped)}"] if untyped else [])]
+    if missing:
+        _tell_once(f"the tool {name!r} has {' and '.join(missing)}: the model has only names to go by")
     try:
         return make(documented)
     except ValueError:  # the docstring describes arguments that the signature does not have
         return make(False)
+
+
+@functools.lru_cache(1_000)
+def _tell_once(text: str) -> None:
+    _logger.warning(text)
 
 
 def _takes_any_name(function: Callable[..., Any]) -> bool:

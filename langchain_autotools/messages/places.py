@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from ..strict_json import mend_surrogates
 from .calls import call_ids
 from .metadata import text_of
 
@@ -57,10 +58,15 @@ def _numbered(message: _M, generation: str, number: int) -> _M:
 def generation_id(message: AIMessage, position: int) -> str:
     """The id of one model turn, derived from its message and the number of messages before it."""
     calls = "\x1f".join(str(call) for call in call_ids(message))
-    return str(uuid.uuid5(_NAMESPACE, f"{position}\x1e{message.id}\x1e{calls}\x1e{text_of(message)}"))
+    return derived_id(_NAMESPACE, f"{position}\x1e{message.id}\x1e{calls}\x1e{text_of(message)}")
 
 
 def result_id(asked: AIMessage, call_id: str) -> str | None:
     """The id of the result of a call, derived from the message that made the call; None where that has no id either."""
     turn = asked.response_metadata.get("generation_id") or asked.id
-    return str(uuid.uuid5(_NAMESPACE, f"{turn}\x1e{call_id}")) if turn else None
+    return derived_id(_NAMESPACE, f"{turn}\x1e{call_id}") if turn else None
+
+
+def derived_id(namespace: uuid.UUID, text: str) -> str:
+    """The UUID that follows from a text, of which a model may have written any part: lone surrogates count as U+FFFD."""
+    return str(uuid.uuid5(namespace, mend_surrogates(text)))

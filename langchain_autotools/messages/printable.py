@@ -50,6 +50,12 @@ def text_and_media(message: BaseMessage) -> str:
     return "\n".join([text_of(message), *(f"[{_MEDIA[kind]}]" for kind in kinds if kind in _MEDIA)])
 
 
+def quoted(message: BaseMessage) -> str:
+    """A message that a model was given, its lines marked as quoted; one that is not a human's begins with its kind."""
+    kind = "" if message.type == "human" else f"({message.type}) "
+    return "\n".join(f"> {line}" for line in f"{kind}{text_and_media(message)}".split("\n"))
+
+
 def call_text(call: ToolCallRecord) -> str:
     """A call as it would stand in Python: `get_temperature(city="Paris")`."""
     named = (f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in (call.args or {}).items())

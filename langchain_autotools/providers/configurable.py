@@ -7,7 +7,7 @@ Names and meanings are those of LangChain's `init_chat_model`. What is declared 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -18,6 +18,7 @@ from ..errors import ConfigurationError
 from ..executor import dump_tools, restore_tools
 from ..pickling import check_portable, left_out, refuse
 from ..run.binding import Batched
+from ._base.structured_output import Model
 from ._transport.secrets import is_key, secret_names
 
 Fields = Literal["any"] | Sequence[str]
@@ -122,6 +123,22 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         """As of the model that a call makes: tools are declared and not executed."""
         return self._with(("bind_tools", (tools,), kwargs))
 
+    @overload
+    def with_structured_output(
+        self, schema: type[Model], *, include_raw: Literal[False] = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Model]: ...
+    @overload
+    def with_structured_output(
+        self, schema: Mapping[str, Any] | type[Mapping[str, Any]] | None = None, *, include_raw: Literal[False] = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
+    @overload
+    def with_structured_output(
+        self, schema: Any = None, *, include_raw: Literal[True], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
+    @overload
+    def with_structured_output(
+        self, schema: Any = None, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Any]: ...
     def with_structured_output(self, schema: Any = None, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
         """As of the model that a call makes."""
         return self._with(("with_structured_output", (schema,), kwargs))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ..errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
+    from ._base.chat_model import ProviderChatModel
     from .configurable import ConfigurableChatModel, Fields
 
 
@@ -94,7 +93,7 @@ _EXAMPLE = "anthropic:claude-sonnet-5"
 @overload
 def init_chat_model(
     model: str, *, model_provider: str | None = None, configurable_fields: None = None, config_prefix: str | None = None, **kwargs: Any
-) -> "BaseChatModel": ...
+) -> "ProviderChatModel": ...
 
 
 @overload
@@ -121,7 +120,7 @@ def init_chat_model(
     configurable_fields: "Fields | None" = None,
     config_prefix: str | None = None,
     **kwargs: Any,
-) -> "BaseChatModel | ConfigurableChatModel":
+) -> "ProviderChatModel | ConfigurableChatModel":
     """A chat model by its name, as LangChain's `init_chat_model` makes it; `tools=[...]` makes it run its tools.
 
     Args:
@@ -154,7 +153,7 @@ def init_chat_model(
     return ConfigurableChatModel(_make_model, defaults, configurable_fields, config_prefix or "")
 
 
-def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> "BaseChatModel":
+def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> "ProviderChatModel":
     """The model of this name."""
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be a name such as {_EXAMPLE!r}, not {type(model).__name__}")
@@ -162,7 +161,7 @@ def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any)
     if not rest and provider.model_needed:
         raise ConfigurationError(f"model={model!r} names no model: say which, as in {_EXAMPLE!r}")
     named = {provider.model_argument: rest} if rest else {}
-    chat_model: BaseChatModel = provider.load()(**{**provider.arguments, **named, **kwargs})
+    chat_model: ProviderChatModel = provider.load()(**{**provider.arguments, **named, **kwargs})
     return chat_model
 
 

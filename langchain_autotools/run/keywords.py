@@ -179,7 +179,9 @@ def _context_window(model: Settable, keywords: dict[str, Any]) -> int | None:
         asked: int | None = keywords.pop("context_window")
         return asked
     profile = {} if _OF_ANOTHER & keywords.keys() else model.profile or {}
-    return profile.get("max_input_tokens") if model.context_window is None else model.context_window
+    known = profile.get("max_input_tokens") if isinstance(profile, Mapping) else None
+    of_profile = known if isinstance(known, int) and known > 0 else None  # a class of somebody else's may have anything there
+    return of_profile if model.context_window is None else model.context_window
 
 
 # ---------------------------------------------------------------------------------------------- names

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -40,12 +40,14 @@ class Toolbox:
         executor: Executes them.
         declarations: They, and the builtin tools of the vendor, in the wire's form.
         caller_tools: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
+        requests: What the model remembers of the requests that declare them.
     """
 
     source: Any
     executor: ToolExecutor
     declarations: Sequence[Mapping[str, Any]]
     caller_tools: frozenset[str] = frozenset()
+    requests: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def toolbox_of(model: Configured) -> Toolbox:
@@ -87,6 +89,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
     until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
     ends = caller_tools if until_called else ()
+    _check_output(keywords, caller_tools, choice.allowed)
     meant = partial(toolbox.executor.meant, only=choice.allowed)
     executor = call.executor(toolbox.executor)
     approvals = _approvals(model, call, toolbox.executor)
@@ -123,6 +126,19 @@ def _approvals(model: Configured, call: CallSettings, own: ToolExecutor) -> Appr
 def _last_choice(ends: Collection[str]) -> str:
     """What is asked for where no turn may follow: the call that must end the run, or no call."""
     return "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"
+
+
+def _check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
+    """Refuse a choice under which the call that structured output is read from cannot come.
+
+    Raises:
+        ConfigurationError: It is such a choice.
+    """
+    form = keywords.get("ls_structured_output_format")
+    method = form.get("kwargs", {}).get("method") if isinstance(form, Mapping) else None
+    if method == "function_calling" and allowed is not None and not {*declared} & {*allowed}:
+        names = " or ".join(map(repr, declared))
+        raise ConfigurationError(f"the output is a call of {names}, which this tool_choice leaves out: allow it, or leave tool_choice out")
 
 
 def _is_parsed(keywords: Mapping[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from ..listening import Place
 from ..messages.calls import awaited_calls, calls_of
 from ..messages.endings import stop_reason
 from ..messages.live import attach_messages, attached_messages
+from ..messages.metadata import KEY
 from ..turn.accumulator import caller_metadata
 from ..turn.forming import only_shows
 from .keywords import drop_settings
@@ -125,13 +126,25 @@ async def ainvoked(invoke: Callable[[], Awaitable[AIMessage]], limit: ReplyEnd) 
     return reply
 
 
-def with_whole(chunk: AIMessage, parts: ChunkSum, output_version: str | None) -> AIMessageChunk:
+def reply_message(model: Any, message: AIMessage) -> AIMessage:
+    """A reply as it leaves; of a whole chat model class as it came, but for calls that were decided otherwise.
+
+    Args:
+        model: The model.
+        message: What core made of the reply.
+    """
+    if model._is_whole and not isinstance(message, AIMessageChunk) and KEY not in message.response_metadata:
+        return message
+    return stored_message(message, model.output_version, brief=True)
+
+
+def with_whole(model: Any, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
     """A chunk of the reply as it leaves; the last one also knows the whole message.
 
     Args:
+        model: The model.
         chunk: The chunk.
         parts: Those before it; takes this one.
-        output_version: The model's.
     """
     if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
         attach_messages(chunk, [chunk])
@@ -139,7 +152,7 @@ def with_whole(chunk: AIMessage, parts: ChunkSum, output_version: str | None) ->
     if chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk):
         parts.add(chunk)
     if chunk.__dict__["chunk_position"] == "last":
-        whole = stored_message(parts.message(), output_version, brief=True)
+        whole = stored_message(parts.message(), model.output_version, brief=True)
         chunk.__dict__["response_metadata"] = caller_metadata(chunk.response_metadata)
         attach_messages(chunk, [whole])
     return chunk

@@ -214,9 +214,10 @@ class RunEvents:
         self._results.pop(message.tool_call_id, None)
         self._tell(MessageDone(**self._about, message=message))
 
-    def place_of(self, call_id: str) -> Place:
-        """Where what the tool of a call makes stands."""
-        return Place(self._listener, self._run_id, call_id, is_outermost=False)
+    def place_of(self, call_id: str) -> Place | None:
+        """Where what the tool of a call makes stands; None where nobody listens to that."""
+        listener = self._listener.for_tools
+        return None if listener is None else Place(listener, self._run_id, call_id, is_outermost=False)
 
     def watch(self, stored: Callable[[ToolMessage], ToolMessage]) -> "CallWatch":
         """Tells of the calls of one turn what their batch says of them; `stored` makes a result the message that is stored."""
@@ -237,7 +238,7 @@ class RunEvents:
     def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None, message: Callable[[], AIMessage]) -> None:
         """The run has ended; `message` makes the run message, should somebody ask."""
         if self.place.is_outermost:
-            self._listener.came_to = message
+            self._listener.come_to(message)
         self._end(RunEnded(**self._about, stop_reason=reason, turns=turns, usage=usage), _NO_ANSWER)
 
     def stopped(self, error: BaseException) -> None:

@@ -1,6 +1,8 @@
 """Runs shown to people while they happen: in a notebook, at a terminal, in a page of Gradio."""
 
 from .gradio_chat import GradioChat, gradio_chat
+from .gradio_page import CHAT_HEAD
+from .gradio_text import MATH_DELIMITERS
 from .view import show
 
-__all__ = ["GradioChat", "gradio_chat", "show"]
+__all__ = ["CHAT_HEAD", "MATH_DELIMITERS", "GradioChat", "gradio_chat", "show"]

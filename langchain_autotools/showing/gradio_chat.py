@@ -1,17 +1,21 @@
 """What has been seen of runs, as the messages of Gradio's `Chatbot`. They are plain dicts: Gradio itself is not needed here."""
 
 import asyncio
-import re
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from ..event_types import CallsPending, MessagesAdded, RunEnded, RunEvent, RunFailed, RunStarted
+from langchain_core.messages import ToolMessage
+
+from ..event_types import CallReady, CallResult, CallsPending, MessageDone, MessagesAdded, RunEnded, RunEvent, RunFailed, RunStarted
 from ..executor.pending import PendingCall
 from ..messages.printable import short_result, text_and_media
+from .failures import failure_text
+from .gradio_text import gradio_code, gradio_images, gradio_markdown, gradio_message, gradio_words
 from .page import part_text, value_text
-from .seen import Seen, SeenCall, SeenEnd, SeenPart, SeenText
+from .seen import Seen, SeenCall, SeenEnd, SeenMessage, SeenPart
 
 _UPDATE_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it
@@ -28,17 +32,20 @@ _Message: TypeAlias = dict[str, Any]
 class GradioChat:
     """A conversation as Gradio's `Chatbot` shows it, put together from the events of its runs.
 
-    Text is as it was written. Reasoning and each call have a panel of their own that can be folded: a call with its arguments, what its
-    tool reports, what runs inside it, and its result. A run that ended otherwise than usual says so.
+    What the model and others wrote is Markdown; HTML in it is text, and images that stand elsewhere are links. Reasoning and each call
+    have a panel of their own that can be folded: a call with its arguments, what its tool reports, what runs inside it, and its result.
+    A run that ended otherwise than usual says so.
 
     Attributes:
         pending: The calls that wait for somebody to decide about them.
         is_running: Whether a run goes on.
+        failed: The id of the last run where it has failed, which `Conversations.retry` takes; None where it has not.
     """
 
     def __init__(self) -> None:
         self.pending: list[PendingCall] = []
         self.is_running = False
+        self.failed: str | None = None
         self._seen = Seen()
         self._run_id = ""
         self._shown: dict[SeenPart | str, _Message] = {}
@@ -63,16 +70,25 @@ class GradioChat:
 
     def _note(self, event: RunEvent) -> None:
         if isinstance(event, MessagesAdded):
-            self.pending = []
+            self.pending, self.failed = [], None
             for message in event.messages:
-                if message.type in _ROLES:
-                    self._shown[f"{event.run_id} {message.id}"] = {"role": _ROLES[message.type], "content": text_and_media(message)}
+                self._show(f"{event.run_id} {message.id}", message.type, gradio_message(message))
+        elif isinstance(event, MessageDone):
+            self._show(f"{event.run_id} {event.message.id} images", event.message.type, gradio_images(event.message))
         elif isinstance(event, RunStarted):
-            self.is_running, self.pending = True, []
+            self.is_running, self.failed = True, None
+        elif isinstance(event, CallReady | CallResult):  # a run goes on with what was decided; the other calls wait on meanwhile
+            self.pending = [call for call in self.pending if call.id != event.call_id]
         elif isinstance(event, CallsPending):
             self.pending = list(event.calls)
         elif isinstance(event, RunEnded | RunFailed):
             self.is_running = False
+            self.pending = self.pending if isinstance(event, RunEnded) and event.stop_reason == "calls_pending" else []
+            self.failed = event.run_id if isinstance(event, RunFailed) else None
+
+    def _show(self, key: str, kind: str, content: str) -> None:
+        if kind in _ROLES:
+            self._shown[key] = {"role": _ROLES[kind], "content": content}
 
 
 async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioChat, None]:
@@ -123,9 +139,12 @@ async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyn
 def _message_of(part: SeenPart) -> _Message:
     if isinstance(part, SeenCall):
         return {"role": "assistant", "content": _details(part), "metadata": _title(part)}
-    if isinstance(part, SeenText) and part.is_reasoning:
-        return {"role": "assistant", "content": part.text, "metadata": {"title": "Reasoning"}}
-    return {"role": "assistant", "content": part.text if isinstance(part, SeenText) else _end(part)}
+    if isinstance(part, SeenEnd):
+        return {"role": "assistant", "content": gradio_markdown(_end(part))}
+    if isinstance(part, SeenMessage):
+        return {"role": "user", "content": gradio_message(part.message)}
+    shown = {"role": "assistant", "content": gradio_markdown(part.text)}
+    return {**shown, "metadata": {"title": "Reasoning"}} if part.is_reasoning else shown
 
 
 def _title(call: SeenCall) -> dict[str, Any]:
@@ -133,12 +152,27 @@ def _title(call: SeenCall) -> dict[str, Any]:
     state = call.state
     said = _WORDS.get(state, call.discarded or "")
     if call.result is not None:
-        said = text_and_media(call.result.message)
+        said = _outcome(call, call.result.message)
     elif state == "running" and call.progress:
         said = value_text(call.progress[-1])
     line = " ".join(said.split())
-    title = {"title": call.name, "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
+    title = {"title": gradio_words(call.name), "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
     return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
+
+
+def _outcome(call: SeenCall, message: ToolMessage) -> str:
+    """What came of a call, in words: of an error its sentence, of a call that was rejected that it was."""
+    text = text_and_media(message)
+    if message.status != "error":
+        return text
+    try:
+        why = str(json.loads(text)["error"])
+    except (ValueError, TypeError, KeyError):
+        why = text
+    decision = None if call.record is None else call.record.decision
+    if decision is None or decision.action != "reject":
+        return why
+    return f"Rejected: {decision.value}" if decision.value else "Rejected: it did not run."
 
 
 def _details(call: SeenCall) -> str:
@@ -147,20 +181,16 @@ def _details(call: SeenCall) -> str:
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
     if decision is not None and decision.action == "edit":
         args = decision.value
-    inner = "\n".join(part_text(part) for run in call.runs for part in run.parts)
-    result = "" if call.result is None else text_and_media(call.result.message)
-    return "\n".join([_block(value_text(args, indent=2)), *(_block(text) for text in (inner, result) if text)])
-
-
-def _block(text: str) -> str:
-    """Text as it is, in Markdown: in a fence that it cannot end."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{short_result(text)}\n{fence}"
+    texts = [value_text(args, indent=2), "\n".join(part_text(part) for run in call.runs for part in run.parts)]
+    images = ""
+    if call.result is not None:
+        texts.append(_outcome(call, call.result.message))
+        images = gradio_images(call.result.message)
+    return "\n\n".join([*(gradio_code(short_result(text)) for text in texts if text), *([images] if images else [])])
 
 
 def _end(end: SeenEnd) -> str:
     if isinstance(end.event, RunFailed):
-        return f"*The run failed: {type(end.event.error).__name__}*"
+        return f"*The run failed: {failure_text(end.event.error)}*"
     reason = end.event.stop_reason
     return "" if reason in _EXPECTED else f"*The run was stopped: {reason.replace('_', ' ')}*"

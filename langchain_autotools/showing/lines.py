@@ -23,8 +23,9 @@ from ..event_types import (
 from ..messages.calls import ToolCallRecord
 from ..messages.joints import Joints
 from ..messages.metadata import text_of
-from ..messages.printable import call_text, escaped, printable, summary_text, text_and_media
+from ..messages.printable import call_text, escaped, printable, quoted, summary_text, text_and_media
 from ..strict_json import mend_surrogates
+from .seen import GivenMessage
 
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 60
@@ -105,6 +106,7 @@ class Lines:
         self._closed_by_line = self._together
         self._runs: dict[str, LinesRun] = {}
         self._takers: dict[type[RunEvent], Callable[[Any, LinesRun], None]] = {
+            GivenMessage: self._given,
             TextDelta: self._text,
             MessageDone: self._message,
             CallReady: self._ready,
@@ -132,6 +134,9 @@ class Lines:
         self._line(text, "quiet")
 
     # ------------------------------------------------------------------------------------------ events
+
+    def _given(self, event: GivenMessage, run: LinesRun) -> None:
+        self._line(quoted(event.message), "quiet", run.depth)
 
     def _text(self, event: TextDelta, run: LinesRun) -> None:
         if not run.depth:
@@ -180,8 +185,8 @@ class Lines:
     def _name(self, event: CallProgress | CallResult, run: LinesRun) -> str:
         """What a call is called: by its tool, with the arguments where its turn calls the tool more than once."""
         call = run.calls.get(event.call_id)
-        if call is None:
-            return "a call"
+        if call is None:  # of a run that was resumed
+            return escaped(event.call.name) if isinstance(event, CallResult) else "a call"
         alone = sum(other.name == call.name for other in run.calls.values()) == 1
         return escaped(call.name) if alone else one_line_of(call_text(call), _LONGEST_NAME)
 

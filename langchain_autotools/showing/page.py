@@ -12,10 +12,10 @@ from ..encoders.plain import plain
 from ..event_types import RunEnded, partial_arguments
 from ..executor.pending import PendingCall
 from ..messages.calls import ToolCallRecord
-from ..messages.printable import call_text, escaped, printable, short_call, short_result, summary_text, text_and_media
+from ..messages.printable import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
 from ..strict_json import mend_surrogates
 from .rich_text import markdown_html
-from .seen import SeenCall, SeenEnd, SeenPart, SeenRun, SeenText
+from .seen import SeenCall, SeenEnd, SeenMessage, SeenPart, SeenRun, SeenText
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written
 _BRIEF: Final = 160
@@ -38,6 +38,8 @@ def part_html(part: SeenPart) -> str:
     """
     if isinstance(part, SeenText):
         inner = _reasoning(part.text) if part.is_reasoning else markdown_html(part.text)
+    elif isinstance(part, SeenMessage):
+        inner = f'<div class="at-given">{_block(_words(part.message.type), text_and_media(part.message))}</div>'
     else:
         inner = _call(part) if isinstance(part, SeenCall) else _end(part)
     return f'<div class="at-piece tex2jax_ignore mathjax_ignore">{inner}</div>'
@@ -54,6 +56,8 @@ def part_text(part: SeenPart) -> str:
     """A part of a run as plain text, for where no HTML is shown."""
     if isinstance(part, SeenText):
         return printable(mend_surrogates("" if part.is_reasoning else part.text))
+    if isinstance(part, SeenMessage):
+        return printable(mend_surrogates(quoted(part.message)))
     if isinstance(part, SeenEnd):
         return f"[{_end_text(part)}]"
     said = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
@@ -217,6 +221,7 @@ STYLE: Final = """<style>
 .at-piece.at-piece .at-body > table td { border: 0; padding: 0; width: 100%; }
 .at-label { font-size: .85em; opacity: .65; }
 .at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
+.at-given > pre { border-left: 3px solid #3b82d1; }
 .at-end { font-size: .85em; opacity: .65; }
 .at-bad, .at-failed { --at-colour: #d1453b; }
 .at-bad { color: var(--at-colour); opacity: 1; }

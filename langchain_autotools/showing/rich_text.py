@@ -1,7 +1,8 @@
 """A model's Markdown as HTML, for pages that must not trust it.
 
 Everything is escaped, and only the marks below become tags: nothing in a text can load an image, run, or look like a part of the page
-around it. A link shows its address, an image is a link. Marks that reach far are left as text, so that no text takes long.
+around it. A link shows its address, an image is a link, a formula stands as it was written. Marks that reach far are left as text, so
+that no text takes long.
 """
 
 import re
@@ -18,7 +19,7 @@ _Found: TypeAlias = tuple[str, int] | None  # the HTML of a block, and the line 
 
 _DEEPEST: Final = 6  # blocks in blocks, marks in marks
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^`]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*(?:([\w+#.-]{1,30})(?![^\s,{}]))?[^`]*$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$| {0,3}(?:\*[ \t]*){3,}$| {0,3}(?:_[ \t]*){3,}$")
 _QUOTE = re.compile(r" {0,3}> ?")
@@ -27,7 +28,8 @@ _DASHES = re.compile(r" *\|? *:?-+:? *(?:\| *:?-+:? *)*\|? *$")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _ADDRESS = r"https?://[^\s<>\"'`]{1,1000}"
 _INLINE = re.compile(
-    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"\$\$(?P<math>[^$]{1,1000}?)\$\$|\\\[(?P<math_>.{1,1000}?)\\\]|\\\((?P<inline_math>.{1,500}?)\\\)"
+    r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?<!`)(?P<marks>`{1,9})(?!`)(?P<code>.{1,500}?)(?<!`)(?P=marks)(?!`)"
     rf"|!?\[(?P<label>[^\[\]]{{0,300}})\]\((?P<target>{_ADDRESS}?)(?: +\"[^\"]{{0,300}}\")?\)"
     rf"|(?P<bare>{_ADDRESS}(?<![.,;:!?)\]*_~]))"
@@ -45,10 +47,19 @@ def markdown_html(text: str) -> str:
     Args:
         text: What a model wrote, also as far as it has written it.
     """
-    return _blocks([line.expandtabs(4).rstrip() for line in printable(mend_surrogates(text)).split("\n")], 0)
+    return "\n".join(markdown_parts(text))
+
+
+def markdown_parts(text: str) -> list[str]:
+    """The same, one paragraph, list, table, piece of code or other block after another."""
+    return _parts([line.expandtabs(4).rstrip() for line in printable(mend_surrogates(text)).split("\n")], 0)
 
 
 def _blocks(lines: _Lines, depth: int) -> str:
+    return "\n".join(_parts(lines, depth))
+
+
+def _parts(lines: _Lines, depth: int) -> list[str]:
     shown: list[str] = []
     at = 0
     while at < len(lines):
@@ -58,7 +69,7 @@ def _blocks(lines: _Lines, depth: int) -> str:
         found = _found(lines, at, depth)
         html, at = found or _paragraph(lines, at, depth)
         shown.append(html)
-    return "\n".join(shown)
+    return shown
 
 
 def _found(lines: _Lines, at: int, depth: int) -> _Found:
@@ -74,7 +85,8 @@ def _fence(lines: _Lines, at: int, depth: int) -> _Found:
     mark = opening[1]
     code = list(takewhile(lambda line: not (line.strip().startswith(mark) and not line.strip().strip(mark[0])), lines[at + 1 :]))
     shown = escape("\n".join(code))
-    return f"<pre><code>{shown}</code></pre>", at + len(code) + 2
+    language = f' class="language-{opening[2]}"' if opening[2] else ""
+    return f"<pre><code{language}>{shown}</code></pre>", at + len(code) + 2
 
 
 def _heading(lines: _Lines, at: int, depth: int) -> _Found:
@@ -179,6 +191,8 @@ def _marked(mark: re.Match[str], depth: int) -> str:
         return escape(inside)
     if kind == "code":
         return f"<code>{escape(inside.strip() or inside)}</code>"
+    if kind.startswith(("math", "inline")):
+        return f'<span class="at-{kind.rstrip("_")}">{escape(" ".join(mark[0].split()))}</span>'
     if kind == "bare":
         return _link(inside)
     if kind == "target":

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from langchain_core.messages import BaseMessage
+
 from ..event_types import (
     CallArgumentsDelta,
     CallDiscarded,
@@ -25,6 +27,28 @@ from ..executor.pending import PendingCall
 from ..messages.calls import ToolCallRecord
 
 _LATEST: Final = 8  # how many reports of a call are kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenMessage(RunEvent):
+    """A message of a history that a model was given: only histories that are shown have this event, no run.
+
+    Attributes:
+        message: The message.
+    """
+
+    message: BaseMessage
+
+
+@dataclass(eq=False)
+class SeenMessage:
+    """A message that a model was given.
+
+    Attributes:
+        message: The message.
+    """
+
+    message: BaseMessage
 
 
 @dataclass(eq=False)
@@ -102,7 +126,7 @@ class SeenEnd:
     top: bool
 
 
-SeenPart: TypeAlias = SeenText | SeenCall | SeenEnd
+SeenPart: TypeAlias = SeenMessage | SeenText | SeenCall | SeenEnd
 """A piece of a run, as it is shown."""
 
 
@@ -138,6 +162,7 @@ class Seen:
         self._runs: dict[str, SeenRun] = {}
         self._calls: dict[tuple[str | None, str | None], tuple[SeenRun, SeenCall]] = {}
         self._takers: dict[type[RunEvent], Callable[[Any, SeenRun], SeenPart | None]] = {
+            GivenMessage: self._given,
             TextDelta: self._text,
             ReasoningDelta: self._text,
             CallStarted: self._call,
@@ -181,6 +206,11 @@ class Seen:
             if inside is not None:
                 inside[1].runs.append(run)
         return run
+
+    def _given(self, event: GivenMessage, run: SeenRun) -> SeenPart:
+        part = SeenMessage(event.message)
+        run.parts.append(part)
+        return part
 
     def _text(self, event: TextDelta | ReasoningDelta, run: SeenRun) -> SeenPart:
         is_reasoning = isinstance(event, ReasoningDelta)

@@ -1,19 +1,22 @@
 """`show`: a run in a notebook, while it happens."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
 from typing import Any, Final, overload
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
+from ..errors import ConfigurationError
+from ..event_types import RunEvent
 from ..following import AsyncEventStream, EventStream, aevents, events
 from ..messages.endings import HoldsRun
 from ..messages.live import mark_shown
-from .ended import events_of
+from .ended import events_of, history_events
 from .screens import screen
 
 _NOTICED_SECONDS: Final = 0.5
+_WRONG: Final = "show takes what stream() or astream() returned, a run, a message or a history (a list of messages), not {}"
 
 
 @overload
@@ -28,8 +31,12 @@ def show(stream: AsyncIterator[Any]) -> Coroutine[Any, Any, AIMessage]: ...
 def show(stream: HoldsRun) -> AIMessage: ...
 
 
+@overload
+def show(stream: BaseMessage | Sequence[BaseMessage]) -> None: ...
+
+
 def show(stream: Any) -> Any:
-    """Show a run while it happens: `run = show(model.stream(messages))`.
+    """Show a run while it happens, `run = show(model.stream(messages))`, or a run, a message or a history as they are.
 
     In a cell of Jupyter or marimo the model's text is shown as Markdown, its reasoning folded, each call with its arguments (already while
     they are written), progress and result, what runs inside a tool under its call, calls that wait with what can be done about them,
@@ -37,20 +44,28 @@ def show(stream: Any) -> Any:
     reasoning.
 
     Args:
-        stream: What `stream` or `astream` of a model, an agent, a chain or a graph returned, before anything of it was read; or what `run`
-            of an agent returned, which is shown as it ended.
+        stream: What `stream` or `astream` of a model, an agent, a chain or a graph returned, before anything of it was read. Or what has
+            ended: what `invoke` of a model or `run` of an agent returned, any other message, or a history (a list of messages), which is
+            shown with its questions.
 
     Returns:
         The run message, as `invoke` returns it; of an asynchronous stream something to await that gives it:
-        `await show(model.astream(...))`. Of a chain or a graph, the message of the last run that was made in it.
+        `await show(model.astream(...))`. Of a chain or a graph, the message of the last run that was made in it. Of a message or a history
+        that was given nothing: what a cell ends in would be shown again.
 
     Raises:
-        ConfigurationError: `stream` is none, or no run was made in it.
+        ConfigurationError: `stream` is none of these, or no run was made in it.
         BaseException: What ended the run, after it has been shown that it failed or, at an interrupt, that it was interrupted. The run
             is closed then.
     """
     if isinstance(stream, HoldsRun):
         return _show_ended(stream)
+    if isinstance(stream, AIMessage):
+        return _show_all(events_of(stream))
+    if isinstance(stream, BaseMessage | list | tuple):
+        return _show_all(history_events([stream] if isinstance(stream, BaseMessage) else _messages_of(stream)))
+    if not isinstance(stream, Iterator | AsyncIterator):
+        raise ConfigurationError(_WRONG.format(type(stream).__name__))
     return _ashow(aevents(stream)) if isinstance(stream, AsyncIterator) else _show(events(stream))
 
 
@@ -62,11 +77,22 @@ def _show(stream: EventStream) -> AIMessage:
 
 
 def _show_ended(run: HoldsRun) -> AIMessage:
-    with screen() as shown:
-        for event in events_of(run):
-            shown.take(event)
+    _show_all(events_of(run))
     mark_shown(run.message)
     return run.message
+
+
+def _show_all(happened: Iterable[RunEvent]) -> None:
+    with screen() as shown:
+        for event in happened:
+            shown.take(event)
+
+
+def _messages_of(history: Sequence[Any]) -> Sequence[BaseMessage]:
+    strange = next((one for one in history if not isinstance(one, BaseMessage)), None)
+    if strange is not None:
+        raise ConfigurationError(f"show takes a history as a list of messages, and this one has a {type(strange).__name__} in it")
+    return history
 
 
 async def _ashow(stream: AsyncEventStream) -> AIMessage:

@@ -233,6 +233,13 @@ def _without_calls(content: str | list[Any]) -> str | list[Any]:
     return [block for block in content if not is_call_block(block)]
 
 
+def without_call_pieces(chunk: AIMessageChunk) -> AIMessageChunk:
+    """The chunk without what it brings of calls, not marked as the last."""
+    extra = {key: value for key, value in chunk.additional_kwargs.items() if key not in _FRAGMENTS}
+    changed = {"content": _without_calls(chunk.content), "additional_kwargs": extra, "chunk_position": None}
+    return chunk.model_copy(update={**changed, "tool_calls": [], "invalid_tool_calls": [], "tool_call_chunks": []})
+
+
 def _decided_call(call: ToolCallRecord, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
     """A call as the verdict has it; `message` is what the vendor says of the turn's end, which tells the model most."""
     why = call.why

@@ -12,6 +12,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackMana
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -22,6 +23,7 @@ from ..errors import ConfigurationError
 from .constructor import argument_names, unknown_argument
 from .descriptions import describe_fields
 from .generation_info import combined_outputs
+from .inputs import refuse_fields
 from .overrides import install_overrides
 from .raw_methods import check_raw_methods
 from .tool_choice import ToolChoice, read_choice
@@ -44,6 +46,8 @@ class SingleTurnChatModel(BaseChatModel):
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
+    _is_whole: ClassVar[bool] = False
+    """Whether a whole chat model class of LangChain's stands behind, which makes the requests."""
     _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key"})
     _first_request_only: ClassVar[frozenset[str]] = frozenset()
     """Names of the parameters that hold for the first request of a run: sent again, they would never let it end."""
@@ -54,6 +58,13 @@ class SingleTurnChatModel(BaseChatModel):
         if unknown and self.model_config.get("extra") != "allow":
             raise ConfigurationError(self._unknown(min(unknown)))
         super().__init__(*args, **kwargs)
+
+    def _convert_input(self, model_input: LanguageModelInput) -> PromptValue:
+        try:
+            return super()._convert_input(model_input)
+        except (NotImplementedError, TypeError, ValueError):
+            refuse_fields(model_input)
+            raise
 
     @property
     def _llm_type(self) -> str:
@@ -82,7 +93,7 @@ class SingleTurnChatModel(BaseChatModel):
         super().__pydantic_init_subclass__(**kwargs)
         describe_fields(cls)
         check_raw_methods(cls, SingleTurnChatModel)
-        install_overrides(cls, SingleTurnChatModel, streams=cls.raw_stream is not SingleTurnChatModel.raw_stream)
+        install_overrides(cls, SingleTurnChatModel, streams=cls.raw_stream is not SingleTurnChatModel.raw_stream, whole=cls._is_whole)
 
     @model_validator(mode="before")
     @classmethod

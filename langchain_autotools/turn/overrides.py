@@ -6,51 +6,60 @@ its twins too, where the subclass leaves those as they were: as in core an async
 reply that is not streamed is made of a stream that somebody has changed.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import aclosing
 from functools import wraps
 from inspect import isfunction
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
-from ..messages.metadata import own_metadata
+from ..messages.metadata import own_metadata, with_own_metadata
+from .accumulator import canonical_message, without_call_pieces
 from .turn import Turn, generation, result_of
 
 _Method = Callable[..., Any]
 _READ = "_autotools_read"
 
 
-def install_overrides(cls: Any, ours: Any, *, streams: bool) -> None:
+def install_overrides(cls: Any, ours: Any, *, streams: bool, whole: bool = False) -> None:
     """Let a new class's own methods be heard.
 
     Args:
         cls: The new subclass.
         ours: The class whose methods read what they give.
         streams: Whether the subclass has a stream of its own wire, for a `_generate` that stands alone.
+        whole: Whether a whole chat model class stands behind, which has the twins of a method itself.
     """
     own = {name: getattr(cls, name) for name in _READERS}
     new = {name for name, method in own.items() if isfunction(method) and not _is_read(method, name, ours)}
-    made = {name: _mark_read(wraps(own[name])(_READERS[name](own[name]))) for name in new}
-    if "_generate" in new and not streams and not {"_stream", "_astream"} & new:
-        made |= {"_stream": BaseChatModel._stream, "_astream": BaseChatModel._astream}  # by which core knows that it does not stream
-    if "_stream" in new:
-        made = {"_astream": BaseChatModel._astream, "_generate": _generate_of_stream, **made}
-    if "_generate" in new:
-        made.setdefault("_agenerate", BaseChatModel._agenerate)
-    elif "_astream" in made:
-        made.setdefault("_agenerate", _agenerate_of_astream)
-    for name, method in made.items():
+    made = {name: mark_read(wraps(own[name])(_READERS[name](own[name]))) for name in new}
+    for name, method in (made if whole else {**_twins(made.keys(), streams=streams), **made}).items():
         setattr(cls, name, method)
+
+
+def _twins(new: Collection[str], *, streams: bool) -> dict[str, Any]:
+    """What follows the new methods where the class says nothing of it."""
+    twins: dict[str, Any] = {}
+    if "_generate" in new and not streams and not {"_stream", "_astream"} & {*new}:
+        twins |= {"_stream": BaseChatModel._stream, "_astream": BaseChatModel._astream}  # by which core knows that it does not stream
+    if "_stream" in new:
+        twins |= {"_astream": BaseChatModel._astream, "_generate": generate_of_stream}
+    if "_generate" in new:
+        twins["_agenerate"] = BaseChatModel._agenerate
+    elif "_astream" in {*new, *twins}:
+        twins["_agenerate"] = agenerate_of_astream
+    return twins
 
 
 def _is_read(method: Any, name: str, ours: Any) -> bool:
     return hasattr(method, _READ) or method in (getattr(ours, name), getattr(BaseChatModel, name))
 
 
-def _mark_read(method: _Method) -> _Method:
+def mark_read(method: _Method) -> _Method:
+    """Mark a method of which `install_overrides` needs to know nothing: what it gives is read already."""
     method.__dict__[_READ] = True
     return method
 
@@ -61,32 +70,60 @@ def _mark_read(method: _Method) -> _Method:
 class _Reading:
     """The reading of one turn: what leaves, and whether an inherited method has ended it already.
 
+    Where no run goes on from the turn, all but its calls leaves as it came.
+
     Attributes:
         messages: The messages to send.
     """
 
     def __init__(self, model: Any, messages: list[BaseMessage], keywords: dict[str, Any]) -> None:
         self._turn: Turn = model._turn(messages, keywords).of_langchain()
+        self._begun = False
         self._decided = False
+        self._calls = False
         self.messages = self._turn.messages
 
     def chunk(self, chunk: ChatGenerationChunk) -> list[ChatGenerationChunk]:
         """What leaves of a chunk."""
+        self._begun = True
         if _is_decided(chunk.message):
             self._decided = True
             return [chunk]
-        part = self._turn.feed(chunk.message)  # type: ignore[arg-type]
+        if not self._turn.runs and isinstance(chunk.message, AIMessageChunk):
+            return self._without_calls(chunk, chunk.message)
+        part = self._turn.feed(chunk if chunk.generation_info else chunk.message)  # how a turn ended may stand in either
         return [] if part is None else [chunk] if part is chunk.message else [generation(part)]
 
+    def _without_calls(self, chunk: ChatGenerationChunk, message: AIMessageChunk) -> list[ChatGenerationChunk]:
+        """The chunk as it came; calls are held to the end of the turn."""
+        brings = bool(message.tool_call_chunks or message.additional_kwargs.get("tool_calls"))
+        if brings or chunk.generation_info or message.response_metadata:
+            self._turn.feed(chunk)
+        self._calls = self._calls or brings
+        last = self._calls and message.chunk_position == "last"
+        if not (brings or last):
+            return [chunk]
+        rest = without_call_pieces(message)
+        says = rest.content or rest.additional_kwargs or rest.response_metadata or rest.usage_metadata
+        return [ChatGenerationChunk(message=rest, generation_info=chunk.generation_info)] if says or chunk.generation_info else []
+
     def end(self) -> list[ChatGenerationChunk]:
-        """What leaves at the end."""
-        return [] if self._decided else [generation(self._turn.finish())]
+        """What leaves at the end: nothing of a stream without any chunk, of which core says that it is none."""
+        if self._decided or not (self._calls or (self._begun and self._turn.runs)):
+            return []
+        last = self._turn.finish()
+        if not self._turn.runs:  # all else has left already
+            metadata = with_own_metadata({}, own_metadata(last))
+            position = None if last.invalid_tool_calls else "last"  # core's event bridge passes over invalid calls of the last chunk
+            last = last.model_copy(update={"usage_metadata": None, "response_metadata": metadata, "chunk_position": position})
+        return [generation(last)]
 
     def result(self, result: ChatResult) -> ChatResult:
         """A whole reply, its calls decided."""
         for made in result.generations[:1]:  # a run reads the first
-            if not _is_decided(made.message):
-                made.message = self._turn.result([made.message]).generations[0].message  # type: ignore[list-item]
+            if isinstance(made.message, AIMessage) and not _is_decided(made.message):
+                decided = self._turn.result([made]).generations[0].message
+                made.message = _unchanged(made.message, decided, runs=self._turn.runs)  # type: ignore[arg-type]
         return result
 
 
@@ -94,7 +131,22 @@ def _is_decided(message: BaseMessage) -> bool:
     return "blocked" in own_metadata(message)
 
 
-def _read_stream(method: _Method) -> _Method:
+def _unchanged(given: AIMessage, decided: AIMessage, *, runs: bool) -> AIMessage:
+    """The message as it was given, with the verdict, where the verdict changes none of its calls; else as it was decided.
+
+    Where no run goes on from the turn, and nothing of the verdict would be stored, it is the very message that was given.
+    """
+    if isinstance(given, AIMessageChunk) or decided.invalid_tool_calls or decided.tool_calls != given.tool_calls:
+        return decided
+    if not runs and not own_metadata(given) and not own_metadata(canonical_message(decided, stored=True, brief=True)):
+        return given
+    metadata = with_own_metadata(given.response_metadata, own_metadata(decided))
+    return given.model_copy(update={"id": decided.id, "response_metadata": metadata})
+
+
+def read_stream(method: _Method) -> _Method:
+    """A `_stream` whose chunks are read as raw chunks are."""
+
     def _stream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         reading = _Reading(self, messages, kwargs)
         for chunk in method(self, reading.messages, stop, *args, **kwargs):
@@ -104,7 +156,9 @@ def _read_stream(method: _Method) -> _Method:
     return _stream
 
 
-def _read_astream(method: _Method) -> _Method:
+def read_astream(method: _Method) -> _Method:
+    """Like `read_stream`, of an `_astream`."""
+
     async def _astream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         reading = _Reading(self, messages, kwargs)
         async with aclosing(method(self, reading.messages, stop, *args, **kwargs)) as chunks:
@@ -117,7 +171,9 @@ def _read_astream(method: _Method) -> _Method:
     return _astream
 
 
-def _read_generate(method: _Method) -> _Method:
+def read_generate(method: _Method) -> _Method:
+    """A `_generate` whose reply is read as a whole raw message is."""
+
     def _generate(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> ChatResult:
         reading = _Reading(self, messages, kwargs)
         return reading.result(method(self, reading.messages, stop, *args, **kwargs))
@@ -125,7 +181,9 @@ def _read_generate(method: _Method) -> _Method:
     return _generate
 
 
-def _read_agenerate(method: _Method) -> _Method:
+def read_agenerate(method: _Method) -> _Method:
+    """Like `read_generate`, of an `_agenerate`."""
+
     async def _agenerate(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> ChatResult:
         reading = _Reading(self, messages, kwargs)
         return reading.result(await method(self, reading.messages, stop, *args, **kwargs))
@@ -133,17 +191,30 @@ def _read_agenerate(method: _Method) -> _Method:
     return _agenerate
 
 
-_READERS = {"_stream": _read_stream, "_astream": _read_astream, "_generate": _read_generate, "_agenerate": _read_agenerate}
+_READERS = {"_stream": read_stream, "_astream": read_astream, "_generate": read_generate, "_agenerate": read_agenerate}
 
 
 # ---------------------------------------------------------------------------------------------- twins
 
 
-@_mark_read
-def _generate_of_stream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-    return result_of(chunk.message for chunk in self._stream(messages, stop, **kwargs))
+@mark_read
+def generate_of_stream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    """The reply of the model's `_stream` as a whole."""
+    return _result_of([chunk.message for chunk in self._stream(messages, stop, **kwargs)])
 
 
-@_mark_read
-async def _agenerate_of_astream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-    return result_of([chunk.message async for chunk in self._astream(messages, stop, **kwargs)])
+@mark_read
+async def agenerate_of_astream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    """The reply of the model's `_astream` as a whole."""
+    return _result_of([chunk.message async for chunk in self._astream(messages, stop, **kwargs)])
+
+
+def _result_of(chunks: list[Any]) -> ChatResult:
+    """The chunks of a stream as a reply.
+
+    Raises:
+        ValueError: There are none, in core's words.
+    """
+    if not chunks:
+        raise ValueError("No generation chunks were returned")
+    return result_of(chunks)

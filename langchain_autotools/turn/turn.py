@@ -46,6 +46,7 @@ class Turn:
 
     Attributes:
         messages: The messages to send.
+        runs: Whether a run goes on from this turn.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Turn:
         runs: bool,
     ) -> None:
         self.messages = as_sent(repair(messages, open_start=open_start))
+        self.runs = runs
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         self._accumulator = TurnAccumulator(
             declared=names,
@@ -78,10 +80,14 @@ class Turn:
         self._accumulator.adds_usage = True
         return self
 
-    def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
-        """Take a raw chunk, or a whole message in its place; returns what may leave at once."""
+    def feed(self, chunk: object) -> AIMessageChunk | None:
+        """Take a raw chunk, or a whole message in its place; returns what may leave at once.
+
+        Raises:
+            ConfigurationError: It is neither, nor a text, nor what LangChain's `_stream` and `_generate` give.
+        """
         self._begun = True
-        raw = chunk if chunk.__class__ is AIMessageChunk else _as_message(chunk)
+        raw = chunk if type(chunk) is AIMessageChunk else _as_message(chunk)
         if self._forming is not None and may_show(raw):
             return self._feed_shown(raw, self._forming)
         left = self._accumulator.feed(raw)
@@ -107,7 +113,7 @@ class Turn:
             _logger.warning("the reply %s broke off before its end: it is kept as far as it came, and none of its calls runs", last.id)
         return last if self._writer is None else self._writer.chunk(last)
 
-    def result(self, chunks: Iterable[AIMessage]) -> ChatResult:
+    def result(self, chunks: Iterable[object]) -> ChatResult:
         """The turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
         return result_of([*left, self.finish()])

@@ -1,21 +1,18 @@
 """A browser's own EventSource over a conversation whose server cuts every connection, dies and starts again."""
 
 import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.support.served_program import ServedProgram, until
+
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).resolve().parents[2]
 SERVER = '''
 import sys
 import time
@@ -95,55 +92,17 @@ uvicorn.run(app, port=int(sys.argv[1]), log_level="error", timeout_graceful_shut
 '''
 
 
-class Server:
-    """The program, which is ended and begun again over one database."""
-
-    def __init__(self, folder: Path) -> None:
-        (folder / "server.py").write_text(SERVER)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self._port}"
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start it, and wait until it serves."""
-        command = [sys.executable, "server.py", str(self._port)]
-        self._process = subprocess.Popen(command, cwd=self._folder, env={"PYTHONPATH": str(ROOT), "PATH": ""})
-        until(self.serves)
-
-    def serves(self) -> bool:
-        """Whether it answers."""
-        try:
-            return httpx.get(f"{self.address}/").status_code == 200
-        except httpx.TransportError:
-            return False
-
-    def end(self, how: signal.Signals) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.send_signal(how)
-            self._process.wait(30)
-
-
-def until(holds: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it does not come to hold"
-        time.sleep(0.05)
-
-
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(tmp_path: Path) -> Iterator[ServedProgram]:
     """The running program."""
-    made = Server(tmp_path)
+    (tmp_path / "server.py").write_text(SERVER)
+    made = ServedProgram(["server.py", "{port}"], tmp_path)
     made.start()
     yield made
     made.end(signal.SIGKILL)
 
 
-def test_a_page_whose_connection_is_cut_at_every_frame_ends_with_the_text_of_the_conversation(browser: Any, server: Server) -> None:
+def test_a_page_whose_connection_is_cut_at_every_frame_ends_with_the_text_of_the_conversation(browser: Any, server: ServedProgram) -> None:
     """Each connection brings one event; the server is killed in a reply, and stopped as by a deploy while the page waits."""
     page = browser.new_page()
     page.goto(server.address)

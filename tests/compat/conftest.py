@@ -11,7 +11,10 @@ LIBRARIES = (
     "langgraph.checkpoint.sqlite",
     "deepagents",
     "langchain_anthropic",
+    "langchain_google_genai",
     "langchain_mcp_adapters",
+    "langchain_ollama",
+    "langchain_openai",
 )
 
 collect_ignore_glob = [] if all(find_spec(name) for name in LIBRARIES) else ["test_*.py"]

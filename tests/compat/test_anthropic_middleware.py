@@ -32,3 +32,16 @@ def test_cache_marks_behind_a_gateway() -> None:
         for request in server.requests:
             marks = [request["cache_control"], request["tools"][-1]["cache_control"], request["system"][-1]["cache_control"]]
             assert marks == [{"type": "ephemeral", "ttl": "1h"}] * 3
+
+
+def test_a_gateway_without_marks_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the middleware nor `prompt_caching="auto"` marks anything there: one WARNING for all requests names the way out."""
+    with AnthropicServer(lambda exchange: Turn("Hi.")) as server:
+        for wanted in ({}, {}, {"prompt_caching": False}, {"prompt_caching": True}):
+            model = ChatAnthropic(model="any", base_url=server.url, api_key="key", **wanted)
+            caching = AnthropicPromptCachingMiddleware(unsupported_model_behavior="ignore")
+            agent: Any = create_agent(model, [get_temperature], middleware=[caching])
+            agent.invoke({"messages": [HumanMessage("Rome?")]})
+        assert ["cache_control" in request for request in server.requests] == [False, False, False, True]
+    said = [record.getMessage() for record in caplog.records if "prompt_caching=True" in record.getMessage()]
+    assert len(said) == 1 and "127.0.0.1" in said[0]

@@ -31,13 +31,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _differs(row: Wire, test: str, params: Mapping[str, Any]) -> bool:
     """Whether a test with these parameters may find over this row what no other finds.
 
-    A row that shares its wire takes the ways by turns, repeats few times what a wire's own row repeats many times, and is given the
-    histories of the wires' own rows and of itself.
+    A row that shares its wire takes the ways by turns, repeats few times what a wire's own row repeats many times, and is given its own
+    histories. Those of a wire's own row and of a row that shares a wire meet by turns.
     """
+    origin = params.get("origin", row.name)
     if row.name in OWN:
-        return params.get("times") != "few"
+        return params.get("times") != "few" and (origin in OWN or _turn(origin) == row.name)
     turn = TURNS[(ROWS.index(row) + len(test)) % len(TURNS)]
-    return params.get("way", turn) == turn and params.get("times") != "many" and params.get("origin", row.name) in {*OWN, row.name}
+    return params.get("way", turn) == turn and params.get("times") != "many" and origin in {_turn(row.name), row.name}
+
+
+def _turn(shared: str) -> str:
+    """The wire's own row that a row without one meets."""
+    return OWN[[row.name for row in ROWS].index(shared) % len(OWN)]
 
 
 @pytest.fixture(params=ROWS, ids=[row.name for row in ROWS])

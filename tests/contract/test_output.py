@@ -47,7 +47,7 @@ ANSWERED: list[Reply] = [LOOKING, Turn("21 °C.")]
 
 @pytest.mark.parametrize("method", ["json_schema", "json_mode", "function_calling"])
 @pytest.mark.parametrize("schema", [Weather, Weather.model_json_schema()], ids=["pydantic", "schema"])
-async def test_structured_output_after_a_tool(start: Start, wire: Wire, method: str, schema: Any) -> None:
+async def test_structured_output_after_a_tool(start: Start, wire: Wire, way: str, method: str, schema: Any) -> None:
     """The output is parsed from the last turn alone, whole and streamed, whatever the first turn said."""
 
     def reply(exchange: Exchange) -> Turn:
@@ -56,18 +56,17 @@ async def test_structured_output_after_a_tool(start: Start, wire: Wire, method: 
         return Turn(calls=[Call("Weather", ANSWER)]) if "Weather" in json.dumps(exchange.json["tools"]) else Turn(ANSWER)
 
     expected = Weather(city="Paris", degrees=21) if schema is Weather else {"city": "Paris", "degrees": 21}
-    for way in ("invoke", "stream", "ainvoke", "astream"):
-        talk = start(reply, tools=[get_temperature])
-        chain = talk.model.with_structured_output(schema, method=method)
-        if way == "invoke":
-            assert await asyncio.to_thread(chain.invoke, QUESTION) == expected
-        elif way == "ainvoke":
-            assert await chain.ainvoke(QUESTION) == expected
-        elif way == "stream":
-            assert (await asyncio.to_thread(lambda chain=chain: list(chain.stream(QUESTION))))[-1] == expected
-        else:
-            assert [part async for part in chain.astream(QUESTION)][-1] == expected
-        assert (talk.texts(1), len(talk.server.exchanges)) == (["Paris: 21 °C"], 2)
+    talk = start(reply, tools=[get_temperature])
+    chain = talk.model.with_structured_output(schema, method=method)
+    if way == "invoke":
+        assert await asyncio.to_thread(chain.invoke, QUESTION) == expected
+    elif way == "ainvoke":
+        assert await chain.ainvoke(QUESTION) == expected
+    elif way == "stream":
+        assert (await asyncio.to_thread(lambda: list(chain.stream(QUESTION))))[-1] == expected
+    else:
+        assert [part async for part in chain.astream(QUESTION)][-1] == expected
+    assert (talk.texts(1), len(talk.server.exchanges)) == (["Paris: 21 °C"], 2)
 
 
 @pytest.mark.parametrize("schema", [Weather, Weather.model_json_schema(), WeatherDict], ids=["pydantic", "schema", "typed dict"])

@@ -158,8 +158,7 @@ def by_question(wire: Wire, gates: dict[str, Gate] | None = None) -> Any:
         results = wire.results(exchange)
         if not results:
             return Turn(f"Asked {question}.", [Call("get_temperature", {"city": question})])
-        holds = {2: gates[question]} if gates else {}
-        return Turn(f"Heard {results[0][1]}.", characters=5, holds=holds)
+        return Turn(f"Heard {results[0][1]}.", characters=5, holds={2: gates[question]} if gates else {})
 
     return reply
 
@@ -194,11 +193,11 @@ async def test_interleaved_asynchronous_streams_of_one_model(start: Start, wire:
     assert await asyncio.gather(*tasks) == [belongs(name) for name in gates]
 
 
-@pytest.mark.parametrize("times", ["many", "few"])
-async def test_a_hundred_runs_at_once(start: Start, wire: Wire, times: str) -> None:
-    """A hundred runs of one model at once, half of them in threads and half in tasks, each get their own answer."""
+@pytest.mark.parametrize("times", ["many", "few", pytest.param("a hundred", marks=pytest.mark.exhaustive)])
+async def test_many_runs_at_once(start: Start, wire: Wire, times: str) -> None:
+    """Many runs of one model at once, half of them in threads and half in tasks, each get their own answer."""
     talk = start(by_question(wire), tools=[get_temperature])
-    names = [f"city {number}" for number in range({"many": 100, "few": 20}[times])]
+    names = [f"city {number}" for number in range({"a hundred": 100, "many": 40, "few": 10}[times])]
 
     def threaded(name: str) -> str:
         return summed(list(talk.model.stream([HumanMessage(name)]))).text
@@ -347,7 +346,7 @@ async def test_a_stream_that_just_ends_is_an_error_or_runs_nothing(start: Start,
         return Turn("Sorry.") if wire.results(exchange) else Cut(turn, int(wire.question(exchange)), drop=False)
 
     model = start(reply, tools=[note]).model
-    for after in range(0, 1200, 60):
+    for after in range(30 * WAYS.index(way), 1200, 120):
         try:
             await run_in(way, model, [HumanMessage(str(after))])
         except Exception as error:
@@ -392,9 +391,10 @@ MISSHAPEN = [
 ]
 
 
-@pytest.mark.parametrize("document", MISSHAPEN, ids=str)
-async def test_a_reply_of_another_form_is_a_stream_error(start: Start, run: Run, document: dict[str, Any]) -> None:
+async def test_a_reply_of_another_form_is_a_stream_error(start: Start, run: Run) -> None:
     """JSON that is no reply of this wire, or has something else where the wire has a text or a list, never ends in a bare TypeError."""
-    talk = start([Raw([json.dumps(document).encode()], "application/json")])
-    with pytest.raises(StreamError):
-        await run(talk.model, QUESTION)
+    talk = start([Raw([json.dumps(document).encode()], "application/json") for document in MISSHAPEN])
+    for left, document in reversed(list(enumerate(reversed(MISSHAPEN)))):
+        with pytest.raises(StreamError):
+            raise AssertionError(f"{document} is read as {await run(talk.model, QUESTION)}")
+        assert talk.server.left == left

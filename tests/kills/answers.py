@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import quote
 
 from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage
@@ -105,4 +106,4 @@ def overlaps(place: Place, conversations: Sequence[str]) -> list[str]:
             if int(number) == before and process != maker:
                 past.add((run, maker))
             latest[conversation] = (int(number), process)
-    return [why for why in wrong if any(f"/{one}/" in why for one in conversations)]
+    return [why for why in wrong if any(f"/{quote(one, safe='')}/" in why for one in conversations)]

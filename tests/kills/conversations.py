@@ -20,7 +20,7 @@ from langchain_autotools import Decision, PendingCall
 from langchain_autotools.durable import Conversations, launch
 from langchain_autotools.testing import ScriptedChatModel
 
-from .worker import Place, tools_of
+from .worker import KILLS_IN_A_ROW, Place, tools_of
 
 MESSAGES = 3
 _SECONDS = 0.05  # how long the model takes, and how often clients look
@@ -160,7 +160,7 @@ def stay(place: Place, worker: str) -> None:
 def _launched(place: Place, worker: str) -> Conversations:
     name = f"{worker} of {place.folder}"
     chats = made(place, name)
-    launch(place.url, name, lease=place.lease)
+    launch(place.url, name, lease=place.lease, max_silent_executions=KILLS_IN_A_ROW)
     (place.folder / worker).touch()
     return chats
 

@@ -7,6 +7,7 @@ import random
 import signal
 import time
 import traceback
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,9 @@ from tests.support.postgres import PostgresServer
 from . import answers, conversations
 from .figures import Figures, look_at_calls, look_at_texts
 from .worker import LIVES_ON, Place, effects_of, in_postgresql, in_sqlite, made, stay, work
+
+OF_CONVERSATIONS = ("queue", "ids")
+"""The modes whose runs are runs of conversations: `ids` has conversations whose ids are alike."""
 
 RUNS_AT_ONCE = 3
 _LONGEST = 1.2  # seconds from the launch to the kill
@@ -123,7 +127,7 @@ class Killer:
             longest += 0.1  # so that there is an end also on a slow machine
 
     def _work(self, worker: str, runs: list[str]) -> None:
-        if self._mode == "queue":
+        if self._mode in OF_CONVERSATIONS:
             conversations.work(self._place, worker, runs)
         else:
             work(self._place, worker, self._mode, runs)
@@ -184,7 +188,7 @@ def kills(folder: Path, mode: str, wanted: int, seed: int = 0, server: PostgresS
             _round(place, Killer(place, mode, chance, figures, replaces=False), mode, figures)
         return figures
     place = in_postgresql(_made(folder / mode), server)
-    stays = conversations.stay if mode == "queue" else stay
+    stays = conversations.stay if mode in OF_CONVERSATIONS else stay
     lives_on = launched(place, LIVES_ON, lambda: stays(place, LIVES_ON), longest=3600)
     try:
         killer = Killer(place, mode, chance, figures, replaces=True)
@@ -201,8 +205,15 @@ def _made(folder: Path) -> Path:
     return folder
 
 
+def alike(number: int) -> list[str]:
+    """Names that a database may take for one another: by case, by Unicode form, as patterns, as a part of a longer one; in turn."""
+    name = f"Zoë_{number}"
+    others = [name.swapcase(), unicodedata.normalize("NFD", name), name.replace("_", "%"), f"{name}/1", f"{name}%"]
+    return [name, others[number % 5], others[(number + 2) % 5]]
+
+
 def _round(place: Place, killer: Killer, mode: str, figures: Figures) -> None:
-    runs = [f"{mode}{figures.runs + one}" for one in range(RUNS_AT_ONCE)]
+    runs = alike(figures.runs) if mode == "ids" else [f"{mode}{figures.runs + one}" for one in range(RUNS_AT_ONCE)]
     killer.kill_until_done(runs)
     look_in_child(place, mode, runs, figures)
 
@@ -213,7 +224,7 @@ def look_in_child(place: Place, mode: str, runs: list[str], figures: Figures) ->
 
     def task() -> None:
         own = Figures()
-        (answers.look if mode == "queue" else look)(place, runs, own)
+        (answers.look if mode in OF_CONVERSATIONS else look)(place, runs, own)
         seen.write_text(json.dumps(asdict(own)))
 
     child = in_child(task)

@@ -26,7 +26,7 @@ from langchain_autotools.history import repair
 from tests.support.postgres import PostgresServer, postgres
 
 from .harness import kill, launched
-from .worker import Place, effects_of, in_postgresql, tools_of
+from .worker import KILLS_IN_A_ROW, Place, effects_of, in_postgresql, tools_of
 
 MESSAGES = 3
 _LEASE = 10.0
@@ -57,7 +57,7 @@ def made(place: Place, max_concurrency: int) -> Conversations:
     """The conversations, in a process that has launched."""
     pay = next(one for one in tools_of(place.folder) if one.name == "pay")
     chats = Conversations(Answers(tools=[pay]), place.url, max_concurrency=max_concurrency)
-    launch(place.url, f"{os.getpid()} of {place.folder}", lease=place.lease)
+    launch(place.url, f"{os.getpid()} of {place.folder}", lease=place.lease, max_silent_executions=KILLS_IN_A_ROW)
     return chats
 
 

@@ -2,10 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,49 @@ def test_conversations_are_answered_in_order_whatever_is_killed(database: str) -
 
 
 @pytest.mark.kills
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_conversations_whose_ids_are_alike_stay_apart_whatever_is_killed(database: str) -> None:
+    """Ids that differ in case, in Unicode form, or by `%`, `_` and `/`: each conversation has its own messages, calls and decisions."""
+    if database == "postgresql":
+        needs_postgresql()
+    figures = figures_of("tests.kills", "--kills", "3", "--mode", "ids", "--database", database)
+    assert figures["kills"] >= 3 and figures["calls"] % 66 == 0 < figures["calls"]
+    assert (figures["twice"], figures["swapped"], figures["wrong"]) == ([], [], [])
+
+
+@pytest.mark.kills
+@pytest.mark.browser
+def test_a_page_shows_all_of_a_conversation_whose_server_is_killed_again_and_again() -> None:
+    """A browser's own EventSource, each of its connections cut after one event; the server is killed or stopped at random moments."""
+    pytest.importorskip("playwright", reason="needs the extra `browser`")
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        pytest.skip("no Chromium on this machine")
+    figures = figures_of("tests.kills.pages", "--kills", "3")
+    assert figures["shows all"] and figures["killed"] + figures["stopped"] == 3 and figures["ended by the server"] == 0
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_runs_go_on_where_a_worker_was_asked_to_end(database: str) -> None:
+    """SIGTERM during an asynchronous request and an asynchronous tool: the worker ends, and no run has failed by it, nor waits for ever."""
+    if database == "postgresql":
+        needs_postgresql()
+    for figures in figures_of("tests.kills.sigterm", "--database", database).values():
+        assert (figures["wrong"], figures["logged"]) == ([], 0)
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_a_run_that_kills_its_process_ends_and_others_end_well(database: str) -> None:
+    """Of 32 runs one ends the process of each worker, in a request or in a call: it fails with the reason, after four of them."""
+    if database == "postgresql":
+        needs_postgresql()
+    for figures in all_figures_of("tests.kills", "--mode", "poison", "--database", database):
+        assert figures["died"] <= 4 and figures["ended_well"] == 31 and "was given up: in 3 executions" in figures["given_up"]
+        assert (figures["twice"], figures["wrong"]) == ([], [])
+
+
+@pytest.mark.kills
 def test_a_worker_that_is_frozen_in_a_transaction_loses_its_runs_too() -> None:
     """What it has locked in PostgreSQL is let go within the lease, and another worker ends its runs."""
     needs_postgresql()
@@ -67,6 +111,12 @@ def needs_postgresql() -> None:
 
 def figures_of(module: str, *arguments: str) -> dict[str, Any]:
     """What a command prints."""
+    (figures,) = all_figures_of(module, *arguments)
+    return figures
+
+
+def all_figures_of(module: str, *arguments: str) -> list[dict[str, Any]]:
+    """What a command prints, of each of its parts."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, cwd=REPOSITORY, env={**os.environ}, capture_output=True, text=True, timeout=280, check=True)
-    return cast("dict[str, Any]", json.loads(done.stdout))
+    return [json.loads(line) for line in done.stdout.splitlines()]

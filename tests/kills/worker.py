@@ -13,6 +13,7 @@ from pathlib import Path
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool, tool
+from sqlalchemy.exc import OperationalError
 
 from langchain_autotools.durable import DurableModel, RunFailedError, durable, launch
 from langchain_autotools.testing import ScriptedChatModel
@@ -20,6 +21,10 @@ from tests.support.postgres import PostgresServer
 
 TURNS = 3
 CALLS = 3
+FULL_DISK = "full disk"
+"""The mode of clients that try again where the database cannot be written."""
+KILLS_IN_A_ROW = 1_000
+"""How many executions of a run may end before it records anything: it is killed at random here, as fast as it begins."""
 LIVES_ON = "lives on"
 """The worker that is not killed."""
 
@@ -111,7 +116,7 @@ def made(folder: Path) -> DurableModel:
 def work(place: Place, worker: str, mode: str, runs: list[str]) -> None:
     """Launch a worker and wait for all runs, which begin where they have not begun."""
     chat = made(place.folder)
-    launch(place.url, f"{worker} of {place.folder}", lease=place.lease)
+    _tried(mode, lambda: launch(place.url, f"{worker} of {place.folder}", lease=place.lease, max_silent_executions=KILLS_IN_A_ROW))
     (place.folder / worker).touch()
     if mode == "async":
         asyncio.run(_gather(chat, runs))
@@ -123,14 +128,14 @@ def work(place: Place, worker: str, mode: str, runs: list[str]) -> None:
 def stay(place: Place, worker: str) -> None:
     """Launch a worker that begins no runs and goes on with those of others, until it is killed."""
     made(place.folder)
-    launch(place.url, f"{worker} of {place.folder}", lease=place.lease)
+    launch(place.url, f"{worker} of {place.folder}", lease=place.lease, max_silent_executions=KILLS_IN_A_ROW)
     (place.folder / worker).touch()
     threading.Event().wait()
 
 
 def _wait(chat: DurableModel, mode: str, run: str) -> None:
     if mode != "stream":
-        chat.invoke(run, run_id=run)
+        _tried(mode, lambda: chat.invoke(run, run_id=run))
         return
     try:
         for _ in chat.stream(run, run_id=run):
@@ -138,6 +143,18 @@ def _wait(chat: DurableModel, mode: str, run: str) -> None:
     except RunFailedError as error:  # this worker was frozen while it read
         assert "taken over" in str(error)
         chat.result(run)
+
+
+def _tried(mode: str, task: Callable[[], object]) -> None:
+    """Do something; over a disk that is full, until it is done."""
+    while True:
+        try:
+            task()
+            return
+        except OperationalError:
+            if mode != FULL_DISK:
+                raise
+            time.sleep(0.1)
 
 
 async def _gather(chat: DurableModel, runs: list[str]) -> None:

@@ -44,7 +44,8 @@ def reason(ran: Ran) -> Any:
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What the package's logger warned of."""
-    return [record.getMessage() for record in caplog.records if record.name == "langchain_autotools" and record.levelno == logging.WARNING]
+    records = [record for record in caplog.records if record.name == "langchain_autotools" and record.levelno == logging.WARNING]
+    return [text for record in records if "should cache" not in (text := record.getMessage())]  # a loopback server is a gateway
 
 
 # ---------------------------------------------------------------------------------------------- the token limit

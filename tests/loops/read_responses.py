@@ -8,7 +8,6 @@ from typing import Any
 from tests.loops.meaning import Atom, Call, Kind, Media, Result, Role, data_url, in_messages, parsed, plain
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_OF_CLIENTS = ("additional_tools", "mcp_approval_response")
 Said = tuple[Role, list[tuple[Kind, Any]]]
 
 
@@ -32,7 +31,9 @@ def _item(item: Mapping[str, Any]) -> Said:
         return "tool", [("result", Result(item["call_id"], None, tuple(_content(item["output"]))))]
     if kind == "reasoning":
         return "assistant", list(_reasoning(item))
-    if kind in _OF_CLIENTS or (kind.endswith("_output") and item.get("execution") == "client"):
+    if kind == "additional_tools":
+        return _ROLES[item["role"]], [("item", plain(item))]
+    if kind == "mcp_approval_response" or (kind.endswith("_output") and item.get("execution") == "client"):
         return "user", [("item", plain(item))]
     return "assistant", [("item", plain({key: value for key, value in item.items() if key not in ("id", "status")}))]
 

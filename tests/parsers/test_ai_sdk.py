@@ -11,14 +11,17 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import (
+    CallArgumentsDelta,
     CallDiscarded,
     CallReady,
     CallResult,
     CallsPending,
     CallStarted,
     Decision,
+    MessageDiscarded,
     MessageDone,
     PendingCall,
+    ReasoningDelta,
     RunEnded,
     RunEvent,
     RunStarted,
@@ -133,6 +136,31 @@ def test_what_the_client_posts_goes_on_with_the_run(parsers: Parsers) -> None:
     assert went_on["message"]["parts"][-1]["text"] == "Done."
 
 
+DIED: list[RunEvent] = [
+    RunStarted(**RUN, name="Model"),
+    ReasoningDelta(**RUN, message_id="msg_1", text="Dead thoughts."),
+    TextDelta(**RUN, message_id="msg_1", text="Dead text."),
+    CallStarted(**RUN, message_id="msg_1", call_id="dead", name="look", index=0, provisional=True),
+    CallArgumentsDelta(**RUN, message_id="msg_1", call_id="dead", text='{"at":'),
+    CallDiscarded(**RUN, message_id="msg_1", call_id="dead", reason="the process that ran this has ended"),
+    MessageDiscarded(**RUN, message_id="msg_1", attempt=1),
+]
+
+
+@pytest.mark.parametrize("whole_turns", [True, False])
+def test_a_page_shows_nothing_of_an_attempt_that_died(whole_turns: bool, parsers: Parsers) -> None:
+    """With `whole_turns` neither its text nor its reasoning nor its call are in the message; without it they are, for good."""
+    parsers.ask("ai_sdk", page=f"died {whole_turns}", text="Go.")
+    data = b"".join(ai_sdk([*DIED, *ASKS[1:]], whole_turns=whole_turns))
+    answer = parsers.ask("ai_sdk", page=f"died {whole_turns}", reply=pieces_of(data, random.Random(1)))
+    parts = answer["message"]["parts"]
+    assert (answer["errors"], answer["valid"]) == ([], None)
+    assert ("Dead" in str(parts), "dead" in str(parts)) == (not whole_turns, not whole_turns)
+    calls = [part["toolCallId"] for part in parts if "toolCallId" in part]
+    assert calls == (["call_1", "call_2"] if whole_turns else ["dead", "call_1", "call_0", "call_2"])
+    assert "".join(part["text"] for part in parts if part["type"] == "text").endswith("Let me ask. 😀")
+
+
 # ---------------------------------------------------------------------------------------------- random runs
 
 
@@ -158,11 +186,12 @@ def calls_in(messages: Sequence[BaseMessage]) -> dict[str, tuple[str, Any]]:
     return {call.id: (f"tool-{call.name}", shown(call.arguments if call.args is None else call.args)) for call in calls}
 
 
-def compare(message: Any, conversation: Sequence[Told]) -> None:
+def compare(message: Any, conversation: Sequence[Told], whole_turns: bool) -> None:
     """The text, the calls and the results of a UI message are those of the messages of its runs."""
     told = [event for one in conversation for event in one.own]
     text = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
-    assert text == "".join(event.text for event in told if isinstance(event, TextDelta))
+    done = {event.message_id for event in told if isinstance(event, MessageDone)}
+    assert text == "".join(event.text for event in told if isinstance(event, TextDelta) and (not whole_turns or event.message_id in done))
     parts = {part["toolCallId"]: part for part in message["parts"] if "toolCallId" in part and "toolMetadata" not in part}
     assert len(parts) == len([part for part in message["parts"] if "toolCallId" in part and "toolMetadata" not in part])
     messages = [message for one in conversation for message in one.messages]
@@ -201,19 +230,26 @@ def test_the_client_reads_random_runs(first: int, parsers: Parsers) -> None:
             raise
 
 
-def read_conversation(seed: int, parsers: Parsers) -> None:
+def test_the_client_reads_random_runs_in_whole_turns(parsers: Parsers) -> None:
+    """It arrives at the same messages, without the text of turns that no history has."""
+    logging.getLogger("langchain_autotools").setLevel(logging.CRITICAL)
+    for seed in range(min(RUNS, 200)):
+        read_conversation(seed, parsers, whole_turns=True)
+
+
+def read_conversation(seed: int, parsers: Parsers, whole_turns: bool = False) -> None:
     """Have a page read a run and those that go on with it."""
     draw, runs = random.Random(seed), list[Told]()
     for told in conversation(seed):
         runs.append(told)
         decisions = told.run.decisions
         parsers.ask("ai_sdk", page=seed, **({"text": "Go."} if decisions is None else {"decide": actions_of(decisions)}))
-        answer = parsers.ask("ai_sdk", page=seed, reply=pieces_of(b"".join(ai_sdk(replayed(told))), draw))
+        answer = parsers.ask("ai_sdk", page=seed, reply=pieces_of(b"".join(ai_sdk(replayed(told), whole_turns=whole_turns)), draw))
         failed = told.error and f"{type(told.error).__name__}: {Failure.of(told.error, False).text}"
         assert [error["message"] for error in answer["errors"]] == ([failed] if failed else [])
         assert answer["valid"] is None
         if answer["count"] == 1:  # it failed before there was anything to show
             assert failed and not told.messages
         else:
-            compare(answer["message"], runs)
+            compare(answer["message"], runs, whole_turns)
     parsers.ask("ai_sdk", page=seed)

@@ -2,4 +2,6 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("hatchling") and find_spec("blockbuster") else ["test_*.py"]
+CORE = ("freezegun", "grandalf", "langgraph_supervisor", "pytest_mock", "responses", "syrupy")
+collect_ignore_glob = [] if all(find_spec(name) for name in CORE) else ["test_core_suites.py"]
+collect_ignore_glob += [] if find_spec("hatchling") and find_spec("blockbuster") else ["test_*.py"]

@@ -57,6 +57,7 @@ class Result:
         outcome: "passed", "failed", "skipped" or "xfailed".
         error: What it failed with.
         private: The names beginning with an underscore that it used and we do not have.
+        sent: Whether it called a private helper in whose place it reads what our class sends (`inside/sent.py`).
     """
 
     package: str
@@ -64,12 +65,13 @@ class Result:
     outcome: str
     error: str = ""
     private: tuple[str, ...] = ()
+    sent: bool = False
 
 
-def fetch(folder: Path) -> dict[str, Path]:
-    """Download the sdists and unpack their tests; gives each package's folder."""
+def fetch(folder: Path, sdists: Path = SDISTS) -> dict[str, Path]:
+    """Download the sdists of a list and unpack their tests; gives each package's folder."""
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary=:all:", "--no-build-isolation", "--require-hashes"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), "--requirement", str(SDISTS)]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), "--requirement", str(sdists)]
     subprocess.run(command, check=True, timeout=900)
     unpacked = {}
     for archive in sorted(folder.glob("*.tar.gz")):
@@ -108,4 +110,11 @@ def read(package: str, line: Mapping[str, Any]) -> Result:
     """One line of the record."""
     private = [name for name in line["missing"] if any(part.startswith("_") for part in name.split("."))]
     private += line.get("private", [])
-    return Result(package, line["id"].removeprefix("tests/unit_tests/"), line["outcome"], line.get("error", ""), tuple(private))
+    return Result(
+        package,
+        line["id"].removeprefix("tests/unit_tests/"),
+        line["outcome"],
+        line.get("error", ""),
+        tuple(private),
+        line.get("sent", False),
+    )

@@ -50,12 +50,13 @@ USES_PRIVATE = Rule(PRIVATE, "uses names that begin with an underscore")
 
 @dataclass
 class Verdicts:
-    """All results, each failure with the rule that explains it."""
+    """All results, each failure with the rule that explains it; `sent` counts those that read what our classes send."""
 
     explained: list[tuple[Result, Rule]] = field(default_factory=list)
     unexplained: list[Result] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
+    sent: dict[str, Counter[str]] = field(default_factory=dict)
 
 
 def judge(results: Sequence[Result], rules: Iterable[Rule]) -> Verdicts:
@@ -63,16 +64,18 @@ def judge(results: Sequence[Result], rules: Iterable[Rule]) -> Verdicts:
     rules = list(rules)
     verdicts = Verdicts()
     for result in results:
-        counts = verdicts.outcomes.setdefault(result.package, Counter())
-        if result.outcome != "failed":
-            counts[result.outcome] += 1
-            continue
         rule = USES_PRIVATE if result.private else next((rule for rule in rules if rule.covers(result)), None)
-        counts[rule.kind if rule else "unexplained"] += 1
-        if rule:
+        if result.outcome != "failed":
+            kind = result.outcome
+        elif rule:
+            kind = rule.kind
             verdicts.explained.append((result, rule))
         else:
+            kind = "unexplained"
             verdicts.unexplained.append(result)
+        verdicts.outcomes.setdefault(result.package, Counter())[kind] += 1
+        if result.sent:
+            verdicts.sent.setdefault(result.package, Counter())[kind] += 1
     used = {id(rule) for _, rule in verdicts.explained}
     verdicts.stale = [f"explains nothing: {rule.package} {rule.why}" for rule in rules if id(rule) not in used]
     passed = [result for result in results if result.outcome == "passed"]

@@ -4,8 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,8 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_autotools import ChatOpenAI, LimitReachedError, new_messages
 from langchain_autotools.deadline import Deadline
 from langchain_autotools.providers._transport.bounded import opened_in_time
-from tests.support.endless import EndlessServer, ended, endless, head, silent
+from tests.support.at_once import at_once
+from tests.support.endless import REPLIES, EndlessServer, ended, endless, head, silent
 from tests.support.endless_chat import (
     CALL,
     CLASSES,
@@ -57,31 +57,14 @@ def _ends_in_time() -> Iterator[None]:
     assert time.monotonic() - started < ENOUGH
 
 
-REPLIES: dict[str, Callable[[], Any]] = {
-    "a silent server": silent,
-    "a head that drips": lambda: endless(b"HTTP/1.1 200 OK\r\nx-a: ", piece=b"a"),
-    "a silent body": lambda: silent(head()),
-    "comments for ever": lambda: endless(head(), piece=b": keep-alive\n\n"),
-    "white space for ever": lambda: endless(head(kind="application/json"), piece=b"\n"),
-    "an error body for ever": lambda: endless(head(400, "application/json"), piece=b"x"),
-}
-
-
-EVERY_WAY = {way.__name__: (way,) for way in (invoke, stream, ainvoke, astream)}
-STREAMED = {way.__name__: (way,) for way in (stream, astream)}
-
-
-def at_once(check: Callable[..., None], cases: Mapping[str, tuple[Any, ...]]) -> None:
-    """All cases of a check hold; each in a thread of its own, so that their waits are one."""
-    with ThreadPoolExecutor(len(cases)) as pool:
-        checks = {words: pool.submit(check, *case) for words, case in cases.items()}
-    assert {words: error for words, check in checks.items() if (error := check.exception())} == {}
+EVERY_WAY = (invoke, stream, ainvoke, astream)
+STREAMED = (stream, astream)
 
 
 @every_way
 def test_a_server_that_never_ends_its_reply_does_not_outlive_the_deadline(way: Way) -> None:
     """Whatever it sends meanwhile."""
-    at_once(outlives_no_deadline, {words: (way, reply) for words, reply in REPLIES.items()})
+    at_once({words: partial(outlives_no_deadline, way, reply) for words, reply in REPLIES.items()})
 
 
 def outlives_no_deadline(way: Way, reply: Callable[[], Any]) -> None:
@@ -104,7 +87,7 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(way: Way) -> None:
 
 def test_the_text_that_was_delivered_is_kept() -> None:
     """A reply that is cut leaves a message of its text, without calls, and goes back to the model as such."""
-    at_once(keeps_the_text, STREAMED)
+    at_once({way.__name__: partial(keeps_the_text, way) for way in STREAMED})
 
 
 def keeps_the_text(way: Way) -> None:
@@ -119,7 +102,7 @@ def keeps_the_text(way: Way) -> None:
 
 def test_a_text_without_end_is_cut() -> None:
     """Also a reply that never stops saying something."""
-    at_once(cuts_the_text, STREAMED)
+    at_once({way.__name__: partial(cuts_the_text, way) for way in STREAMED})
 
 
 def cuts_the_text(way: Way) -> None:
@@ -133,8 +116,8 @@ def cuts_the_text(way: Way) -> None:
 
 def test_what_had_completed_is_kept_and_there_is_no_last_request() -> None:
     """The first turn and its result are there; `answer` acts as `return`, `raise` raises with them."""
-    cases = {f"{name} {on_limit}": (way, on_limit) for name, (way,) in EVERY_WAY.items() for on_limit in ("answer", "raise")}
-    at_once(keeps_what_had_completed, cases)
+    cases = [(way, on_limit) for way in EVERY_WAY for on_limit in ("answer", "raise")]
+    at_once({f"{way.__name__} {on_limit}": partial(keeps_what_had_completed, way, on_limit) for way, on_limit in cases})
 
 
 def keeps_what_had_completed(way: Way, on_limit: str) -> None:
@@ -158,7 +141,7 @@ def keeps_what_had_completed(way: Way, on_limit: str) -> None:
 def test_running_tools_end_with_the_deadline(parallel: bool, caplog: pytest.LogCaptureFixture) -> None:
     """A thread is given up with a warning, an asynchronous tool is cancelled, each call is answered, no request follows."""
     with caplog.at_level(logging.WARNING, "langchain_autotools"):
-        at_once(partial(ends_running_tools, parallel=parallel), EVERY_WAY)
+        at_once({way.__name__: partial(ends_running_tools, way, parallel) for way in EVERY_WAY})
     assert caplog.text.count("tool block is given up") == len(EVERY_WAY) * parallel
 
 
@@ -194,7 +177,8 @@ def ends_running_tools(way: Way, parallel: bool) -> None:
 
 def test_every_wire_ends_with_the_deadline() -> None:
     """Wires of other SDKs and of none: a reply of nothing but white space."""
-    at_once(ends_with_the_deadline, {f"{cls.__name__} {way.__name__}": (cls, way) for cls in CLASSES[1:] for way in (stream, ainvoke)})
+    cases = [(cls, way) for cls in CLASSES[1:] for way in (stream, ainvoke)]
+    at_once({f"{cls.__name__} {way.__name__}": partial(ends_with_the_deadline, cls, way) for cls, way in cases})
 
 
 def ends_with_the_deadline(chat_model: Any, way: Way) -> None:

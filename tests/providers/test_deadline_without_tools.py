@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,8 @@ from pydantic import BaseModel
 
 from langchain_autotools import Agent, ChatOpenAI, ConfigurationError, LimitReachedError, RunEnded, events, new_messages, stop_reason
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.endless import EndlessServer, ended, endless, head, silent
+from tests.support.at_once import at_once
+from tests.support.endless import REPLIES, EndlessServer, ended, endless, head, silent
 from tests.support.endless_chat import CLASSES, Way, ainvoke, astream, event, every_way, invoke, load_sdks, look, stream
 
 SECONDS = 0.3
@@ -42,23 +42,6 @@ def _ends_in_time() -> Iterator[None]:
     assert time.monotonic() - started < ENOUGH
 
 
-REPLIES: dict[str, Callable[[], Any]] = {
-    "a silent server": silent,
-    "a head that drips": lambda: endless(b"HTTP/1.1 200 OK\r\nx-a: ", piece=b"a"),
-    "a silent body": lambda: silent(head()),
-    "comments for ever": lambda: endless(head(), piece=b": keep-alive\n\n"),
-    "white space for ever": lambda: endless(head(kind="application/json"), piece=b"\n"),
-    "an error body for ever": lambda: endless(head(400, "application/json"), piece=b"x"),
-}
-
-
-def all_at_once(cases: dict[str, Callable[[], None]]) -> None:
-    """All cases hold; each in a thread of its own, so that their waits are one."""
-    with ThreadPoolExecutor(len(cases)) as pool:
-        checks = {words: pool.submit(case) for words, case in cases.items()}
-    assert {words: error for words, check in checks.items() if (error := check.exception())} == {}
-
-
 def test_no_reply_outlives_the_deadline() -> None:
     """Whatever the server sends meanwhile, in every way and on every wire: the message is empty, and the connection is left."""
 
@@ -72,7 +55,7 @@ def test_no_reply_outlives_the_deadline() -> None:
 
     first = {(ChatOpenAI, way, words): reply for way in EVERY_WAY for words, reply in REPLIES.items()}
     others = {(cls, way, "white space for ever"): REPLIES["white space for ever"] for cls in CLASSES[1:] for way in EVERY_WAY}
-    all_at_once({f"{case}": lambda case=case, reply=reply: ends(*case[:2], reply) for case, reply in {**first, **others}.items()})
+    at_once({f"{case}": lambda case=case, reply=reply: ends(*case[:2], reply) for case, reply in {**first, **others}.items()})
 
 
 def test_the_text_that_had_come_is_kept() -> None:
@@ -84,7 +67,7 @@ def test_the_text_that_had_come_is_kept() -> None:
             message, (new,) = way(model_of(server, deadline=1))
         assert (message.text, new.text, stop_reason(message), stop_reason(new)) == ("Let me see", "Let me see", "deadline", "deadline")
 
-    all_at_once({way.__name__: partial(keeps, way) for way in (stream, astream)})
+    at_once({way.__name__: partial(keeps, way) for way in (stream, astream)})
 
 
 def test_a_keyword_of_the_call_bounds_it_too() -> None:
@@ -94,7 +77,7 @@ def test_a_keyword_of_the_call_bounds_it_too() -> None:
         with EndlessServer(lambda _: silent()) as server:
             assert stop_reason(way(model_of(server, deadline=deadline), deadline=SECONDS)[0]) == "deadline"
 
-    all_at_once({f"{way} {field}": partial(bounds, way, field) for way in EVERY_WAY for field in (60, None)})
+    at_once({f"{way} {field}": partial(bounds, way, field) for way in EVERY_WAY for field in (60, None)})
     for way in EVERY_WAY:
         for deadline in (60, None):
             message, new = way(ScriptedChatModel(replies=["Fine."], deadline=0.000001), deadline=deadline)
@@ -109,7 +92,7 @@ def test_at_a_limit_that_raises_it_raises() -> None:
             way(model_of(server, on_limit="raise"))
         assert caught.value.stop_reason == "deadline"
 
-    all_at_once({way.__name__: partial(raises, way) for way in EVERY_WAY})
+    at_once({way.__name__: partial(raises, way) for way in EVERY_WAY})
 
 
 def test_a_retry_is_not_waited_for() -> None:
@@ -151,7 +134,7 @@ def test_whoever_asks_through_something_else_is_bounded_too() -> None:
 
             return check
 
-        all_at_once(
+        at_once(
             {
                 "declared": same(lambda: model.bind_tools([look]).invoke("Hi")),
                 "bound": same(lambda: model_of(server, deadline=None).bind(deadline=SECONDS).invoke("Hi")),

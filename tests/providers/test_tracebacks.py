@@ -14,9 +14,12 @@ from langchain_autotools import (
     ChatGoogleGenerativeAI,
     ChatOpenAI,
     ConfigurationError,
+    ProviderError,
     ToolsAndMessagesMixin,
     new_messages,
 )
+from langchain_autotools.providers._transport.http import library
+from tests.contract.wires import WIRES, Wire
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Failure
 
@@ -131,3 +134,63 @@ def test_code_of_the_user_stays_in_the_traceback() -> None:
     with pytest.raises(ConfigurationError) as caught:
         invoke(OwnModel())
     assert "in raw_stream" in "".join(printed(caught.value))
+
+
+@pytest.mark.parametrize("tools", [[], [forecast]], ids=["one turn", "a run"])
+@pytest.mark.parametrize("row", WIRES, ids=lambda row: row.name)
+def test_a_dead_server_and_a_refused_key_print_half_a_page(row: Wire, tools: list[Any]) -> None:
+    """The caller's line and the package's, and of what the SDK and its HTTP library raised the text: 50 lines at most, in every way."""
+    with row.serve(lambda exchange: Failure(401, "No such key.")) as server:
+        models = [row.model(server, tools=tools)]
+    with row.serve(lambda exchange: Failure(401, "No such key.")) as server:
+        models.append(row.model(server, tools=tools))
+        for model in models:
+            for way in (invoke, stream, ainvoke, astream):
+                with pytest.raises(ProviderError) as caught:
+                    way(model)
+                lines = "".join(printed(caught.value)).splitlines()
+                assert len(lines) <= 50 and sum(__file__ in line for line in lines) >= 1, "\n".join(lines)
+
+
+def test_frames_of_the_users_own_transport_stay() -> None:
+    """What went wrong in code of the user's, below the SDK, is told with its lines."""
+
+    def answer(request: Any) -> Any:
+        raise library().ConnectError("in my transport")
+
+    arguments = {"transport": library().MockTransport(answer)}
+    model = ChatGoogleGenerativeAI(model="any", base_url="http://gateway", api_key="key", client_args=arguments, max_retries=0)
+    with pytest.raises(ProviderError) as caught:
+        invoke(model)
+    assert "in answer" in "".join(printed(caught.value))
+
+
+def test_causes_that_lead_back_to_each_other_end() -> None:
+    """An HTTP library may link its errors in a circle: the error is translated all the same."""
+
+    def answer(request: Any) -> Any:
+        first, second = library().ConnectError("first"), ValueError("second")
+        first.__cause__, second.__cause__ = second, first
+        raise first
+
+    arguments = {"transport": library().MockTransport(answer)}
+    model = ChatGoogleGenerativeAI(model="any", base_url="http://gateway", api_key="key", client_args=arguments, max_retries=0)
+    with pytest.raises(ProviderError) as caught:
+        invoke(model)
+    assert caught.value._render_traceback_()
+
+
+def test_a_notebook_shows_the_cell_and_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of errors of vendors and of arguments that cannot work; a function of the user's that stands in between is shown too."""
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
+    shell.colors = "nocolor"
+    shell.run_cell("from langchain_autotools import ChatOpenAI\ndef ask(model):\n    return model.invoke('Hi')")
+    for cell, said in (
+        ("ask(ChatOpenAI(model='any', base_url='http://127.0.0.1:9', api_key='k', max_retries=0))", "OpenAIConnectionError: No reply from"),
+        ("ChatOpenAI(model='any', api_key='k').invoke('Hi', max_turns=-1)", "ConfigurationError: max_turns"),
+    ):
+        capfd.readouterr()
+        shell.run_cell(cell)
+        out, err = capfd.readouterr()
+        lines = (out + err).strip().splitlines()
+        assert cell in out + err and any(said in line for line in lines) and len(lines) <= 7, "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What the standard suites need besides a model: a server, media without the internet, and a recorder that leaves loopback alone."""
+"""What the standard suites need besides a model: a server, media without the internet, and no recorder."""
 
 import base64
 from collections.abc import Iterator
@@ -37,10 +37,10 @@ def media_without_internet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGCHAIN_TESTS_USER_AGENT", "langchain-autotools tests")
 
 
-@pytest.fixture(scope="module")
-def vcr_config() -> dict[str, Any]:
-    """The streaming benchmark asks for a recorder; a loopback server needs none."""
-    return {"ignore_localhost": True}
+@pytest.fixture
+def vcr() -> SimpleNamespace:
+    """A recorder that has recorded nothing: the streaming benchmark asks for one, and a loopback server needs none."""
+    return SimpleNamespace(responses=[])
 
 
 @pytest.fixture(scope="class")

@@ -2,9 +2,6 @@
 
 from typing import Any, ClassVar
 
-import pytest
-from langchain_core.language_models import BaseChatModel
-
 from langchain_autotools import AzureChatOpenAI, ChatOpenAI
 from tests.standard import suites
 from tests.standard.suites import Subject, usage_details
@@ -52,11 +49,6 @@ class ResponsesIntegration(Integration):
     serve = ResponsesServer
     arguments = ResponsesUnit.arguments
     supported_usage_metadata_details = usage_details("reasoning_output", "cache_read_input")
-
-    @pytest.mark.xfail(reason="the Responses API has no stop sequences, and what cannot be sent is refused, not dropped")
-    def test_stop_sequence(self, model: BaseChatModel) -> None:
-        """Texts before which a reply ends."""
-        super().test_stop_sequence(model)
 
 
 class AzureUnit(Unit):

@@ -1,49 +1,68 @@
-"""Lives of a worker of durable runs, in one process. A crash is an exception that nothing records: the workflow stays
-as a killed process would
-leave it."""
+"""Lives of a worker of durable runs, in one process. A crash is what a run meets in a worker that is ending: nothing more is recorded, and
+the workflow stays as a killed process would leave it."""
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
 from langchain_autotools import MessageDone, RunEvent, new_messages
 from langchain_autotools.durable import Conversations, DurableModel, durable, launch, shutdown
+from langchain_autotools.durable.engine import engine
 from langchain_autotools.testing import ScriptedChatModel
 
 
-class Crash(BaseException):
-    """Ends a process, as far as a run can tell."""
+def crash() -> NoReturn:
+    """End the worker, as far as its runs can tell: from this moment on nothing of them is recorded."""
+    engine.lifetime.is_shut_down = True
+    raise SystemExit
 
 
 class Life:
-    """Lives of one worker over one database."""
+    """Lives of one worker over one database.
+
+    Attributes:
+        silent_executions: After how many executions that end with the silence of their worker a run is given up.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.url = f"sqlite:///{folder / 'runs.sqlite'}"
         self.folder = folder
+        self.silent_executions = 3
 
     def model(self, replies: Any, tools: Any = (), name: str = "test", rerun: Any = (), **fields: Any) -> DurableModel:
         """A durable model."""
         return durable(ScriptedChatModel(replies=replies, tools=tools, **fields), name, rerun)
 
-    def conversations(self, replies: Any, tools: Any = (), name: str = "test", rerun: Any = (), **fields: Any) -> Conversations:
+    def conversations(
+        self, replies: Any, tools: Any = (), name: str = "test", rerun: Any = (), max_concurrency: int = 32, **fields: Any
+    ) -> Conversations:
         """Conversations."""
-        return Conversations(ScriptedChatModel(replies=replies, tools=tools, **fields), self.url, name=name, rerun=rerun)
+        return Conversations(
+            ScriptedChatModel(replies=replies, tools=tools, **fields), self.url, name=name, rerun=rerun, max_concurrency=max_concurrency
+        )
 
     def begin(self, worker: str = "worker", lease: float = 30.0, clock: Callable[[], float] = time.time) -> None:
         """Launch."""
-        launch(self.url, f"{worker} of {self.folder}", lease=lease, clock=clock)
+        launch(self.url, f"{worker} of {self.folder}", lease=lease, clock=clock, max_silent_executions=self.silent_executions)
 
     def again(self, clock: Callable[[], float] = time.time) -> None:
         """Launch again, as after a crash."""
         shutdown()
         self.begin(clock=clock)
+
+    def again_after_silence(self) -> None:
+        """Launch again, as after a crash in which the worker could not note which runs it leaves."""
+        shutdown()
+        with closing(self._database()) as database, database:
+            database.execute("update workflow_status set attributes = json_remove(attributes, '$.autotools_left_execution')")
+        self.begin()
 
     def forget_workers(self) -> None:
         """Delete what workers have told of themselves."""
@@ -62,6 +81,15 @@ class Life:
         with closing(self._database()) as database:
             database.execute("begin exclusive")
             yield
+
+    def rewrite_events(self, write: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+        """Replace what runs have told, as another release would have written it."""
+        with closing(self._database()) as database, database:
+            for key, value in database.execute("select rowid, value from streams").fetchall():
+                row = json.loads(value)
+                if isinstance(row, dict) and "events" in row:
+                    told = json.dumps({**row, "events": write(row["events"])})
+                    database.execute("update streams set value = ? where rowid = ?", [told, key])
 
     def _database(self) -> sqlite3.Connection:
         return sqlite3.connect(self.folder / "runs.sqlite", timeout=30)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
-__all__ = ["EndlessServer", "ended", "endless", "head", "silent"]
+__all__ = ["REPLIES", "EndlessServer", "ended", "endless", "head", "silent"]
 
 _PAUSE = 0.01
 
@@ -38,6 +38,17 @@ def endless(*first: bytes, piece: bytes) -> Iterator[bytes]:
 def silent(*first: bytes) -> Iterator[bytes]:
     """These pieces, then nothing for ever."""
     return endless(*first, piece=b"")
+
+
+REPLIES: dict[str, Callable[[], Reply]] = {
+    "a silent server": silent,
+    "a head that drips": lambda: endless(b"HTTP/1.1 200 OK\r\nx-a: ", piece=b"a"),
+    "a silent body": lambda: silent(head()),
+    "comments for ever": lambda: endless(head(), piece=b": keep-alive\n\n"),
+    "white space for ever": lambda: endless(head(kind="application/json"), piece=b"\n"),
+    "an error body for ever": lambda: endless(head(400, "application/json"), piece=b"x"),
+}
+"""Replies that never end and of which nothing can be read, by what they are."""
 
 
 class EndlessServer:

@@ -140,7 +140,7 @@ class RecordedSuite:
         assert len(chosen) >= self.least[0]
         assert self.wrong(chosen, lambda name, record: self.summed(model, name, record)) == {}
 
-    @pytest.mark.parametrize("cut", ["seven", "random"])
+    @pytest.mark.parametrize("cut", ["seven", pytest.param("random", marks=pytest.mark.exhaustive)])
     def test_streams_are_read_exactly_however_cut(self, records: Records, serve: Serve, cut: str) -> None:
         """So it does whatever the pieces are that its bytes come in."""
         model = serve(cut)

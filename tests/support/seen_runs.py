@@ -25,9 +25,9 @@ USAGE = {"input_tokens": 1000, "output_tokens": 20, "total_tokens": 1020}
 OUTER: dict[str, Any] = {"run_id": "outer"}
 INNER: dict[str, Any] = {"run_id": "inner", "parent_run_id": "outer", "parent_call_id": "1"}
 
-_TEXT_TAG = r"p|br|strong|em|del|code|pre|a|[uo]l|li|blockquote|hr|table|thead|tbody|tr|t[hd]"
+_TEXT_TAG = r"p|br|strong|em|del|code|pre|a|[uo]l|li|blockquote|hr|table|thead|tbody|tr|t[hd]|span"
 TEXT_TAG = re.compile(_TEXT_TAG)
-PAGE_TAG = re.compile(rf"{_TEXT_TAG}|div|details|summary|span")
+PAGE_TAG = re.compile(rf"{_TEXT_TAG}|div|details|summary")
 
 
 def record(call_id: str, name: str, args: dict[str, Any]) -> ToolCallRecord:

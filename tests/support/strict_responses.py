@@ -46,7 +46,7 @@ _HOSTED = (
     "mcp_list_tools",
     "compaction",
 )
-_SEARCHES = ("tool_search_output", "additional_tools")
+_CHANGES = ("additional_tools", "configuration_update")
 _ANSWERS = (
     "mcp_approval_request",
     "mcp_approval_response",
@@ -131,8 +131,10 @@ def _check_item(item: Item, where: str, rules: Rules) -> None:
     elif kind in _KEYS:
         known_keys(item, _KEYS[kind] | set(rules.call_keys), where)
         _check_known(item, kind, where, rules)
-    elif kind not in (*_HOSTED, *_ANSWERS):
-        raise not_one_of(f"{where}.type", kind, ("message", *_KEYS, *_HOSTED, *_ANSWERS))
+    elif kind not in (*_HOSTED, *_ANSWERS, *_CHANGES):
+        raise not_one_of(f"{where}.type", kind, ("message", *_KEYS, *_HOSTED, *_ANSWERS, *_CHANGES))
+    elif kind == "additional_tools":
+        one_of("developer")(need(item, "role", where), f"{where}.role")
     prefix = _PREFIXES.get(kind)
     if prefix and "id" in item and not string(item["id"], f"{where}.id", longest=64).startswith(prefix):
         text = f"Invalid '{where}.id': '{item['id']}'. Expected an ID that begins with '{prefix}'."

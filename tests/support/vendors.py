@@ -103,7 +103,7 @@ def _null_arguments(delta: Body) -> Body:
 
 
 def _mistral(body: Body, sent: Sent) -> Body:
-    _unknown(body, "max_completion_tokens", "seed", "stream_options", "logit_bias", "logprobs", status=422)
+    _unknown(body, "max_completion_tokens", "seed", "stream_options", "logit_bias", status=422)
     _check_order(body["messages"])
     for message in body["messages"]:
         _unknown(message, "name", status=422)

@@ -1,15 +1,16 @@
 """What users write, as type checkers see it. Checked by mypy in CI, never run."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, assert_type
+from typing import Any, TypedDict, assert_type
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.tools import tool
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from langchain_autotools import (
+    AzureChatOpenAI,
     ChatAnthropic,
     ChatGoogleGenerativeAI,
     ChatGroq,
@@ -53,8 +54,14 @@ def constructors() -> None:
 
 
 def by_name() -> None:
-    """A model made by its name is a chat model like any other."""
-    assert_type(init_chat_model("openai:gpt-5", tools=[get_temperature]), BaseChatModel)
+    """A model made by its name is a chat model like any other, and knows what the package's classes know."""
+    model = init_chat_model("openai:gpt-5", tools=[get_temperature])
+    chat_model: BaseChatModel = model
+    assert_type(model.resume("history", True), AIMessage)
+    assert_type(model.with_structured_output(Weather).invoke("Paris?"), Weather)
+    configurable = init_chat_model(configurable_fields=("model", "temperature"))
+    assert_type(configurable.with_structured_output(Weather).invoke("Paris?"), Weather)
+    assert_type(chat_model.invoke("Hi"), AIMessage)
 
 
 def plain_function(city: str) -> str:
@@ -76,6 +83,34 @@ def models() -> list[BaseChatModel]:
         ChatLocal(tools=[get_temperature]),
         ScriptedChatModel(replies=["hello"]),
     ]
+
+
+class City(TypedDict):
+    """A schema of a dict."""
+
+    name: str
+
+
+def structured_output(model: ChatOpenAI, google: ChatGoogleGenerativeAI, is_raw: bool) -> None:
+    """A pydantic class gives objects of it, every other schema dicts, as does `include_raw`."""
+    assert_type(model.with_structured_output(Weather).invoke("Paris?"), Weather)
+    assert_type(google.with_structured_output(Weather, "function_calling").invoke("Paris?"), Weather)
+    assert_type(model.with_structured_output(City).invoke("Paris?"), dict[str, Any])
+    assert_type(model.with_structured_output({"title": "City", "type": "object"}).invoke("Paris?"), dict[str, Any])
+    assert_type(model.with_structured_output(method="json_mode").invoke("Paris?"), dict[str, Any])
+    assert_type(model.with_structured_output(Weather, include_raw=True).invoke("Paris?"), dict[str, Any])
+    assert_type(model.with_structured_output(Weather, include_raw=is_raw).invoke("Paris?"), Any)
+
+
+def keys() -> None:
+    """A key is given as text or as a secret, and is held as a secret."""
+    ChatOpenAI(model="a", api_key="key", approval_key="key")
+    ChatOpenAI(model="a", api_key=lambda: "key", approval_key=SecretStr("key"))
+    AzureChatOpenAI(azure_endpoint="https://host", api_key="key", azure_ad_token="token")
+    ChatGroq(model="a", api_key="key")
+    ChatGoogleGenerativeAI(model="a", api_key="key")
+    ChatOllama(model="a", api_key="key")
+    assert_type(ChatAnthropic(model="a", api_key="key").anthropic_api_key, SecretStr | None)
 
 
 def conversation(model: ChatOpenAI, history: list[BaseMessage]) -> str:
@@ -104,7 +139,7 @@ async def conversation_async(model: ChatOpenAI, history: list[BaseMessage]) -> A
     return await model.ainvoke(history)
 
 
-def composition(model: ChatOpenAI, history: list[BaseMessage]) -> Any:
+def composition(model: ChatOpenAI, history: list[BaseMessage]) -> Weather:
     """Chains, declared tools and structured output."""
     chain = model | final_message
     chain.invoke(history)

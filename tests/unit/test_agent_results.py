@@ -92,7 +92,7 @@ def test_a_result_is_shown_as_the_run_was(capsys: pytest.CaptureFixture[str]) ->
         assert show(result) is result.message
         assert capsys.readouterr().out == expected
     assert show(shown.run(resume=[call.approve() for call in pending_calls(result)])).text == "All quiet."
-    assert capsys.readouterr().out == "← a call: Rome is quiet\nAll quiet.\n[1 turn]\n"
+    assert capsys.readouterr().out == "← look: Rome is quiet\nAll quiet.\n[1 turn]\n"
 
 
 def test_a_notebook_shows_a_result_as_markdown() -> None:

@@ -93,6 +93,19 @@ def test_python_shows_which_pickler_is_writing() -> None:
     assert compat.current_pickler() is pickle.Pickler
 
 
+def test_pydantic_has_one_metaclass_for_all_models() -> None:
+    """A class of it may put a base before another one."""
+
+    class Between(BaseChatModel):
+        pass
+
+    class Meta(compat.ModelMetaclass):
+        def __new__(mcs, name: str, bases: tuple[type[Any], ...], namespace: dict[str, Any], *args: Any, **kwargs: Any) -> type:
+            return super().__new__(mcs, name, (Between, *bases), namespace, *args, **kwargs)
+
+    assert issubclass(Meta("Made", (BaseChatModel,), {"__module__": __name__}), Between)
+
+
 def test_pydantic_lets_models_be_made_through_its_slots() -> None:
     """A message made past validation is what `model_copy` makes: equal, of the same class, with the same fields set."""
     chunk = AIMessageChunk(content="a", id="1")

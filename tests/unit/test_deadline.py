@@ -4,14 +4,15 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
-import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 
 from langchain_autotools import ToolExecutor, ToolsAndMessagesMixin, new_messages
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.at_once import at_once
 
 
 def look() -> str:
@@ -94,9 +95,14 @@ class Around(Talker):
         yield from (AIMessageChunk(content=chunk.text) for chunk in self.inner.stream(messages))
 
 
-@pytest.mark.parametrize(("outer", "inner", "reason"), [(1.0, 60.0, "deadline"), (60.0, 1.0, "complete"), (1.0, None, "deadline")])
-def test_the_earlier_of_two_deadlines_ends_a_run_inside_a_run(outer: float, inner: float | None, reason: str) -> None:
+def test_the_earlier_of_two_deadlines_ends_a_run_inside_a_run() -> None:
     """The run around is cut by its own deadline only; one that ends inside is an answer to it."""
+    cases = [(1.0, 60.0, "deadline"), (60.0, 1.0, "complete"), (1.0, None, "deadline")]
+    at_once({str(case): partial(ends_with_the_earlier, *case) for case in cases})
+
+
+def ends_with_the_earlier(outer: float, inner: float | None, reason: str) -> None:
+    """A run inside a run."""
     model = Around(tools=[look], inner=Talker(tools=[look], deadline=inner))
     chunks = list(model.stream("Hi", deadline=outer))
     assert chunks[-1].response_metadata["autotools"]["stop_reason"] == reason

@@ -1,8 +1,10 @@
 """What every display is told, and how an error becomes one line."""
 
+import re
 import sys
 from collections.abc import Collection
 
+from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.event_types import RunEvent
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.printable import printable
@@ -42,6 +44,12 @@ class Display:
     def call_allowed(self, call: ToolCallRecord) -> None:
         """The human has said that it may, as it is here."""
 
+    def interrupted(self) -> None:
+        """The human has interrupted what went on."""
+
+    def offered(self, name: str) -> None:
+        """A model that may be asked for by this name."""
+
     def error(self, error: Exception) -> None:
         """Something failed."""
 
@@ -54,7 +62,14 @@ def one_line(error: BaseException) -> str:
     return text if " " in text else f"{type(error).__name__}: {text}"
 
 
+def error_line(error: BaseException) -> str:
+    """An error as one line, with the option that gives the constructor argument it asks for."""
+    text = one_line(error)
+    wanted = re.search(r"\bgive (\w+)", text, re.IGNORECASE) if isinstance(error, ConfigurationError) else None
+    return f"{text} (on the command line: -o {wanted[1]} VALUE)" if wanted else text
+
+
 def print_error(error: BaseException) -> None:
     """One line on standard error."""
     sys.stdout.flush()
-    print(f"error: {one_line(error)}", file=sys.stderr, flush=True)
+    print(f"error: {error_line(error)}", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import text_of
 from langchain_autotools.showing.lines import JoinedText
 
-from .base import Display, one_line
+from .base import Display, error_line
 
 
 class EventDisplay(Display):
@@ -52,9 +52,17 @@ class EventDisplay(Display):
         """`approval`: an answer is read from standard input."""
         self._write("approval", id=call.id, name=call.name, args=call.args)
 
+    def interrupted(self) -> None:
+        """`error`: nothing follows of this run."""
+        self._write("error", error="KeyboardInterrupt", message="interrupted")
+
+    def offered(self, name: str) -> None:
+        """`model`: its name."""
+        self._write("model", name=name)
+
     def error(self, error: Exception) -> None:
         """`error`: something failed; nothing follows of this run."""
-        self._write("error", error=type(error).__name__, message=one_line(error))
+        self._write("error", error=type(error).__name__, message=error_line(error))
 
     def _write(self, kind: str, **fields: Any) -> None:
         self._stream.write(json.dumps(plain({"type": kind, **fields})) + "\n")

@@ -34,6 +34,14 @@ class PlainDisplay(Lines, Display):
         """The same of what runs now."""
         super()._call(call, 0)
 
+    def interrupted(self) -> None:
+        """A remark."""
+        self.note("(interrupted)")
+
+    def offered(self, name: str) -> None:
+        """The name, on a line of its own where answers go."""
+        self._write(self._answers, f"{name}\n")
+
     def error(self, error: Exception) -> None:
         """One line on standard error."""
         self._end_answer()

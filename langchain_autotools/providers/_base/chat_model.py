@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from ..._version import DISTRIBUTION, __version__
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, map_errors
 from ...turn.constructor import names_of, unknown_argument
 from .._encode.origin import public_url
 from .._encode.tokens import estimate, messages_tokens
@@ -44,6 +44,7 @@ from .checks import (
 )
 from .parameters import OWN_CLIENTS
 from .portable import PortableChatModel
+from .signature import LazySignature
 from .values import DICTS, NUMBERS, check_values
 
 
@@ -112,6 +113,11 @@ class ProviderChatModel(PortableChatModel):
             names = names_of(type(self), name)
             check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), getattr(self, name))
         check_values({name: getattr(self, name, None) for name in ("model_kwargs", "options")}, self._numbers, {})
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        type.__setattr__(cls, "__signature__", LazySignature(cls.__dict__["__signature__"]))
 
     @classmethod
     def _field_checks(cls) -> dict[str, Check]:
@@ -216,6 +222,26 @@ class ProviderChatModel(PortableChatModel):
         """What is known of a model; empty if nothing is."""
         return {}
 
+    # ------------------------------------------------------------------------------------------ models by name
+
+    def known_models(self) -> list[str]:
+        """The names of the vendor's models that have a profile here; empty where none has."""
+        return []
+
+    def served_models(self) -> list[str]:
+        """The names of the models that the server lists; one request, which is not retried.
+
+        Raises:
+            ConfigurationError: There is no key.
+            ProviderError: The server refuses, has no list, or cannot be reached.
+        """
+        with map_errors(self._error_table()):
+            return self._served_models()
+
+    @abstractmethod
+    def _served_models(self) -> list[str]:
+        """The names of the models that the server lists."""
+
     # ------------------------------------------------------------------------------------------ parameters of requests
 
     def _request_defaults(self) -> dict[str, Any]:
@@ -285,11 +311,10 @@ class ProviderChatModel(PortableChatModel):
         model = self._traced_name(str(params["model"]))
         if self._sampling_object:
             params = params.get(self._sampling_object) or {}
-        traced = LangSmithParams(ls_provider=self._ls_provider, ls_model_name=model, ls_model_type="chat")
         temperature, stops = params.get("temperature"), params.get(self._stop_param)
         limit = next((params[name] for name in self._limit_params if params.get(name)), None)
-        if isinstance(temperature, int | float):
-            traced["ls_temperature"] = temperature
+        traced = LangSmithParams(ls_provider=self._ls_provider, ls_model_name=model, ls_model_type="chat")
+        traced["ls_temperature"] = temperature if isinstance(temperature, int | float) else None
         if isinstance(limit, int):
             traced["ls_max_tokens"] = limit
         if stops:

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.exceptions import ModelError
 
-from ...errors import reduced
+from ...errors import BriefInNotebooks, reduced
 from ...retry.headers import is_transient, retry_after, should_retry
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 from .lazy import lazy
@@ -34,7 +34,7 @@ _BY_STATUS = {
 }
 
 
-class ProviderError(ModelError):
+class ProviderError(BriefInNotebooks, ModelError):
     """A vendor's server refused or failed, or the connection to it did: above the classes of all vendors.
 
     Attributes:

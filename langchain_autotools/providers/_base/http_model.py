@@ -7,14 +7,14 @@ A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, closing
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import Field, PrivateAttr, WrapValidator
 
 from ...chunks import as_chunk
-from ...errors import AutoToolsError, UnsupportedFeatureError, map_errors
+from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
 from ...listening import listening
 from ...mixin import ToolsAndMessagesMixin
 from ...retry.attempts import Attempts
@@ -119,14 +119,21 @@ class HttpChatModel(ToolsAndMessagesMixin):
 
     # ------------------------------------------------------------------------------------------ requests
 
+    def _says_enough(self, kwargs: Mapping[str, Any]) -> bool:
+        """Whether a request without messages has something to answer: the server keeps the conversation, or a prompt."""
+        asked = {**(getattr(self, "model_kwargs", None) or {}), **(getattr(self, "extra_body", None) or {}), **kwargs}
+        return self.continues_conversation(kwargs) or bool(asked.get("prompt"))
+
     def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """The request for these messages.
 
         Raises:
-            ConfigurationError: A keyword is for the constructor, or has a value that cannot work.
+            ConfigurationError: There is no message; or a keyword is for the constructor, or has a value that cannot work.
             UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
         """
         self._check_call(kwargs)
+        if not messages and not self._says_enough(kwargs):
+            raise ConfigurationError("there is no message to answer: the list is empty")
         try:
             return self._exchange(messages, stop, kwargs, stream=stream)
         except AutoToolsError:
@@ -146,6 +153,13 @@ class HttpChatModel(ToolsAndMessagesMixin):
         """`retry`, with what `max_retries` says."""
         retry = cast("RetryPolicy | RetryStrategies", self.retry)
         return retry if self.max_retries is None else retry.with_retries(self.max_retries)
+
+    @cached_property
+    def _serialized(self) -> dict[str, Any]:
+        """The model as callbacks are told of it; of its settings those that are plain, which tracers look for in `kwargs`."""
+        told = {**self._identifying_params, "max_retries": self.max_retries}
+        plain = {name: value for name, value in told.items() if isinstance(value, str | int | float)}
+        return {**super()._serialized, "kwargs": plain}
 
     def _error_table(self) -> ErrorTable:
         return self._error_mapping.table(self._secrets())

@@ -1,7 +1,8 @@
 """Streams that are asked for again although pieces of calls have been shown already.
 
 Nothing of a reply that has only begun to write calls reaches the caller: where it breaks off it is asked for again, whoever listens. A
-listener is shown the pieces as they come, and is told where they count no more.
+listener is shown the pieces as they come, and is told where they count no more; one that hands them to the caller (`Listener.delivered`)
+keeps the reply from being asked for again.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from itertools import chain
 
 from langchain_core.messages import AIMessageChunk
 
+from ...listening import listening
 from ...retry.attempts import Attempts, pause
 from ...turn.forming import restart_chunk
 from .._transport.reader import EndedEarly, leaves_at_once
@@ -93,12 +95,12 @@ class _ShownReply:
 
     def tail(self, error: Exception) -> Sequence[AIMessageChunk]:
         """What is left to hand out of a reply that broke off with this error, which is raised where that does not end it."""
-        self.wait = None if self.left else self._attempts.wait_after(error)
+        self.wait = None if self.left or _is_delivered() else self._attempts.wait_after(error)
         return self._tail(error)
 
     async def atail(self, error: Exception) -> Sequence[AIMessageChunk]:
         """Like `tail`, asynchronously."""
-        self.wait = None if self.left else await self._attempts.await_after(error)
+        self.wait = None if self.left or _is_delivered() else await self._attempts.await_after(error)
         return self._tail(error)
 
     def _tail(self, error: Exception) -> Sequence[AIMessageChunk]:
@@ -107,3 +109,9 @@ class _ShownReply:
         if isinstance(error, EndedEarly):
             return error.chunks
         raise error
+
+
+def _is_delivered() -> bool:
+    """Whether the caller has something of what was shown."""
+    place = listening.get()
+    return place is not None and place.listener.delivered

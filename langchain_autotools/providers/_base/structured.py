@@ -1,7 +1,7 @@
 """Reads the structured output of a model out of its last AI message, for every vendor.
 
-What leaves `with_structured_output` is complete or an error: a reply that was cut off, refused or filtered is never parsed,
-and JSON is read as it stands, not completed.
+What `invoke` returns, and a stream ends in, is complete or an error: a reply that was cut off, refused or filtered is never parsed, and
+JSON is read as it stands, not completed. What a stream yields before that is in `snapshots`.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.output_parsers import BaseGenerationOutputParser, JsonOutputParser, PydanticOutputParser
+from langchain_core.output_parsers import JsonOutputParser, PydanticOutputParser
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
 from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableMap, RunnablePassthrough
@@ -29,6 +29,7 @@ from ...run.binding import Batched
 from .._encode.functions import json_schema_of
 from .._encode.schemas import is_pydantic
 from .refusal import ModelRefusalError
+from .snapshots import SnapshotParser
 
 _AT_ITS_LIMIT = "the reply reached its token limit before it was complete: raise max_tokens, or ask for less"
 _CUT = {
@@ -61,8 +62,8 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
 
 
 def json_parser(schema: Any) -> Runnable[Any, Any]:
-    """Reads the text of the last AI message as JSON: an object of a pydantic class, else plain data (partial while it streams)."""
-    return _PydanticText(describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
+    """Reads the text of the last AI message as JSON: an object of a pydantic class, else plain data."""
+    return _PydanticText(pydantic_object=schema, describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
@@ -189,10 +190,10 @@ def _json_output(result: list[Any]) -> Any:
 # ---------------------------------------------------------------------------------------------- parsers
 
 
-class _Described:
+class _Described(SnapshotParser):
     """A parser that says what comes out of it."""
 
-    describes: Any
+    describes: Any = None
 
     def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
         """The schema as a pydantic class: itself where it is one."""
@@ -200,7 +201,7 @@ class _Described:
         if isinstance(schema, type) and issubclass(schema, BaseModel):
             return schema
         if schema is None:
-            return super().get_output_schema(config)  # type: ignore[misc,no-any-return]
+            return super().get_output_schema(config)  # type: ignore[return-value]
         return _class_of(json_schema_of(schema))
 
 
@@ -219,24 +220,20 @@ def _class_of(described: Mapping[str, Any]) -> type[BaseModel]:
 class _JsonText(_Described, JsonOutputParser):
     """Plain data out of the message's text."""
 
-    describes: Any = None
-
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if not _is_whole(result, partial):
             return super().parse_result(result, partial=True)
         return _json_output(result)
 
 
-class _PydanticText(_Described, BaseGenerationOutputParser[Any]):
-    """An object of a pydantic class out of the message's text. Never partial: half an object may look like a whole one."""
-
-    describes: Any = None
+class _PydanticText(_Described, PydanticOutputParser[Any]):
+    """An object of a pydantic class out of the message's text."""
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
+        if not _is_whole(result, partial):
+            return super().parse_result(result, partial=True)
         value = _json_output(result)
-        if value is None:
-            return None
-        return PydanticOutputParser(pydantic_object=self.describes).parse(json.dumps(value))
+        return None if value is None else super().parse_result([Generation(text=json.dumps(value))])
 
 
 def _check_call(message: BaseMessage, name: str) -> None:
@@ -260,23 +257,15 @@ def _message_of(result: list[Any]) -> BaseMessage:
 class _Call(_Described):
     """A parser of the schema's call."""
 
-    expected: str
-
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if _is_whole(result, partial):
-            _check_call(_message_of(result), self.expected)
-        return super().parse_result(result, partial=partial)  # type: ignore[misc]
+            _check_call(_message_of(result), str(self.expected))
+        return super().parse_result(result, partial=partial)
 
 
 class _JsonCall(_Call, JsonOutputKeyToolsParser):
     """The arguments of the schema's call as plain data."""
 
-    expected: str
-    describes: Any = None
-
 
 class _PydanticCall(_Call, PydanticToolsParser):
     """The schema's call as an object of its class."""
-
-    expected: str
-    describes: Any = None

@@ -1,18 +1,21 @@
 """`with_structured_output`, for every vendor: which method is used, what the request then says, and what reads its reply."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args, overload
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel
 
 from ...errors import ConfigurationError
 from ...executor.names import tool_name
 from .http_model import HttpChatModel
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
+
+Model = TypeVar("Model", bound=BaseModel)
 
 METHODS: tuple[str, ...] = get_args(Method)
 
@@ -27,6 +30,50 @@ class StructuredChatModel(HttpChatModel):
     _strict_schemas: ClassVar[bool] = False
     """Whether `strict` is also said of tools that are declared beside the schema."""
 
+    @overload
+    def with_structured_output(
+        self,
+        schema: type[Model],
+        method: Method | None = None,
+        *,
+        include_raw: Literal[False] = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Model]: ...
+    @overload
+    def with_structured_output(
+        self,
+        schema: Mapping[str, Any] | type[Mapping[str, Any]] | None = None,
+        method: Method | None = None,
+        *,
+        include_raw: Literal[False] = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
+    @overload
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        method: Method | None = None,
+        *,
+        include_raw: Literal[True],
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
+    @overload
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        method: Method | None = None,
+        *,
+        include_raw: bool = False,
+        strict: bool | None = None,
+        tools: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]: ...
     def with_structured_output(
         self,
         schema: Any = None,

@@ -16,7 +16,7 @@ from .decode import MessagesDecoder
 from .errors import ERRORS
 from .mapper import MessagesMapper
 from .parameters import AnthropicParameters
-from .profiles import profile_of
+from .profiles import PROFILES, profile_of
 from .request import HEADERS, AnthropicRequests, cache_mark, is_thinking, may_hold_blocks, with_cache_marks, with_container
 from .structured import output_format
 from .tools import client_tool_names, format_tool, format_tool_choice, read_choice
@@ -32,6 +32,21 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
     for chunk in model.stream("How warm is it in Paris?"):
         print(chunk.text, end="")
     ```
+
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `ANTHROPIC_API_KEY` of the environment.
+    - `base_url`: address of another server.
+    - `temperature`, `max_tokens`, `stop`, `reasoning_effort`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
 
     The constructor's names are those of langchain-anthropic's `ChatAnthropic`; an unknown one is an error. The SDK is imported, and
     its client made, at the first request.
@@ -50,6 +65,14 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
+
+    def known_models(self) -> list[str]:
+        """The names of the vendor's models that have a profile here."""
+        return sorted(PROFILES)
+
+    def _served_models(self) -> list[str]:
+        client: Any = self._client_settings().synchronous()
+        return [entry.id for entry in client.models.list()]
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = self._request_params(stop, kwargs, stream=stream)

@@ -303,6 +303,7 @@ class MessagesDecoder:
     def _last_metadata(self) -> dict[str, Any]:
         known = {
             "id": self._id,
+            "model": self._model,
             "model_name": self._model,
             "finish_reason": (self._stop_reason if self.complete else "incomplete") or None,
             "stop_reason": self._stop_reason,

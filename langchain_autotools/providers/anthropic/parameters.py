@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from langchain_core.utils import from_env
-from pydantic import Field, SecretStr
+from pydantic import Field
 
+from ...field_types import Secret
 from .._base.chat_model import ProviderChatModel
 from .._base.checks import Check
 from .._base.parameters import Environment
@@ -32,7 +33,7 @@ class AnthropicParameters(ProviderChatModel):
     model: str = Field(validation_alias="model_name")
     """Model name."""
 
-    anthropic_api_key: SecretStr | None = Field(default=None, alias="api_key")
+    anthropic_api_key: Secret = Field(default=None, alias="api_key")  # type: ignore[arg-type]
     """API key. Environment: `ANTHROPIC_API_KEY`; without it the SDK looks for its other credentials."""
     anthropic_api_url: str | None = Field(default=None, alias="base_url")
     """Base URL of the API, without `/v1`. Environment: `ANTHROPIC_API_URL`, then `ANTHROPIC_BASE_URL`. None: Anthropic itself."""

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -172,11 +173,25 @@ def cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Ma
     """
     wanted = kwargs.get("prompt_caching", model.prompt_caching)
     if wanted == "auto":
-        own = model.anthropic_api_url is None or urlsplit(model.anthropic_api_url).hostname == _OWN_HOST
-        wanted = own and bool(params.get("tools"))
+        wanted = bool(params.get("tools")) and _is_vendors(model.anthropic_api_url)
     if not wanted:
         return None
     return {"type": "ephemeral", "ttl": "1h"} if wanted == "1h" else {"type": "ephemeral"}
+
+
+def _is_vendors(address: str | None) -> bool:
+    """Whether an address is the vendor's own."""
+    host, port = (urlsplit(address).hostname, urlsplit(address).port) if address is not None else (_OWN_HOST, None)
+    if host == _OWN_HOST:
+        return True
+    _tell_unmarked(f"{host}:{port}" if port else str(host))
+    return False
+
+
+@lru_cache(1_000)
+def _tell_unmarked(server: str) -> None:
+    """Log, once for each server, that requests to it carry no marks: other libraries' middleware sets none on models of this class."""
+    _logger.warning("requests to %s do not mark what Anthropic should cache: prompt_caching=True marks it, False is silent", server)
 
 
 def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`ChatGoogleGenerativeAI`: Google's Gemini API and Vertex AI, with tools that run."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
@@ -23,7 +24,7 @@ from .endpoint import Endpoint
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
 from .parameters import GoogleParameters
-from .profiles import answers_in_blocks, is_older, plain_name, profile_of
+from .profiles import PROFILES, answers_in_blocks, is_older, plain_name, profile_of
 from .request import GoogleRequests, may_hold_blocks, taken_choice
 from .sdk import http_options, plain_schema, read_contents
 from .structured import reply_schema
@@ -44,6 +45,21 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         print(chunk.text, end="")
     ```
 
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `GOOGLE_API_KEY` of the environment.
+    - `vertexai`, `project`, `location`: for Vertex AI.
+    - `temperature`, `max_output_tokens`, `stop`, `thinking_level`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
     The constructor's names are those of langchain-google-genai's `ChatGoogleGenerativeAI`; an unknown one is an error. The HTTP client
     is made at the first request; google-genai is imported for its errors, when there is one, and for its client (`sdk_client`).
 
@@ -61,6 +77,17 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
+
+    def known_models(self) -> list[str]:
+        """The names of the vendor's models that have a profile here."""
+        return sorted(PROFILES)
+
+    def _served_models(self) -> list[str]:
+        client = self.sdk_client()
+        with nullcontext() if self.http_client else closing(client):  # a client of the caller's stays open
+            listed = list(client.models.list())
+        conversing = (entry for entry in listed if "generateContent" in (entry.supported_actions or ["generateContent"]))
+        return [str(entry.name).rpartition("models/")[2] for entry in conversing]
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = self._request_params(stop, kwargs, stream=stream)
@@ -134,15 +161,17 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     def _convert_input(self, model_input: Any) -> PromptValue:
         return super()._convert_input(read_contents(model_input))
 
-    def with_structured_output(self, schema: Any = None, *args: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
-        """A runnable that returns output of a schema, as of every model; `types.Schema` of the SDK is a schema too.
+    if not TYPE_CHECKING:  # the types are those of every model
 
-        Args:
-            schema: A pydantic class, a TypedDict, a JSON schema with a title, or a `types.Schema`.
-            *args: As of every model.
-            **kwargs: As of every model.
-        """
-        return super().with_structured_output(plain_schema(schema), *args, **kwargs)
+        def with_structured_output(self, schema: Any = None, *args: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
+            """A runnable that returns output of a schema, as of every model; `types.Schema` of the SDK is a schema too.
+
+            Args:
+                schema: A pydantic class, a TypedDict, a JSON schema with a title, or a `types.Schema`.
+                *args: As of every model.
+                **kwargs: As of every model.
+            """
+            return super().with_structured_output(plain_schema(schema), *args, **kwargs)
 
     # ------------------------------------------------------------------------------------------ tools and output
 

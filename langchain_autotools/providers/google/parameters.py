@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from ...errors import ConfigurationError
+from ...field_types import Secret
 from .._base.chat_model import ProviderChatModel
 from .._base.checks import Check, check_client_arguments, check_count
 from .._base.parameters import Environment, first_of
@@ -35,7 +36,7 @@ class GoogleParameters(ProviderChatModel):
     model: str = Field(validation_alias="model_name")
     """Model name, also with its path (`models/...`, `publishers/...`, `projects/...`)."""
 
-    google_api_key: SecretStr | None = Field(default=None, alias="api_key")
+    google_api_key: Secret = Field(default=None, alias="api_key")  # type: ignore[arg-type]
     """API key. Environment: `GOOGLE_API_KEY`, then `GEMINI_API_KEY`."""
     credentials: Any = Field(default=None, exclude=True, repr=False)
     """Credentials for Vertex AI, a `google.auth.credentials.Credentials`. None: a key, else the machine's own credentials."""

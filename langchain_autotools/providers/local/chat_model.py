@@ -38,6 +38,19 @@ class ChatLocal(ChatOpenAI):
     print(model.invoke("How warm is it in Paris and in Rome?").text)
     ```
 
+    The arguments that matter first, all optional:
+
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `model_path`: a GGUF file in place of the default model.
+    - `context_size`, `threads`, `gpu_layers`: what it may use of the machine.
+    - `temperature`, `max_tokens`, `stop`: of each reply.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
     The first request finds the weights (see `find_weights`: 491 MB, once) and starts the server; all models of a process share
     it, and it stops with the program. The default model is very small: it manages one tool, or the same tool for two things at
     once, and not much more. Needs the extra `local`.

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -49,6 +50,20 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         print(chunk.text, end="")
     ```
 
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `base_url`: address of the server; None: this machine, port 11434.
+    - `temperature`, `num_predict`, `num_ctx`, `reasoning`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
     The constructor's names are those of langchain-ollama's `ChatOllama`; an unknown one is an error. The HTTP client is made at the
     first request. `tool_choice` is accepted, but the protocol has none: "none" declares no tools, and a model cannot be forced to
     call one, which is logged.
@@ -70,6 +85,11 @@ class ChatOllama(OllamaRequests, OllamaParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(self.num_ctx)
+
+    def _served_models(self) -> list[str]:
+        client = self.sdk_client()
+        with closing(client._client):  # the first releases of the SDK cannot close it otherwise
+            return [str(entry.model) for entry in client.list().models]
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = self._request_params(stop, kwargs, stream=stream)

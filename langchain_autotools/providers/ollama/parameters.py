@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, field_validator
 
 from ...errors import ConfigurationError
+from ...field_types import Secret
 from .._base.chat_model import ProviderChatModel
 from .._base.checks import Check, check_client_arguments, check_count, check_header
 from .._base.parameters import Environment
@@ -50,7 +51,7 @@ class OllamaParameters(ProviderChatModel):
     base_url: str | None = Field(default=None, repr=False)  # it may hold a password
     """Address of the server: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
     None: this machine, port 11434."""
-    api_key: SecretStr | None = None
+    api_key: Secret = None  # type: ignore[assignment]
     """API key of a server that wants one, ollama.com among them. Environment: `OLLAMA_API_KEY`."""
 
     reasoning: bool | str | None = Field(default=None, validation_alias="think")

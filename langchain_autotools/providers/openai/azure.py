@@ -18,6 +18,7 @@ from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
+from ...field_types import Secret
 from ...pickling import findable
 from .._base.checks import Check, check_address, check_key
 from .._base.parameters import Environment
@@ -97,6 +98,21 @@ class AzureChatOpenAI(ChatOpenAI):
     model = AzureChatOpenAI(azure_endpoint="https://me.openai.azure.com", azure_deployment="gpt-5", api_version="2025-04-01-preview")
     ```
 
+    The arguments that matter first, all optional but `azure_deployment`:
+
+    - `azure_deployment`: the deployment's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `AZURE_OPENAI_API_KEY` of the environment.
+    - `azure_endpoint`, `api_version`: the resource's address, the API's version.
+    - `temperature`, `max_tokens`, `stop`, `reasoning_effort`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
     For Azure's newer address that ends in `/openai/v1` no version is needed: use `ChatOpenAI(base_url=...)`.
 
     Raises:
@@ -111,7 +127,7 @@ class AzureChatOpenAI(ChatOpenAI):
     """The deployment. Default: the one that is named like the model."""
     openai_api_version: str | None = Field(default_factory=from_env("OPENAI_API_VERSION", default=None), alias="api_version")
     """The version of Azure's API. Environment: `OPENAI_API_VERSION`."""
-    azure_ad_token: SecretStr | None = Field(default=None, repr=False)
+    azure_ad_token: Secret = Field(default=None, repr=False)  # type: ignore[arg-type]
     """A token of Microsoft Entra, in place of a key and, where both are given, before it. Environment: `AZURE_OPENAI_AD_TOKEN`."""
     azure_ad_token_provider: Callable[[], str] | None = Field(default=None, exclude=True, repr=False)
     """A function that returns one before each request; of an asynchronous one too, in a thread, unless there is the next."""
@@ -255,7 +271,9 @@ class AzureChatOpenAI(ChatOpenAI):
         return params
 
     def _resolve_model_profile(self) -> ModelProfile | None:
-        return cast("ModelProfile", profile_of(self.model_name) or profile_of(self.deployment_name or "")) or None
+        profile = profile_of(self.model_name) or profile_of(self.deployment_name or "")
+        profile.pop("mid_conversation_tools", None)  # Azure's documentation does not say whether it takes them
+        return cast("ModelProfile", profile) or None
 
     @property
     def lc_secrets(self) -> dict[str, str]:

@@ -172,7 +172,12 @@ def _media(block: Block) -> Part:
     return {"image": _image_from_source, "audio": _audio_part}.get(kind, _document_part)({**block, "type": "media"})
 
 
+def _of_responses_alone(block: Block) -> Part:
+    raise unsupported(block["type"], "only the Responses API has it (use_responses_api=True)")
+
+
 _CONVERTERS: dict[str, Callable[[Block], Part]] = {
+    **dict.fromkeys(("additional_tools", "configuration_update"), _of_responses_alone),
     "text-plain": _plain_text,
     "search_result": _search_result,
     "image": _image_from_source,

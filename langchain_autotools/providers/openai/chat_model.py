@@ -1,10 +1,12 @@
 """`ChatOpenAI`: OpenAI's chat completions and Responses API, and every server that speaks them, with tools that run."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
+from langchain_core.language_models import ModelProfile
 from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr, SecretStr, model_validator
 
@@ -20,7 +22,7 @@ from .decode import ChatCompletionsDecoder
 from .dialect import OPENAI, Dialect
 from .errors import ERRORS
 from .parameters import CHAT_ONLY, OpenAIParameters
-from .profiles import profile_of
+from .profiles import PROFILES, profile_of
 from .request import OpenAIRequests
 from .responses.client_calls import answers_in_blocks
 from .responses.exchange import responses_exchange
@@ -28,6 +30,9 @@ from .responses.parameters import check_sendable
 from .routing import LearnedRoutes, route_of
 from .structured import response_format
 from .tools import format_tool, format_tool_choice
+
+_logger = logging.getLogger("langchain_autotools")
+_DEFAULT_MODEL = "gpt-3.5-turbo"
 
 
 class ChatOpenAI(OpenAIRequests, OpenAIParameters):
@@ -38,6 +43,21 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
     for chunk in model.stream("How warm is it in Paris?"):
         print(chunk.text, end="")
     ```
+
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `OPENAI_API_KEY` of the environment.
+    - `base_url`: address of another server.
+    - `temperature`, `max_tokens`, `stop`, `reasoning_effort`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
 
     The constructor's names are those of langchain-openai's `ChatOpenAI`; an unknown one is an error. The SDK is imported, and its
     client made, at the first request.
@@ -55,6 +75,8 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:
+        if "model_name" not in self.model_fields_set and self.model_name == _DEFAULT_MODEL:
+            _logger.warning("ChatOpenAI was given no model=: it asks %s, as langchain-openai does", _DEFAULT_MODEL)
         route = route_of(self, {"tools": self._own_tools().declarations})
         if route.why:
             check_sendable({name: getattr(self, name) for name in CHAT_ONLY}, route.why)
@@ -73,6 +95,21 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
+
+    def known_models(self) -> list[str]:
+        """The names of the vendor's models that have a profile here."""
+        return sorted(PROFILES)
+
+    def _served_models(self) -> list[str]:
+        client: Any = self._client_settings().synchronous()
+        told: Any = client.get("/models", cast_to=object)
+        return [str(entry["id"]) for entry in (told["data"] if isinstance(told, dict) else told)]  # Together's has no object around it
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        profile = super()._resolve_model_profile()
+        if profile and "mid_conversation_tools" in profile:  # tools are added by an item that only the Responses API has
+            profile["mid_conversation_tools"] = bool(route_of(self, {}).why)
+        return profile
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         route = route_of(self, kwargs)

@@ -4,7 +4,7 @@ Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
@@ -13,6 +13,13 @@ from .._base.chat_model import ProviderChatModel
 from .._base.checks import Check, check_header
 from .._base.parameters import OWN_CLIENTS, Environment
 from .client import ApiKey
+
+if TYPE_CHECKING:
+    from ...field_types import Converted
+
+    ApiKeyField = Converted[ApiKey, ApiKey | str]
+else:
+    ApiKeyField = ApiKey
 
 RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
 """Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
@@ -52,7 +59,7 @@ class OpenAIParameters(ProviderChatModel):
     model_name: str = Field(default="gpt-3.5-turbo", alias="model")
     """Model name."""
 
-    openai_api_key: ApiKey = Field(default=None, alias="api_key", repr=False)
+    openai_api_key: ApiKeyField = Field(default=None, alias="api_key", repr=False)  # type: ignore[arg-type]
     """API key, or a function (synchronous or not) that returns it before each request. Environment: `OPENAI_API_KEY`."""
     openai_api_base: str | None = Field(default=None, alias="base_url")
     """Base URL of the API, `/v1` included. Environment: `OPENAI_API_BASE`, then `OPENAI_BASE_URL`. None: OpenAI itself."""

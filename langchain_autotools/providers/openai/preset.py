@@ -179,6 +179,10 @@ class PresetChatModel(ChatOpenAI):
     def _llm_type(self) -> str:
         return self.preset.llm_type or f"{self._dialect.provider}-chat"
 
+    def known_models(self) -> list[str]:
+        """The names of the vendor's models that have a profile here."""
+        return sorted(self.preset.profiles)
+
     def _resolve_model_profile(self) -> ModelProfile | None:
         profiles, name = self.preset.profiles, self.model_name
         return cast("ModelProfile", dict(profiles.get(name) or profiles.get(name.lower(), {}))) or None

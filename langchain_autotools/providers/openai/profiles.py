@@ -9,7 +9,7 @@ import re
 from functools import partial
 from typing import Any
 
-from .._base.profiles import by_name, profile, profile_in
+from .._base.profiles import described, profile, profile_in
 
 _LOW_TO_HIGH = ("low", "medium", "high")
 _FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
@@ -21,7 +21,48 @@ _UP_TO_MAXIMUM = (*_UP_TO_EXTRA, "max")
 
 _seeing = partial(profile, images=True, pdfs=True)
 _reasoning = partial(_seeing, reasoning=True, temperature=False)
-_PROFILES = by_name(
+_CARDS = """
+gpt-3.5-turbo | GPT-3.5-turbo | 2023-03-01 2023-11-06 | deprecated
+gpt-4 | GPT-4 | 2023-11-06 2024-04-09 | deprecated
+gpt-4-turbo | GPT-4 Turbo | 2023-11-06 2024-04-09 | deprecated
+gpt-4o | GPT-4o | 2024-05-13 2024-08-06
+gpt-4o-mini | GPT-4o mini | 2024-07-18
+gpt-4o-2024-05-13 | GPT-4o (2024-05-13) | 2024-05-13 | deprecated
+gpt-4.1 | GPT-4.1 | 2025-04-14
+gpt-4.1-mini | GPT-4.1 mini | 2025-04-14
+gpt-4.1-nano | GPT-4.1 nano | 2025-04-14 | deprecated
+o1 | o1 | 2024-12-05 | deprecated
+o1-pro | o1-pro | 2025-03-19 | deprecated
+o3 | o3 | 2025-04-16
+o3-pro | o3-pro | 2025-06-10
+o4-mini | o4-mini | 2025-04-16 | deprecated
+o3-mini | o3-mini | 2024-12-20 2025-01-29 | deprecated
+gpt-5 | GPT-5 | 2025-08-07
+gpt-5-mini | GPT-5 Mini | 2025-08-07
+gpt-5-nano | GPT-5 Nano | 2025-08-07
+gpt-5-pro | GPT-5 Pro | 2025-10-06
+gpt-5.1 | GPT-5.1 | 2025-11-13
+gpt-5.2 | GPT-5.2 | 2025-12-11
+gpt-5.2-pro | GPT-5.2 Pro | 2025-12-11
+gpt-5.3-codex | GPT-5.3 Codex | 2026-02-05
+gpt-5.3-codex-spark | GPT-5.3 Codex Spark | 2026-02-05
+gpt-5.4 | GPT-5.4 | 2026-03-05
+gpt-5.4-mini | GPT-5.4 mini | 2026-03-17
+gpt-5.4-nano | GPT-5.4 nano | 2026-03-17
+gpt-5.4-pro | GPT-5.4 Pro | 2026-03-05
+gpt-5.5-pro | GPT-5.5 Pro | 2026-04-23
+gpt-5.5 | GPT-5.5 | 2026-04-23
+gpt-5.6 | GPT-5.6 | 2026-07-09
+gpt-5.6-luna | GPT-5.6 Luna | 2026-07-09
+gpt-5.6-sol | GPT-5.6 Sol | 2026-07-09
+gpt-5.6-terra | GPT-5.6 Terra | 2026-07-09
+gpt-6-luna | GPT-6 Luna | 2026-09-22
+gpt-6-sol | GPT-6 Sol | 2026-09-22
+gpt-6-astra | GPT-6 Astra | 2026-09-04
+gpt-6.1-sol | GPT-6.1 Sol | 2026-09-29
+gpt-6.1-terra | GPT-6.1 Terra | 2026-10-26
+"""
+PROFILES = described(
     {
         "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k": profile(16_385, 4_096, structured=False),
         "gpt-35-turbo gpt-35-turbo-16k": profile(16_385, 4_096, structured=False),
@@ -51,9 +92,11 @@ _PROFILES = by_name(
         "gpt-6-luna gpt-6-sol": _reasoning(1_050_000, 128_000, efforts=_UP_TO_MAXIMUM, default_effort="medium"),
         "gpt-6-astra": _reasoning(1_050_000, 128_000, efforts=(*_LOW_TO_EXTRA, "max")),
         "gpt-6.1-sol gpt-6.1-terra": _reasoning(1_050_000, 128_000, efforts=_LOW_TO_HIGH),
-    }
+    },
+    _CARDS,
 )
-_SYSTEM_ANYWHERE = re.compile(r"gpt-4\.1|gpt-5|gpt-6(?!\.1-terra)|o3")
+_CHANGED_MIDWAY = {"mid_conversation_system_messages": True, "mid_conversation_tools": True}
+_CHANGES_MIDWAY = re.compile(r"gpt-4\.1|gpt-5|gpt-6(?!\.1-terra)|o3")
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
 _RESPONSES_ONLY = re.compile(r"(gpt-\d(\.\d+)?|o\d)-pro\b|gpt-5\.6-sol\b|computer-use\b|.*(codex|-deep-research)\b")
 _VERSION = re.compile(r"gpt-(\d)(?:\.(\d+))?(?![\d.])")  # gpt-35-turbo is Azure's name of a 3.5
@@ -62,9 +105,9 @@ _FIRST_TO_REASON_ALWAYS = (6, 0)
 
 
 def profile_of(model: str) -> dict[str, Any]:
-    """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
-    known = profile_in(_PROFILES, model, _DATE)
-    return {**known, "mid_conversation_system_messages": True} if known and _SYSTEM_ANYWHERE.match(model.lower()) else known
+    """What is known of a model at OpenAI's Responses API; empty if nothing is. A dated version is taken for its undated name."""
+    known = profile_in(PROFILES, model, _DATE)
+    return known | _CHANGED_MIDWAY if known and _CHANGES_MIDWAY.match(model.lower()) else known
 
 
 def refuses_chat_completions(model: str) -> bool:

@@ -7,15 +7,47 @@ stream may come without choices.
 from typing import ClassVar
 
 from .._base.parameters import Environment
-from .._base.profiles import by_name, profile
+from .._base.profiles import described, profile
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
 _MODELS = "accounts/fireworks/models/"
 
 
+_CARDS = """
+accounts/fireworks/models/gpt-oss-120b | GPT OSS 120B | 2025-08-05 2026-06-16 | open
+accounts/fireworks/models/deepseek-v4p1-flash | DeepSeek V4.1 Flash | 2026-09-10 | open
+accounts/fireworks/models/glm-5p3 | GLM 5.3 | 2026-08-14 2026-09-07 | open
+accounts/fireworks/models/kimi-k3 | Kimi K3 | 2026-07-27 | open
+accounts/fireworks/models/minimax-m3 | MiniMax-M3 | 2026-06-12 | open
+"""
+
+
 class ChatFireworks(PresetChatModel):
-    """The chat models that Fireworks serves, with tools that run. Constructor names are those of langchain-fireworks' `ChatFireworks`.
+    """The chat models that Fireworks serves, with tools that run.
+
+    ```python
+    model = ChatFireworks(model="accounts/fireworks/models/gpt-oss-120b", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `FIREWORKS_API_KEY` of the environment.
+    - `base_url`: address of another server.
+    - `temperature`, `max_tokens`, `stop`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
+    Constructor names are those of langchain-fireworks' `ChatFireworks`.
 
     Raises:
         ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
@@ -28,13 +60,14 @@ class ChatFireworks(PresetChatModel):
         arguments={"fireworks_api_key": "openai_api_key", "fireworks_api_base": "openai_api_base"},
         renamed={"max_completion_tokens": "max_tokens"},
         methods=("function_calling", "json_schema", "json_mode"),
-        profiles=by_name(
+        profiles=described(
             {
                 f"{_MODELS}gpt-oss-120b": profile(131_072, 32_768, reasoning=True),
                 f"{_MODELS}deepseek-v4p1-flash": profile(1_000_000, 384_000, images=True, reasoning=True),
                 f"{_MODELS}glm-5p3": profile(1_048_573, 262_144, reasoning=True),
                 f"{_MODELS}kimi-k3": profile(1_048_576, 131_072, images=True, reasoning=True, temperature=False),
                 f"{_MODELS}minimax-m3": profile(512_000, 512_000, reasoning=True),
-            }
+            },
+            _CARDS,
         ),
     )

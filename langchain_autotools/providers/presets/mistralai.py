@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ...history.merging import merge_runs
 from .._base.parameters import Environment
-from .._base.profiles import by_name, profile
+from .._base.profiles import described, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from ..openai.preset import Preset, PresetChatModel
 
@@ -39,8 +39,53 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
     return {**params, "tool_choice": "any"} if params.get("tool_choice") == "required" else params
 
 
+_CARDS = """
+mistral-large-latest | Mistral Large (latest) | 2024-11-01 2025-12-02 | open
+mistral-large-2512 | Mistral Large 3 | 2024-11-01 2025-12-02 | open
+mistral-medium-2508 | Mistral Medium 3.1 | 2025-08-12
+mistral-medium-latest | Mistral Medium (latest) | 2026-04-29 | open
+mistral-medium-2604 | Mistral Medium 3.5 | 2026-04-29 | open
+mistral-small-latest | Mistral Small (latest) | 2026-03-16 | open
+mistral-small-2603 | Mistral Small 4 | 2026-03-16 | open
+mistral-small-2506 | Mistral Small 3.2 | 2025-06-20 | open
+magistral-medium-latest | Magistral Medium (latest) | 2025-03-17 2025-03-20 | open
+magistral-small | Magistral Small | 2025-03-17 | open
+devstral-latest | Devstral 2 | 2025-12-09 | open | deprecated
+devstral-2512 | Devstral 2 | 2025-12-09 | open | deprecated
+devstral-medium-latest | Devstral 2 (latest) | 2025-12-02 | open | deprecated
+codestral-latest | Codestral (latest) | 2024-05-29 2025-01-04 | open
+ministral-3b-latest | Ministral 3B (latest) | 2024-10-01 2024-10-04 | open
+ministral-8b-latest | Ministral 8B (latest) | 2024-10-01 2024-10-04 | open
+mistral-nemo | Mistral Nemo | 2024-07-01 | open
+open-mistral-nemo | Open Mistral Nemo | 2024-07-01 | open | deprecated
+"""
+
+
 class ChatMistralAI(PresetChatModel):
-    """Mistral's chat models, with tools that run. Constructor names are those of langchain-mistralai's `ChatMistralAI`.
+    """Mistral's chat models, with tools that run.
+
+    ```python
+    model = ChatMistralAI(model="mistral-small-latest", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `MISTRAL_API_KEY` of the environment.
+    - `base_url`: address of another server.
+    - `temperature`, `max_tokens`, `stop`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
+    Constructor names are those of langchain-mistralai's `ChatMistralAI`.
 
     Raises:
         ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
@@ -70,14 +115,12 @@ class ChatMistralAI(PresetChatModel):
         renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
         dropped_params=frozenset({"stream_options"}),
         unsupported={
-            **dict.fromkeys(
-                ("logit_bias", "logprobs", "top_logprobs", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN
-            ),
+            **dict.fromkeys(("logit_bias", "store", "modalities", "audio", "verbosity"), _UNKNOWN),
             "max_concurrent_requests": "give config={'max_concurrency': ...} to batch and abatch",
         },
         methods=("function_calling", "json_schema", "json_mode"),
         stream_usage=False,  # it tells them without being asked, and refuses the question
-        profiles=by_name(
+        profiles=described(
             {
                 "mistral-large-latest mistral-large-2512 mistral-medium-2508": profile(262_144, 262_144, images=True),
                 "mistral-medium-latest mistral-medium-2604": profile(262_144, 262_144, images=True, reasoning=True),
@@ -88,7 +131,8 @@ class ChatMistralAI(PresetChatModel):
                 "devstral-latest devstral-2512 devstral-medium-latest": profile(262_144, 262_144),
                 "codestral-latest": profile(256_000, 4_096),
                 "ministral-3b-latest ministral-8b-latest mistral-nemo open-mistral-nemo": profile(128_000, 128_000),
-            }
+            },
+            _CARDS,
         ),
         request=_request,
         adapt_messages=_adapt_messages,

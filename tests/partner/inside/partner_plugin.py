@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import sent
 
 import langchain_autotools
 
@@ -69,6 +70,8 @@ class Shim(ModuleType):
         if name.startswith("__") and name != "__version__":
             raise AttributeError(name)
         path = f"{self.__name__}.{name}"
+        if path in sent.FUNCTIONS:
+            return sent.FUNCTIONS[path]
         touched.add(path)
         return Missing("Missing", (Exception,), {"__doc__": path})
 
@@ -91,6 +94,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 sys.meta_path.insert(0, Finder())
+sent.give()
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -116,6 +120,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = outcome.get_result()
     if call.when == "setup":
         item.stash[SEEN] = set()
+        sent.asked.clear()
     names = item.stash[SEEN]
     names |= touched
     touched.clear()
@@ -123,6 +128,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         return
     error = call.excinfo.value if call.excinfo else None
     line = {"id": item.nodeid, "outcome": "xfailed" if hasattr(report, "wasxfail") else report.outcome, "missing": sorted(names)}
+    line["sent"] = bool(sent.asked)
     if report.failed and error is not None:
         line |= {"private": sorted(private_attributes(error)), "error": f"{type(error).__name__}: {error}"[:2000]}
     with open(RECORD, "a", encoding="utf-8") as file:

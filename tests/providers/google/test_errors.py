@@ -169,7 +169,7 @@ def test_connections_are_kept() -> None:
         assert server.connections == 1
 
 
-@pytest.mark.parametrize("limit", [{"timeout": 0.2}, {"timeout": (5, 0.2)}, {"stream_chunk_timeout": 0.2}])
+@pytest.mark.parametrize("limit", [{"timeout": 0.05}, {"timeout": (5, 0.05)}, {"stream_chunk_timeout": 0.05}])
 async def test_a_server_that_is_silent(limit: dict[str, Any]) -> None:
     """A server that says nothing for longer than allowed is a timeout; where only streams are limited, of streams."""
     for way in WAYS if "timeout" in limit else ("stream", "astream"):

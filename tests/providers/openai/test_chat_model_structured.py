@@ -101,13 +101,13 @@ def test_output_of_every_schema_by_every_method(way: Way, schema: Any, method: A
         assert server.rejections == []
 
 
-def test_partial_dicts_stream_and_partial_objects_do_not() -> None:
-    """A dict grows while it streams; an object comes once, when it is whole."""
+def test_dicts_and_objects_grow_while_they_stream() -> None:
+    """A dict from its first piece on, an object as soon as its text fits the class; both end in what is whole."""
     with OpenAIServer([Turn(ANNA)] * 2) as server:
         dicts = list(model_of(server).with_structured_output(SCHEMA).stream("Who?"))
         objects = list(model_of(server).with_structured_output(Person).stream("Who?"))
     assert dicts[0] != dicts[-1] == {"name": "Anna", "age": 7}
-    assert objects == [Person(name="Anna", age=7)]
+    assert objects == [Person(name="An"), Person(name="Anna"), Person(name="Anna", age=7)]
 
 
 @every_way
@@ -190,6 +190,21 @@ def test_the_models_own_tools_run_first(way: Way, method: Any, schema: Any) -> N
         choices = [request.get("tool_choice") for request in server.requests]
     assert dict(found) == {"name": "Anna", "age": 7}
     assert choices == (["required", "required"] if method == "function_calling" else [None, None])
+
+
+@every_way
+def test_a_choice_that_leaves_the_output_out_is_refused(way: Way) -> None:
+    """Where the output is a call that may never come, no turn is spent; a choice that allows it holds."""
+    named = {"type": "function", "function": {"name": "look_up"}}
+    output = {"type": "function", "function": {"name": "Person"}}
+    with OpenAIServer([CALL]) as server:
+        chain: Any = model_of(server, tools=[look_up]).with_structured_output(Person, method="function_calling")
+        for choice in ("none", {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [named]}}):
+            with pytest.raises(ConfigurationError, match="call of 'Person', which this tool_choice leaves out"):
+                way(chain.bind(tool_choice=choice))
+        assert server.exchanges == []
+        both = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named, output]}}
+        assert way(chain.bind(tool_choice=both)) == Person(name="Anna", age=7)
 
 
 def test_tools_may_be_declared_along_with_a_schema() -> None:

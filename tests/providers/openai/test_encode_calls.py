@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -196,6 +196,7 @@ _CALLS = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(_CALLS, max_size=4), st.booleans())
 def test_the_strict_server_takes_any_turns(turns: list[list[tuple[str, str, dict[str, Any]]]], at_home: bool) -> None:
     """Whatever ids, names and arguments a history holds: each call is answered once, with ids and names that the vendor takes."""

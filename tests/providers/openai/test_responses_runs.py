@@ -372,8 +372,6 @@ def test_what_this_api_does_not_have_is_refused() -> None:
     for name, value in (("seed", 1), ("seed", 0), ("presence_penalty", 0.5), ("logit_bias", {1: 1}), ("modalities", ["audio"])):
         with pytest.raises(ValueError, match=f"{name} cannot be sent"):
             ChatOpenAI(model="any", use_responses_api=True, **{name: value})
-    with pytest.raises(ConfigurationError, match="stop sequences"):
-        ChatOpenAI(model="any", api_key="k", use_responses_api=True).invoke("x", stop=["a"])
     with pytest.raises(ConfigurationError, match="seed cannot be sent"):
         ChatOpenAI(model="any", api_key="k", use_responses_api=True).invoke("x", seed=0)
     assert ChatOpenAI(model="any", use_responses_api=True, presence_penalty=0).presence_penalty == 0  # no penalty asks for nothing

@@ -1,12 +1,13 @@
 """Which of OpenAI's two APIs a request goes to, at the vendor's own address, at Azure's and elsewhere."""
 
+import logging
 from functools import partial
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from langchain_autotools import AzureChatOpenAI, ChatGroq, ChatOpenAI, ConfigurationError, new_messages
+from langchain_autotools import AzureChatOpenAI, ChatGroq, ChatOpenAI, ConfigurationError, UnsupportedFeatureError, new_messages
 from langchain_autotools.providers.openai.errors import OpenAIInvalidRequestError
 from tests.support.azure_server import KEY, VERSION, AzureResponsesServer
 from tests.support.openai_itself import OpenAIItself
@@ -182,12 +183,58 @@ def test_errors_say_what_sends_a_request_to_responses() -> None:
         ChatOpenAI(model="gpt-6", api_key="key", logit_bias={1: 1}, tools=[get_temperature])
     with OpenAIItself(chat=[Failure(400, REFUSAL)]) as vendor:
         model = model_of(vendor)
-        with pytest.raises(ConfigurationError, match=r"stop cannot be sent.*stop sequences.*the tool of type 'web_search'"):
-            model.bind_tools([SEARCH]).invoke("Hi", stop=["."])
+        with pytest.raises(ConfigurationError, match=r"logit_bias cannot be sent.*the tool of type 'web_search'"):
+            model.bind_tools([SEARCH]).invoke("Hi", logit_bias={1: 1})
         with pytest.raises(ConfigurationError, match=r"seed cannot be sent.*because of reasoning="):
             model.invoke("Hi", seed=1, reasoning={"effort": "low"})
-        with pytest.raises(ConfigurationError, match=r"stop cannot be sent.*because of the server"):
-            model.invoke("Hi", stop=["."])
+        with pytest.raises(ConfigurationError, match=r"seed cannot be sent.*because of the server"):
+            model.invoke("Hi", seed=1)
+
+
+def test_stop_sequences_are_left_out_where_the_api_has_none(caplog: pytest.LogCaptureFixture) -> None:
+    """Of the constructor, of a call and of `bind`, as agents that read text bind them; a WARNING says so, and they change no route."""
+    given: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"use_responses_api": True, "stop": ["."]}, {}),
+        ({"model": "gpt-5-pro"}, {"stop": ["."]}),
+    ]
+    for constructor, call in given:
+        with OpenAIItself(chat=[], responses=[Turn("One. Two."), Turn("One. Two.")]) as vendor:
+            model = model_of(vendor, **constructor)
+            assert model.bind(**call).invoke("Hi").text == model.invoke("Hi", **call).text == "One. Two."
+            assert vendor.asked == [RESPONSES] * 2 and not vendor.responses.rejections
+            assert not any("stop" in request for request in vendor.responses.requests)
+        warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+        assert len(warnings) == 2 and all(said.startswith("stop is not sent, and no text is cut") for said in warnings)
+        caplog.clear()
+    with OpenAIItself(chat=[Turn("One")], responses=[]) as vendor:
+        model_of(vendor, model="gpt-4o", stop=["."]).invoke("Hi")
+        assert vendor.chat.requests[0]["stop"] == ["."] and not caplog.records
+
+
+TOOLS_LATER = {
+    "type": "additional_tools",
+    "role": "developer",
+    "tools": [{"type": "function", "name": "get_time", "parameters": {"type": "object"}}],
+}
+EFFORT_LATER = {"type": "configuration_update", "reasoning": {"effort": "high"}}
+
+
+def test_tools_and_settings_that_come_in_mid_conversation() -> None:
+    """Items of the Responses API, at their place; tools are added by instructions alone; elsewhere the error says where they go."""
+    history = [
+        HumanMessage("What time is it?"),
+        SystemMessage([TOOLS_LATER]),
+        HumanMessage([EFFORT_LATER, {"type": "text", "text": "Well?"}]),
+    ]
+    with OpenAIItself(chat=[], responses=[Turn("Noon.")]) as vendor:
+        model_of(vendor, use_responses_api=True).invoke(history)
+        first, *rest = vendor.responses.requests[0]["input"]
+        assert (first["role"], rest[:2], rest[2]["role"]) == ("user", [TOOLS_LATER, EFFORT_LATER], "user")
+        with pytest.raises(UnsupportedFeatureError, match="tools are added by a SystemMessage"):
+            model_of(vendor, use_responses_api=True).invoke([HumanMessage([TOOLS_LATER])])
+        for block in (TOOLS_LATER, EFFORT_LATER):
+            with pytest.raises(UnsupportedFeatureError, match=r"only the Responses API has it \(use_responses_api=True\)"):
+                model_of(vendor, use_responses_api=False).invoke([SystemMessage([block])])
 
 
 def test_a_history_of_either_api_goes_to_the_other() -> None:

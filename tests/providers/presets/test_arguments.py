@@ -139,6 +139,15 @@ def test_known_models_have_a_profile() -> None:
     assert not ChatGroq(model="gpt-4o").profile
 
 
+def test_mistral_tells_log_probabilities_and_takes_a_service_tier(start: Start) -> None:
+    """Its API has both under the names of chat completions (docs.mistral.ai/api)."""
+    model, server = start("mistralai", [Turn("Hi."), Turn("Hi.")], logprobs=True, top_logprobs=2, service_tier="default")
+    model.invoke(HELLO)
+    list(model.stream(HELLO))
+    said = [{key: request[key] for key in ("logprobs", "top_logprobs", "service_tier")} for request in server.requests]
+    assert said == [{"logprobs": True, "top_logprobs": 2, "service_tier": "default"}] * 2
+
+
 def test_stop_sequences_of_thinking_groks(start: Start) -> None:
     """A model that refuses stop sequences is not sent any."""
     model, server = start("xai", [Turn("Hi."), Turn("Hi.")], model="grok-4")

@@ -1,18 +1,20 @@
 """`--approve`: what is asked at the terminal, what each answer does, and that nobody's silence lets a call run."""
 
-import io
 import json
+import os
 import re
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
 from langchain_autotools.cli import main
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
+from tests.support.terminals import input_pipe, piped_in
 from tests.unit.cli.test_session import session
 
 TOOLS = """
@@ -47,26 +49,11 @@ def tools(tmp_path: Path) -> Iterator[str]:
     sys.modules.pop("desk", None)
 
 
-def typing(monkeypatch: pytest.MonkeyPatch, *lines: str | type[BaseException]) -> list[str]:
-    """A human who types these lines, one for each question; returns the questions."""
-    left, prompts = list(lines), []
-
-    def read(prompt: str = "") -> str:
-        prompts.append(prompt)
-        line = left.pop(0) if left else EOFError
-        if isinstance(line, str):
-            return line
-        raise line
-
-    monkeypatch.setattr("builtins.input", read)
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
-    return prompts
-
-
-def asked(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer, *arguments: str) -> list[str]:
-    """The results of the last request of a question with these options."""
+def asked(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer, lines: Sequence[str], *arguments: str) -> list[str]:
+    """The results of the last request of a question with these options; these lines and the end of the input come through a pipe."""
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    assert main(["chat", "Write to Anna.", *arguments]) == 0
+    with piped_in(monkeypatch, "".join(f"{line}\n" for line in lines)):
+        assert main(["chat", "Write to Anna.", *arguments]) == 0
     return [message["content"] for message in server.messages[-1] if message["role"] == "tool"]
 
 
@@ -83,14 +70,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer, *arguments: str
         (["e", '{"whom": "Ben"}', "n"], DENIED, 2),
         (["e"], "gave no answer", 1),
         ([], "gave no answer", 1),
-        ([KeyboardInterrupt], "gave no answer", 1),
     ],
 )
 def test_each_answer_does_what_it_says(monkeypatch, capsys, tools, lines, result, times):
     """y runs the call, n and a reason do not, e runs it with other arguments that its tool takes; no answer refuses it in words."""
-    typing(monkeypatch, *lines)
     with OpenAIServer([SEND, Turn("Well.")]) as server:
-        (content,) = asked(monkeypatch, server, "-T", tools, "--approve")
+        (content,) = asked(monkeypatch, server, lines, "-T", tools, "--approve")
     assert result in content
     assert ("Sent to" in content) is result.startswith("Sent")
     shown = capsys.readouterr().err
@@ -101,70 +86,120 @@ def test_each_answer_does_what_it_says(monkeypatch, capsys, tools, lines, result
 @pytest.mark.parametrize(("names", "questions"), [([], 2), (["send"], 1), (["send", "look"], 2)])
 def test_names_say_which_calls_are_asked_about(monkeypatch, capsys, tools, names, questions):
     """Without names every call is, in call order; a question that is refused holds up no other call."""
-    prompts = typing(monkeypatch, "n", "y")
     both = Turn(calls=[Call("send", {"to": "Anna"}, "call_1"), Call("look", {"city": "Rome"}, "call_2")])
     with OpenAIServer([both, Turn("Well.")]) as server:
-        assert asked(monkeypatch, server, "-T", tools, "--approve", *names) == [DENIED, "Rome: 21"]
-    assert len(prompts) == questions
+        assert asked(monkeypatch, server, ["n", "y"], "-T", tools, "--approve", *names) == [DENIED, "Rome: 21"]
     shown = capsys.readouterr().err
+    assert shown.count("Run it?") == questions
     assert [name for name in ("send", "look") if f"? {name}(" in shown] == ["send", "look"][:questions]
 
 
 def test_nothing_that_the_model_wrote_steers_the_terminal(monkeypatch, capsys, tools):
     """Escape sequences, line ends and what reorders a line are written out where a human decides."""
     evil = "Anna\x1b[2K\r\n? look(city='Rome')\u202e\x9b1A"
-    prompts = typing(monkeypatch, "n")
     with OpenAIServer([Turn(calls=[Call("send", {"to": evil}, "call_1")]), Turn("Well.")]) as server:
-        asked(monkeypatch, server, "-T", tools, "--approve")
-    shown = capsys.readouterr().err + "".join(prompts)
+        asked(monkeypatch, server, ["n"], "-T", tools, "--approve")
+    shown = capsys.readouterr().err
     (question,) = (line for line in shown.splitlines() if line.startswith("? "))
     assert "Anna" in question and "look" in question and question.endswith(")")
     assert not {"\x1b", "\r", "\u202e", "\x9b"} & set(shown)
 
 
-def test_events_ask_too(monkeypatch, capsys, tools):
-    """With `--json` a program reads `approval` and answers on standard input; what was no answer is asked again."""
-    typing(monkeypatch, "", "e", '{"to": "Ben"}')
-    with OpenAIServer([SEND, Turn("Well.")]) as server:
-        assert asked(monkeypatch, server, "-T", tools, "--approve", "--json")[0].endswith("Sent to Ben.")
-    events: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    kinds = [event["type"] for event in events if event["type"] not in ("tool_call_delta", "usage")]
+def test_a_program_reads_each_question_and_answers_it(monkeypatch, tools):
+    """With `--json` `approval` comes while standard input is an open pipe; what was no answer is asked again; none joins the question."""
+    found: list[dict[str, Any]] = []
+    answers = iter(["", "e"])
+
+    def play_program(output: int, input_pipe: TextIO) -> None:
+        with open(output, encoding="utf-8") as lines:
+            for event in map(json.loads, lines):
+                found.append(event)
+                if event["type"] == "approval":
+                    line = next(answers)
+                    print(line, file=input_pipe)
+                    if line == "e":
+                        print('{"to": "Ben"}', file=input_pipe)
+
+    reading, writing = os.pipe()
+    with OpenAIServer([SEND, Turn("Well.")]) as server, input_pipe(monkeypatch) as pipe, open(writing, "w", encoding="utf-8") as output:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setattr(sys, "stdout", output)
+        other = threading.Thread(target=play_program, args=(reading, pipe))
+        other.start()
+        try:
+            assert main(["chat", "Write to Anna.", "-T", tools, "--json", "--approve"]) == 0
+        finally:
+            output.close()
+            other.join()
+    asked, answered = server.messages
+    assert asked == [{"role": "user", "content": "Write to Anna."}]
+    assert answered[-1]["content"].endswith("Sent to Ben.")
+    kinds = [event["type"] for event in found if event["type"] not in ("tool_call_delta", "usage")]
     assert kinds[:6] == ["tool_call_start", "tool_call", "message", "approval", "approval", "tool_result"]
-    assert next(event["args"] for event in events if event["type"] == "tool_call") == {"to": "Anna"}
-    assert {"type": "approval", "id": "call_1", "name": "send", "args": {"to": "Anna"}} in events
+    assert next(event["args"] for event in found if event["type"] == "tool_call") == {"to": "Anna"}
+    assert {"type": "approval", "id": "call_1", "name": "send", "args": {"to": "Anna"}} in found
+
+
+@pytest.mark.parametrize(
+    ("words", "question", "asks"),
+    [
+        (["--approve", "Write to both."], "Write to both.", 2),
+        (["--approve", "send", "Write to both."], "Write to both.", 1),
+        (["--approve", "Write", "-s", "Be brief."], "Write", 2),
+        (["-", "--approve"], "y\ny\n", 2),
+        (["--approve", "send"], "y\ny\n", 1),
+    ],
+)
+def test_a_question_after_approve_is_the_question(monkeypatch, capsys, tools, words, question, asks):
+    """The word that names no tool; where the question itself is piped in, no line is left for answers and no call that waits runs."""
+    calls = Turn(calls=[Call("send", {"to": "Anna"}, "1"), Call("look", {"city": "Rome"}, "2")])
+    with OpenAIServer([calls, Turn("Well.")]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        with piped_in(monkeypatch, "y\ny\n"):
+            assert main(["chat", "-T", tools, *words]) == 0
+    assert next(message["content"] for message in server.messages[0] if message["role"] == "user") == question
+    sent = next(message["content"] for message in server.messages[1] if message["role"] == "tool")
+    assert sent.endswith("Sent to Anna.") is ("y" not in question.split())
+    assert capsys.readouterr().err.count("Run it?") == asks
+
+
+def test_without_standard_input_nobody_answers(monkeypatch, tools):
+    """A program that is started without any: the call does not run."""
+    monkeypatch.setattr(sys, "stdin", None)
+    with OpenAIServer([SEND, Turn("Well.")]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert main(["chat", "Write to Anna.", "-T", tools, "--approve"]) == 0
+    assert "gave no answer" in server.messages[-1][-1]["content"]
 
 
 def test_a_call_stands_among_the_others_once_it_may_run(monkeypatch, capsys, tools):
     """With the arguments that it runs with; one that is refused does not, one that nobody is asked about is there at once."""
-    typing(monkeypatch, "e", '{"to": "Ben"}', "n")
     calls = [Call("send", {"to": "Anna"}, "1"), Call("look", {"city": "Rome"}, "2"), Call("send", {"to": "Zoe"}, "3")]
     with OpenAIServer([Turn(calls=calls), Turn("Well.")]) as server:
-        asked(monkeypatch, server, "-T", tools, "--approve", "send")
+        asked(monkeypatch, server, ["e", '{"to": "Ben"}', "n"], "-T", tools, "--approve", "send")
     shown = re.findall(r"[→?] \w+\(.*\)$", capsys.readouterr().err, re.MULTILINE)  # a terminal ends the lines of answers
     assert shown == ['→ look(city="Rome")', '? send(to="Anna")', '→ send(to="Ben")', '? send(to="Zoe")']
 
 
 def test_a_call_that_cannot_run_is_shown_without_a_question(monkeypatch, capsys, tools):
     """Nobody is asked about a tool that does not exist."""
-    typing(monkeypatch)
     with OpenAIServer([Turn(calls=[Call("sing", {}, "1")]), Turn("Well.")]) as server:
-        asked(monkeypatch, server, "-T", tools, "--approve")
+        asked(monkeypatch, server, [], "-T", tools, "--approve")
     assert [line[:8] for line in capsys.readouterr().err.splitlines() if line[:1] in "→?←"] == ["→ sing()", "← sing: "]
 
 
 def test_a_name_that_no_tool_has_is_an_error(monkeypatch, capsys, tools):
     """Before anything is asked."""
-    typing(monkeypatch)
-    assert main(["chat", "Hi", "-T", tools, "--approve", "delete"]) == 1
+    with piped_in(monkeypatch, ""):
+        assert main(["chat", "Hi", "-T", tools, "--approve", "delete"]) == 1
     assert "requires_approval names tools that do not exist: 'delete'" in capsys.readouterr().err
 
 
-def test_without_tools_there_is_nothing_to_ask(monkeypatch):
+def test_without_tools_there_is_nothing_to_ask(monkeypatch, capsys):
     """`--no-tools --approve` is a conversation like any other."""
-    prompts = typing(monkeypatch)
     with OpenAIServer([Turn("Well.")]) as server:
-        assert asked(monkeypatch, server, "--no-tools", "--approve") == []
-    assert prompts == []
+        assert asked(monkeypatch, server, [], "--no-tools", "--approve") == []
+    assert "Run it?" not in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals are of other systems")

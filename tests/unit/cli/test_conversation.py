@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ from langchain_autotools.cli.conversation import Conversation
 from langchain_autotools.cli.display import EventDisplay, PlainDisplay, make_display, one_line
 from langchain_autotools.cli.session import converse
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.terminals import input_terminal
 
 USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
@@ -232,24 +234,14 @@ def test_an_interrupted_reply_is_remembered_as_far_as_it_was_read():
     assert [message.content for message in talk.history] == ["A story!", "Once upon a time"]
 
 
-class Line(io.StringIO):
-    """Standard input with some lines; a human's where `human`."""
-
-    human = False
-
-    def isatty(self) -> bool:
-        """Whether a human types."""
-        return self.human
-
-
 def held(monkeypatch: pytest.MonkeyPatch, lines: str, replies: list[Any]) -> tuple[str, list[Any]]:
-    """Hold a session over these lines; returns what was shown, and the requests."""
-    typed = Line(lines)
-    typed.human = True
-    monkeypatch.setattr(sys, "stdin", typed)
+    """Hold a session over these lines, typed at a terminal, and Ctrl-D; returns what was shown, and the requests."""
     output = io.StringIO()
     talk = conversation(replies, output, as_json=False)
-    converse(talk, talk._display)
+    with input_terminal(monkeypatch) as terminal:
+        terminal.write(lines + "\x04")
+        terminal.flush()
+        converse(talk, talk._display)
     return output.getvalue(), talk._model.requests
 
 
@@ -295,21 +287,6 @@ def test_an_interrupt_ends_the_reply_and_not_the_session(monkeypatch):
     assert [message.content for message in requests[1].messages] == ["One", "Once ", "Two"]
 
 
-def test_an_interrupt_at_the_prompt_drops_the_line(monkeypatch):
-    """Ctrl-C at the prompt gives a new prompt."""
-    answers: list[Any] = [KeyboardInterrupt(), "One", EOFError()]
-
-    def read(_prompt: str = "") -> str:
-        answer = answers.pop(0)
-        if isinstance(answer, str):
-            return answer
-        raise answer
-
-    monkeypatch.setattr("builtins.input", read)
-    _, requests = held(monkeypatch, "", [says("1")])
-    assert len(requests) == 1
-
-
 def test_a_closed_output_ends_a_session(monkeypatch):
     """Nobody reads any more: the error goes up to the program, which ends quietly."""
     with pytest.raises(BrokenPipeError):
@@ -321,21 +298,22 @@ def test_a_terminal_gets_colours_and_nothing_is_read_as_markup(monkeypatch):
     pytest.importorskip("rich")
     from langchain_autotools.cli.display.colours import RichDisplay
 
-    screen = Line()
-    screen.human = True
-    errors = Line()
-    errors.human = True
-    monkeypatch.setattr(sys, "stdout", screen)
-    monkeypatch.setattr(sys, "stderr", errors)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    display = make_display(as_json=False)
-    assert isinstance(display, RichDisplay)
-    display.note("remark")
-    display.take(TextDelta(run_id="1", message_id="2", text="[bold]Warm[/bold]"))
-    assert "[bold]Warm[/bold]" in screen.getvalue() and "\x1b[2m" in errors.getvalue()
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert type(make_display(as_json=False)) is PlainDisplay
+    human, program = os.openpty()
+    with open(human, "rb", buffering=0) as seen, open(program, "w", encoding="utf-8") as screen:
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        display = make_display(as_json=False)
+        assert isinstance(display, RichDisplay)
+        display.note("remark")
+        display.take(TextDelta(run_id="1", message_id="2", text="[bold]Warm[/bold]"))
+        shown = b""
+        while b"[bold]Warm[/bold]" not in shown:
+            shown += seen.read(4096)
+        assert b"\x1b[2m" in shown
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert type(make_display(as_json=False)) is PlainDisplay
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """The program: arguments, models by name, errors of one line, exit codes; over real HTTP and in real processes."""
 
-import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
 from tests.support.programs import interrupt
 from tests.support.script import Call, Failure, Turn
+from tests.support.terminals import piped_in
 
 REPOSITORY = Path(__file__).parents[3]
 FAKE = REPOSITORY / "tests" / "providers" / "local" / "fake"
@@ -29,9 +30,10 @@ TWO_CITIES = [
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_piped_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Standard input is empty, as in a program that gives none."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with piped_in(monkeypatch, ""):
+        yield
 
 
 @pytest.fixture
@@ -102,7 +104,27 @@ def test_own_tools_and_no_tools(monkeypatch, tmp_path, capsys):
         assert main(["chat", "Hi!", "--no-tools"]) == 0
     assert [tool["function"]["name"] for tool in server.requests[0]["tools"]] == ["get_tide"]
     assert "tools" not in server.requests[2]
-    assert "tools:" not in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert f"tools: get_tide (of {file})" in shown and shown.count("tools:") == 1 and "passed over" not in shown
+
+
+@pytest.mark.usefixtures("key")
+def test_what_a_file_of_tools_holds_and_does_not_offer_is_told(monkeypatch, tmp_path, capsys):
+    """One line names what was loaded and from where, one what was passed over and why; with `--json` neither stands among the events."""
+    file = tmp_path / "mixed.py"
+    tide = '@tool\ndef get_tide(port: str) -> str:\n    "Tide."\n    return "high"\n'
+    file.write_text(f"from langchain_core.tools import tool\n\n{tide}\ndef round_up(number: float) -> int:\n    return 1\n")
+    with OpenAIServer([Turn("Hi."), Turn("Hi.")]) as server:
+        serve(monkeypatch, server)
+        assert main(["chat", "Hi", "-T", str(file)]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert main(["chat", "Hi", "-T", str(file), "--json"]) == 0
+        assert capsys.readouterr().err == ""
+    assert lines[1:3] == [
+        f"tools: get_tide (of {file})",
+        f"passed over: round_up (a plain function: name it with -T {file}:round_up, or decorate it with @tool)",
+    ]
+    assert [tool["function"]["name"] for tool in server.requests[0]["tools"]] == ["get_tide"]
 
 
 @pytest.mark.usefixtures("key")
@@ -149,7 +171,6 @@ def test_a_failure_in_a_later_turn_keeps_the_earlier_events(monkeypatch, capsys)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: COMMAND"),
         (["talk"], "invalid choice: 'talk'"),
         (["chat", "--temperature", "warm"], "invalid float value: 'warm'"),
         (["chat", "--no-tools", "--tools", "a:b"], "not allowed with argument"),
@@ -203,6 +224,24 @@ def test_without_a_key_and_without_a_local_model_it_says_what_to_install(monkeyp
     assert main(["chat", "Hi"]) == 1
     error = capsys.readouterr().err
     assert "extra `local` (from a checkout: pip install '.[local]')" in error and "OPENAI_API_KEY" in error and error.count("\n") == 1
+    assert "-m ollama:MODEL" in error and "--base-url URL" in error
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google", "mistral"])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_provider_without_a_key_says_how_to_give_one(capsys, provider, as_json):
+    """The variable, and the option of the command line."""
+    assert main(["chat", "Hi", "-m", provider, *(["--json"] if as_json else [])]) == 1
+    shown = capsys.readouterr()
+    error = events(shown.out)[-1]["message"] if as_json else shown.err
+    assert "_API_KEY" in error and "(on the command line: -o api_key VALUE)" in error
+
+
+def test_a_bare_call_prints_the_help(capsys):
+    """Its commands, as output."""
+    assert main([]) == 0
+    shown = capsys.readouterr()
+    assert "chat " in shown.out and "models " in shown.out and shown.err == ""
 
 
 def test_help_names_the_providers_and_the_version_is_told(capsys):
@@ -238,8 +277,7 @@ def test_the_local_model_is_the_default_without_keys(tmp_path):
 @pytest.mark.usefixtures("key")
 def test_what_is_piped_in_joins_the_prompt(monkeypatch, arguments, piped, question):
     """`cat file | ... chat "Summarise this."`: the text stands before the prompt; without a prompt, or with `-`, it is the prompt."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
-    with OpenAIServer([Turn("Fine.")]) as server:
+    with piped_in(monkeypatch, piped), OpenAIServer([Turn("Fine.")]) as server:
         serve(monkeypatch, server)
         assert main(["chat", "--no-tools", *arguments]) == 0
     assert server.messages[0] == [{"role": "user", "content": question}]
@@ -328,7 +366,7 @@ def test_an_interrupt_ends_a_single_question_with_code_130(tmp_path):
             finally:
                 program.kill()
                 gate.open()
-    assert program.returncode == 130 and errors == b""
+    assert program.returncode == 130 and errors == b"(interrupted)\n"
 
 
 def test_an_output_that_cannot_show_a_character_shows_another(tmp_path):

@@ -40,9 +40,9 @@ def file(tmp_path: Path) -> Path:
     sys.modules.pop("own_tools", None)
 
 
-def names(tools: list) -> list[str]:
-    """What the tools are called."""
-    return [tool.name if isinstance(tool, BaseTool) else tool.__name__ for tool in tools]
+def passed_over(source: str) -> dict[str, str]:
+    """What of a source is not offered, and why."""
+    return dict(load_tools([source]).passed_over)
 
 
 @pytest.mark.parametrize("city", ["Paris", "paris", " Paris, France", "PARIS"])
@@ -97,20 +97,29 @@ def test_the_built_in_tools_are_plain_tools():
 )
 def test_tools_come_from_a_file(file, attribute, expected):
     """A file alone gives its LangChain tools; an attribute gives a tool, a function, a list or a mapping of names."""
-    assert names(load_tools([f"{file}{attribute}"])) == expected
+    assert load_tools([f"{file}{attribute}"]).names == expected
 
 
 def test_a_file_says_by_the_name_tools_what_it_offers(file):
     """Where a file has `tools`, that is what it offers."""
     file.write_text(SOURCE + "\ntools = [half]\n")
-    assert names(load_tools([str(file)])) == ["half"]
+    assert load_tools([str(file)]).names == ["half"]
+
+
+def test_what_a_file_does_not_offer_is_told_with_the_reason(file):
+    """Its plain functions; where it has `tools`, the tools that are not in it; of what is named nothing is passed over."""
+    file.write_text(SOURCE + "\ndef _inner() -> int:\n    return 1\n")
+    assert passed_over(str(file)) == {"half": f"a plain function: name it with -T {file}:half, or decorate it with @tool"}
+    assert passed_over(f"{file}:double") == {}
+    file.write_text(SOURCE + "\ntools = [half]\n")
+    assert passed_over(str(file)) == {"double": "not in tools"}
 
 
 def test_tools_come_from_a_module_of_the_current_folder(file, monkeypatch):
     """`module:attribute` finds modules beside the user, as `python -m` does."""
     monkeypatch.chdir(file.parent)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
-    assert names(load_tools(["own_tools:both"])) == ["double", "half"]
+    assert load_tools(["own_tools:both"]).names == ["double", "half"]
 
 
 def test_a_file_may_import_its_neighbours(file, tmp_path, monkeypatch):
@@ -119,13 +128,13 @@ def test_a_file_may_import_its_neighbours(file, tmp_path, monkeypatch):
     (tmp_path / "neighbour_of_tools.py").write_text("UNIT = '°C'", encoding="utf-8")
     own = tmp_path / "importing_tools.py"
     own.write_text("from neighbour_of_tools import UNIT\n\ndef unit() -> str:\n    'The unit.'\n    return UNIT\n", encoding="utf-8")
-    (unit,) = load_tools([f"{own}:unit"])
+    (unit,) = load_tools([f"{own}:unit"]).tools
     assert unit() == "°C"
 
 
 def test_several_sources_add_up(file):
     """`--tools` may be repeated."""
-    assert names(load_tools([f"{file}:half", f"{file}:double"])) == ["half", "double"]
+    assert load_tools([f"{file}:half", f"{file}:double"]).names == ["half", "double"]
 
 
 @pytest.mark.parametrize(

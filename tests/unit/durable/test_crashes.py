@@ -1,5 +1,6 @@
 """What becomes of a run whose process dies."""
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from langchain_core.tools import tool
 
 from langchain_autotools import MessageDiscarded, MessageDone, TextDelta, new_messages, stop_reason
 from langchain_autotools.durable import RunFailedError, shutdown
-from tests.support.durable import Crash, Life, answered, asks, contents, double, kind
+from langchain_autotools.encoders import ai_sdk
+from tests.support.durable import Life, answered, asks, contents, crash, double, kind
 
 
 def test_what_was_recorded_is_not_done_again(life: Life) -> None:
@@ -31,7 +33,7 @@ def test_what_was_recorded_is_not_done_again(life: Life) -> None:
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         asked.append(len(messages))
         if len(messages) == 4 and crashes.pop():
-            raise Crash
+            crash()
         return asks(("note", {"what": "a"}), ("note", {"what": "b"})) if len(messages) == 1 else "Noted."
 
     chat = life.model(reply, [note])
@@ -55,7 +57,7 @@ def test_a_call_that_was_running_is_answered_as_interrupted_unless_it_may_run_ag
         """Pay somebody."""
         ran.append(who)
         if len(ran) == 1:
-            raise Crash
+            crash()
         return f"paid {who}"
 
     chat = life.model(lambda messages, **_: "Done." if answered(messages) else asks(("pay", {"who": "alice"})), [pay], rerun=rerun)
@@ -91,7 +93,7 @@ def test_results_are_not_swapped_where_calls_begin_in_another_order_after_a_cras
             return asks(("pay", {"who": "alice"}), ("pay", {"who": "bob"}))
         asked.append(1)
         if len(asked) == 1:
-            raise Crash
+            crash()
         return "Done."
 
     chat = life.model(reply, [pay], on_executing=late)
@@ -109,7 +111,7 @@ def test_a_deadline_counts_from_the_first_life_of_a_run(life: Life) -> None:
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         asked.append(len(messages))
         if answered(messages):
-            raise Crash
+            crash()
         return asks(("double", {"number": 4}))
 
     chat = life.model(reply, [double])
@@ -123,7 +125,7 @@ def test_a_deadline_counts_from_the_first_life_of_a_run(life: Life) -> None:
 
 
 def test_a_reader_drops_the_text_of_a_dead_attempt(life: Life) -> None:
-    """Text of a turn that was never recorded is told to be void, and the turn is told anew; positions stay what they are."""
+    """Text of a turn that was never recorded is told to be void, and the turn is told anew; positions stay; a page need not see it."""
     lives: list[int] = []
     seen = threading.Event()
 
@@ -132,7 +134,7 @@ def test_a_reader_drops_the_text_of_a_dead_attempt(life: Life) -> None:
         yield "abcd"
         if len(lives) == 1:
             assert seen.wait(20)
-            raise Crash
+            crash()
         yield "ef"
 
     chat = life.model(reply)
@@ -153,17 +155,22 @@ def test_a_reader_drops_the_text_of_a_dead_attempt(life: Life) -> None:
     assert isinstance(whole[1], TextDelta) and isinstance(whole[2], MessageDiscarded) and whole[2].message_id == whole[1].message_id
     assert [event.position for event in whole] == [str(number) for number in range(len(whole))] and whole[:2] == begun
     assert list(chat.events("one", after=whole[2].position)) == whole[3:]
+    shown = b"".join(ai_sdk(chat.events("one"), whole_turns=True)).decode()
+    assert "".join(re.findall('"delta":"([^"]*)"', shown)) == "abcdef" and "discarded" not in shown
 
 
 @pytest.mark.parametrize("told", [True, False])
 def test_the_runs_of_a_silent_worker_are_taken_over(life: Life, told: bool) -> None:
-    """Another worker goes on with them after the lease, although the first never comes back, or died before it told that it lives."""
-    lives = []
+    """Another worker goes on with them after the lease, although the first never comes back, or died before it told that it lives.
+
+    What the first has told of itself is deleted then.
+    """
+    lives, row = [], "langchain_autotools worker first of"
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         lives.append(1)
         if len(lives) == 1:
-            raise Crash
+            crash()
         return "Here I am."
 
     chat = life.model(reply)
@@ -175,6 +182,10 @@ def test_the_runs_of_a_silent_worker_are_taken_over(life: Life, told: bool) -> N
         life.forget_workers()
     life.begin("second", lease=1.0)
     assert chat.result("one").text == "Here I am."
+    until = time.monotonic() + 30
+    while told and row in life.dump():
+        assert time.monotonic() < until, "the row of a worker that has nothing left is deleted"
+        time.sleep(0.02)
 
 
 def test_workers_may_come_back_with_the_database(life: Life) -> None:
@@ -184,7 +195,7 @@ def test_workers_may_come_back_with_the_database(life: Life) -> None:
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         lives.append(1)
         if len(lives) == 1:
-            raise Crash
+            crash()
         return "Here I am."
 
     chat = life.model(reply)
@@ -215,7 +226,7 @@ class _CrashesOnce(BaseCallbackHandler):
     def on_chain_end(self, *args: Any, **kwargs: Any) -> None:
         if not self.crashed:
             self.crashed = True
-            raise Crash
+            crash()
 
 
 @pytest.mark.parametrize("ended_by", ["deadline", "cancelled"])
@@ -254,7 +265,7 @@ def test_the_messages_of_a_server_that_gives_all_its_replies_one_id_are_all_read
             return AIMessage(f"Turn {len(messages)}.", id="always", tool_calls=[call])
         lives.append(1)
         if len(lives) == 1:
-            raise Crash
+            crash()
         return AIMessage("Done.", id="always")
 
     chat = life.model(reply, [double])
@@ -283,7 +294,7 @@ def test_the_separators_of_a_run_are_kept(life: Life) -> None:
             return asks(("double", {"number": 2}), text="Let me look.")
         lives.append(1)
         if len(lives) == 1:
-            raise Crash
+            crash()
         return ["It ", "is ", "4."]
 
     chat = life.model(reply, [double])
@@ -292,5 +303,10 @@ def test_the_separators_of_a_run_are_kept(life: Life) -> None:
         chat.invoke("Go", run_id="one")
     life.again()
     text = chat.result("one").text
-    told = [event for event in chat.events("one") if isinstance(event, TextDelta)]
-    assert "".join(event.separator + event.text for event in told) == text == "Let me look.\nIt is 4."
+    told: dict[str, str] = {}
+    for event in chat.events("one"):
+        if isinstance(event, TextDelta):
+            told[event.message_id] = told.get(event.message_id, "") + event.separator + event.text
+        elif isinstance(event, MessageDiscarded):  # of the first life, where it died before it had told of the end
+            del told[event.message_id]
+    assert "".join(told.values()) == text == "Let me look.\nIt is 4."

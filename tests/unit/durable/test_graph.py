@@ -12,7 +12,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langchain_autotools.durable import RunFailedError
 from tests.support.checkpoints import QUESTION, THREAD
 from tests.support.desk import Desk, asking, call
-from tests.support.durable import Crash, Life
+from tests.support.durable import Life, crash
 
 
 def test_a_node_that_runs_again_runs_no_call_again(life: Life) -> None:
@@ -24,7 +24,7 @@ def test_a_node_that_runs_again_runs_no_call_again(life: Life) -> None:
         if sent < 3:
             return asking(call("send", f"{sent}", to="Anna", amount=sent))
         if crashes.pop():
-            raise Crash
+            crash()
         return "Done."
 
     chat = life.model(reply, [desk.send])

@@ -12,7 +12,7 @@ from langchain_autotools import new_messages
 from langchain_autotools.durable import Conversations
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.durable import Life, counting
+from tests.support.durable import Life, counting, double
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,18 @@ def test_a_run_of_a_conversation_has_an_id_of_its_own(life: Life) -> None:
     with pytest.raises(ConfigurationError, match="another workflow has the id"):
         chats.send("a", "Hello")
     assert chats.result(chats.send("b", "Hello")).text == "1: Hello"
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"), [({}, "number"), ({"number": "many"}, "number"), ({"number": 1, "how": "well"}, "'how' is no argument of the tool")]
+)
+def test_arguments_that_a_tool_cannot_take_are_refused_where_they_are_given(life: Life, edit: dict[str, Any], why: str) -> None:
+    """Before a run goes on with them: the call waits on, and takes others."""
+    chats = life.conversations(counting, [double], requires_approval=["double"])
+    chats.result(chats.send("c", "double 3"))
+    (call,) = chats.pending("c")
+    with pytest.raises(ConfigurationError, match=f"edited arguments of call '{call.id}' cannot be used: .*{why}"):
+        chats.decide("c", [call.edit(edit)])
+    assert chats.pending("c") == [call] and len(chats.export("c")["runs"]) == 1
+    chats.result(chats.decide("c", [call.edit({"number": 4})]))
+    assert "8" in str(chats.messages("c")[2].content)

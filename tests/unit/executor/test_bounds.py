@@ -81,14 +81,14 @@ class Counted:
 
 
 @both_ways
-def test_thousands_of_calls_share_the_threads_that_there_may_be(way: Way) -> None:
-    """3,000 calls of one turn are all answered, by no more threads than the default allows."""
+def test_a_thousand_calls_share_the_threads_that_there_may_be(way: Way) -> None:
+    """1,000 calls of one turn are all answered, by no more threads than the default allows."""
     counted = Counted()
-    assert way(ToolExecutor([counted.look]), [call("look")] * 3000) == ["seen"] * 3000
+    assert way(ToolExecutor([counted.look]), [call("look")] * 1000) == ["seen"] * 1000
     assert 1 < counted.most <= ToolExecutor.max_threads
 
 
-async def test_thousands_of_runs_share_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hundreds_of_runs_share_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is the process's: of runs at once, each with one call, further ones wait."""
     monkeypatch.setattr(ToolExecutor, "max_threads", 8)
     counted = Counted()

@@ -14,7 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.executor import ToolCallResult, ToolExecutor
+from langchain_autotools.executor import ToolCallResult, ToolExecutor, async_batch, sync_batch
 from tests.support.calls import call, error
 
 
@@ -80,14 +80,14 @@ class Runs(BaseCallbackHandler):
 @pytest.mark.parametrize("name", ["stuck", "astuck"])
 async def test_a_tool_that_takes_too_long_is_answered(tools: Tools, name: str, is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
     """A timeout is an error result; an asynchronous tool is cancelled, a thread is given up with a line in the log."""
-    executor = ToolExecutor([tools.stuck, tools.astuck, tools.quick], timeout=0.5, timeouts={"quick": 60})
+    executor = ToolExecutor([tools.stuck, tools.astuck, tools.quick], timeout=0.1, timeouts={"quick": 60})
     turn = [call(name), call("quick", "2")]
     runs = Runs()
     if is_async:
         found = [result async for result in executor.astream(turn, {"callbacks": [runs]})]
     else:
         found = await asyncio.to_thread(lambda: list(executor.stream(turn, {"callbacks": [runs]})))
-    assert error(found[0]) == "timed out after 0.5 s"
+    assert error(found[0]) == "timed out after 0.1 s"
     assert isinstance(found[0].error, TimeoutError)
     assert found[1].message.content == "quick"
     if name == "astuck":
@@ -116,8 +116,12 @@ def test_a_tools_own_timeout_error_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_an_async_tool_that_does_not_want_to_stop_is_left(is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_async_tool_that_does_not_want_to_stop_is_left(
+    is_async: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A tool that swallows its cancellation is waited for a moment, not for ever."""
+    for module in (async_batch, sync_batch):
+        monkeypatch.setattr(module, "GRACE_SECONDS", 0.05)
     release = threading.Event()
 
     async def stubborn() -> str:

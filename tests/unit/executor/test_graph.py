@@ -238,7 +238,7 @@ async def test_each_call_of_a_resumed_node_gets_its_own_answer(asynchronous_tool
     def ask(city: str) -> str:
         """Ask a human."""
         if city == "Paris":
-            rome_asked.wait(0.2)
+            rome_asked.wait(0.05)
         else:
             rome_asked.set()
         return question(city)
@@ -246,7 +246,7 @@ async def test_each_call_of_a_resumed_node_gets_its_own_answer(asynchronous_tool
     async def aask(city: str) -> str:
         """Ask a human."""
         if city == "Paris":
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.05)
         return question(city)
 
     executor = ToolExecutor({"ask": aask if asynchronous_tool else ask})

@@ -151,13 +151,13 @@ def test_a_loop_that_has_ended_is_forgotten() -> None:
     assert contents(pickle.loads(pickle.dumps(executor)), call("loop_of_tool")) == elsewhere
 
 
-@pytest.mark.parametrize("bound", [{"tool_timeout": 1.5}, {"deadline": 1.5}], ids=["tool_timeout", "deadline"])
+@pytest.mark.parametrize("bound", [{"tool_timeout": 0.5}, {"deadline": 0.5}], ids=["tool_timeout", "deadline"])
 @pytest.mark.parametrize("parallel", [True, False])
 def test_a_tool_that_waits_for_another_loop_is_named_and_ended(
     bound: dict[str, Any], parallel: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A session of a loop that nobody knows: the warning says which tool, and what to do; timeout and deadline end it."""
-    monkeypatch.setattr(patience, "SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(patience, "SLOW_SECONDS", 0.02)
     with application() as run, caplog.at_level(logging.WARNING, "langchain_autotools"):
         session = run(Session().__aenter__())
         settings = {"parallel": parallel, "on_limit": "return", **bound}

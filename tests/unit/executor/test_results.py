@@ -329,3 +329,21 @@ def test_a_result_says_what_it_is_of_and_whether_it_succeeded() -> None:
         ("a", True, "yes"),
         ("b", False, '{"error": "ValueError: no"}'),
     ]
+
+
+def test_an_object_that_says_nothing_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """The model reads the repr of an object that has no text of its own, inside other data too; a WARNING says so. A date has a text."""
+
+    class Place:
+        """A place."""
+
+    def where(days: int) -> Any:
+        """Where, and when."""
+        return [datetime.date(2026, 1, 1), Place()] if days else datetime.date(2026, 1, 1)
+
+    (message,) = ToolExecutor([where]).execute_all([call("where", days=0)])
+    assert message.content == '"2026-01-01"' and caplog.messages == []
+    (message,) = ToolExecutor([where]).execute_all([call("where", days=1)])
+    assert "Place object at" in str(message.content)
+    (said,) = caplog.messages
+    assert "object of type Place" in said and "plain data" in said

@@ -316,3 +316,14 @@ def test_a_base_tool_that_cannot_be_described_by_core_is_still_a_tool() -> None:
             return json.dumps(kwargs)
 
     assert contents(ToolExecutor([Loose()]), call("loose", anything=1)) == ['{"anything": 1}']
+
+
+def test_a_function_that_says_too_little_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A function without docstring or type hints becomes a tool of which the model has only names: one WARNING says what is missing."""
+
+    def nameless(city, unit: str = "C"):  # type: ignore[no-untyped-def]
+        return city
+
+    for _ in range(2):
+        ToolExecutor([nameless, add])
+    assert [text.partition(":")[0] for text in caplog.messages] == ["the tool 'nameless' has no docstring and no type hints of city"]

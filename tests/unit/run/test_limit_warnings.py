@@ -29,7 +29,7 @@ def asks(number: int) -> AIMessage:
 def slow(text: str) -> Iterator[Any]:
     """A reply that takes its time."""
     yield AIMessageChunk(text)
-    time.sleep(0.06)
+    time.sleep(0.25)
     yield AIMessageChunk("late")
 
 
@@ -45,7 +45,7 @@ LIMITS: dict[str, tuple[Any, list[Any]]] = {
     "token_budget": (150, [asks(1), asks(2), ENOUGH]),
     "context_window": (90, [asks(1), ENOUGH]),
     "no_progress": (2, [asks(1), asks(1), ENOUGH]),
-    "deadline": (0.03, [asks(1), lambda messages, **_: slow("Let me"), ENOUGH]),
+    "deadline": (0.2, [asks(1), lambda messages, **_: slow("Let me"), ENOUGH]),
 }
 
 

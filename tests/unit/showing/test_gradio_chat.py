@@ -1,18 +1,25 @@
 """What has been seen of runs as the messages of Gradio's `Chatbot`."""
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langchain_autotools import (
     CallDiscarded,
+    CallResult,
     CallsPending,
     Decision,
     MessageDiscarded,
+    MessageDone,
     MessagesAdded,
     ReasoningDelta,
     RunEnded,
@@ -22,12 +29,20 @@ from langchain_autotools import (
     TextDelta,
     aevents,
 )
+from langchain_autotools.errors import AutoToolsError, StreamError
 from langchain_autotools.showing import GradioChat, gradio_chat
+from langchain_autotools.showing.gradio_text import gradio_markdown
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.seen_runs import INNER, OUTER, answered, begun, pending, ready, record, reported, written
+from tests.support.seen_runs import INNER, OUTER, PAGE_TAG, Read, answered, begun, pending, ready, record, reported, written
 
 PARIS = record("1", "forecast", {"city": "Paris"})
 ASKED = MessagesAdded(**OUTER, messages=[HumanMessage("How warm is it?", id="h")])
+
+
+class RunFailedError(AutoToolsError):
+    """As the one of runs that are kept, which needs an extra."""
+
+
 NEXT: dict[str, Any] = {"run_id": "next"}
 
 
@@ -40,13 +55,18 @@ def chat_of(*events: RunEvent | Iterable[RunEvent]) -> GradioChat:
     return chat
 
 
+def words(content: str) -> list[str]:
+    """What is to be read of a message."""
+    return unescape(re.sub("<[^>]*>|```(?:text)?", " ", content)).split()
+
+
 def shown(chat: GradioChat) -> list[str]:
     """Each message on a line: whose it is, the line of its panel, its content."""
     lines = []
     for message in chat.messages:
         title = message.get("metadata", {})
         panel = [f"[{' | '.join(str(title[key]) for key in ('title', 'log', 'status') if key in title)}]"] if title else []
-        lines.append(" ".join([message["role"], *panel, *message["content"].replace("```text", "").replace("```", "").split()]))
+        lines.append(" ".join([message["role"], *panel, *words(message["content"])]))
     return lines
 
 
@@ -59,7 +79,7 @@ def test_messages_stand_in_the_order_in_which_they_came() -> None:
     assert shown(chat) == [
         "user How warm is it?",
         "assistant [Reasoning] A tool knows.",
-        "assistant Let me **look**.",
+        "assistant Let me look .",
         'assistant [forecast | 21 °C | done] { "city": "Paris" } 21 °C',
         "assistant It is warm.",
     ]
@@ -122,9 +142,9 @@ def test_a_later_call_with_the_same_id_is_another_call() -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (RunEnded(**OUTER, stop_reason="cancelled", turns=1), "*The run was stopped: cancelled*"),
-        (RunEnded(**OUTER, stop_reason="max_turns", turns=1), "*The run was stopped: max turns*"),
-        (RunFailed(**OUTER, error=ValueError("secret")), "*The run failed: ValueError*"),
+        (RunEnded(**OUTER, stop_reason="cancelled", turns=1), "The run was stopped: cancelled"),
+        (RunEnded(**OUTER, stop_reason="max_turns", turns=1), "The run was stopped: max turns"),
+        (RunFailed(**OUTER, error=ValueError("secret")), "The run failed: ValueError"),
     ],
 )
 def test_an_unusual_end_is_said(event: RunEvent, said: str) -> None:
@@ -152,6 +172,75 @@ def test_what_a_tool_says_stays_in_its_fence() -> None:
     assert chat.messages[-1]["content"].endswith("`````text\n````\n# Title\n`````")
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RunFailedError("OpenAIRateLimitError: secret"), "has too much to do, or the account has reached its limit (OpenAIRateLimitError)"),
+        (RunFailedError("TimeoutError: secret"), "The run failed: TimeoutError"),
+        (RunFailedError("the run was ended from outside"), "The run failed: it was ended from outside"),
+        (StreamError("secret"), "the model's answer cannot be read (StreamError)"),
+    ],
+)
+def test_a_failure_says_what_failed_and_can_be_tried_again(error: Exception, said: str) -> None:
+    """Nothing of the error's own text. What the run was is known until another one begins."""
+    chat = chat_of(begun(), RunFailed(**OUTER, error=error))
+    assert said in shown(chat)[-1] and "secret" not in str(chat.messages) and chat.failed == "outer"
+    chat.take(RunStarted(**NEXT, name="Weather"))
+    assert chat.failed is None and chat.is_running
+
+
+@pytest.mark.parametrize(
+    ("why", "said"), [(None, "Rejected: it did not run."), ("Too dear.", "Rejected: Too dear."), ("<b>", "Rejected: <b>")]
+)
+def test_a_call_that_was_rejected_says_so(why: str | None, said: str) -> None:
+    """In a sentence, not as the JSON that the model reads; of any other error the sentence that is in it."""
+    rejected = replace(PARIS, args=None, decision=Decision("1", "reject", why, "uuid", "digest"))
+    told = json.dumps({"error": why or "This call was denied and did not run."})
+    chat = chat_of(begun(), ready(PARIS), answered(rejected, told, status="error"))
+    assert chat.messages[-1]["metadata"]["log"] == said and said in unescape(chat.messages[-1]["content"])
+    chat = chat_of(begun(), ready(PARIS), answered(PARIS, '{"error": "No such city."}', status="error"))
+    assert chat.messages[-1]["metadata"]["log"] == "No such city."
+
+
+IMAGE: dict[str, Any] = {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}
+OPENAI_IMAGE: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}
+SHOWN = '<img src="data:image/png;base64,aGVsbG8=" alt="image"'
+
+
+@pytest.mark.parametrize("image", [IMAGE, OPENAI_IMAGE])
+def test_images_are_shown_by_their_data(image: dict[str, Any]) -> None:
+    """The user's, the model's and a tool's; one that stands elsewhere is a link, what is none is a word."""
+    elsewhere = {"type": "image", "url": "https://a.org/?secret"}
+    wrong = {"type": "image", "base64": '"><script>', "mime_type": "text/html"}
+    question = MessagesAdded(**OUTER, messages=[HumanMessage([{"type": "text", "text": "Look"}, image, elsewhere, wrong], id="h")])
+    reply = MessageDone(**OUTER, message=AIMessage([{"type": "text", "text": "So"}, image], id="m"))
+    drawn = CallResult(**OUTER, call=PARIS, index=0, message=ToolMessage([image], tool_call_id="1"), duration=0.1, executed=True)
+    chat = chat_of(question, begun(), reply, ready(PARIS), drawn)
+    assert [message["content"].count(SHOWN) for message in chat.messages] == [1, 0, 1, 1]
+    assert "https://a.org" in chat.messages[0]["content"] and "script" not in chat.messages[0]["content"]
+    assert str(chat.messages).count("<img") == 3
+
+
+HOSTILE = "<form/action=x> **a** `b` ``` ~~~ | - $$ \\( \\[ \\] $ # > 1. & &lt; [e](javascript:f) ![i](http://e/?q) <!-- %%% '"
+
+
+@given(st.lists(st.sampled_from([*HOSTILE.split(), "\n", "\n\n", "    ", "```python\n", "\n```\n", "x"]), max_size=25).map(" ".join))
+def test_nothing_in_a_text_can_be_taken_for_html(text: str) -> None:
+    """Wherever Gradio's own reading of Markdown would look: each line is our HTML, closed, or code in a fence, or empty."""
+    fence = ""
+    for line in gradio_markdown(text).split("\n"):
+        if fence:
+            fence = "" if line == fence else fence
+            assert not line.startswith(fence) if fence else True
+        elif line.startswith("```"):
+            fence = "`" * (len(line) - len(line.lstrip("`")))
+        elif line:
+            read = Read(line)
+            assert line.startswith("<div>") and read.balanced and all(map(PAGE_TAG.fullmatch, read.tags))
+            assert {name for name, _ in read.attributes} <= {"href", "target", "rel", "class", "style", "start"}
+    assert not fence
+
+
 def test_messages_that_were_appended_have_their_roles() -> None:
     """What the system says is not for pages."""
     told = [SystemMessage("Be brief.", id="s"), HumanMessage("Hello", id="h"), AIMessage("Good day", id="a")]
@@ -161,8 +250,10 @@ def test_messages_that_were_appended_have_their_roles() -> None:
 async def test_many_events_are_few_views() -> None:
     """The first comes before any event, the last has all of them."""
     model = ScriptedChatModel(replies=["word " * 500])
-    sizes = [len(view.messages[0]["content"]) if view.messages else 0 async for view in gradio_chat(aevents(model.astream("Go on.")))]
-    assert sizes[0] == 0 and sizes[-1] == 2500 and len(sizes) < 100
+    sizes = [
+        len(words(view.messages[0]["content"])) if view.messages else 0 async for view in gradio_chat(aevents(model.astream("Go on.")))
+    ]
+    assert sizes[0] == 0 and sizes[-1] == 500 and len(sizes) < 100
 
 
 async def test_a_failure_comes_after_what_was_told() -> None:
@@ -172,7 +263,7 @@ async def test_a_failure_comes_after_what_was_told() -> None:
     with pytest.raises(ValueError, match="no"):
         async for view in gradio_chat(aevents(model.astream("Go on."))):
             last = shown(view)
-    assert last == ["assistant Well", "assistant *The run failed: ValueError*"]
+    assert last == ["assistant Well", "assistant The run failed: ValueError"]
 
 
 async def test_who_leaves_closes_the_events() -> None:

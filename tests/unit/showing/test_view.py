@@ -5,14 +5,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
 
 from langchain_autotools import ConfigurationError, ToolContext, new_messages, show
 from langchain_autotools.messages.markdown import run_markdown
+from langchain_autotools.showing.ended import history_events
+from langchain_autotools.showing.page import part_html, part_text
+from langchain_autotools.showing.seen import Seen
 from langchain_autotools.testing import ScriptedChatModel
 
 CALL = {"name": "forecast", "args": {"city": "Paris"}, "id": "1", "type": "tool_call"}
+USAGE: Any = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
 PRINTED = """\
 Let me look.
 → forecast(city="Paris")
@@ -129,10 +133,68 @@ async def test_a_task_that_is_cancelled_says_so(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.splitlines() == ['→ waits(city="Paris")', "[interrupted]"]
 
 
-def test_what_is_no_stream_is_refused() -> None:
+@pytest.mark.parametrize(("value", "why"), [("Hello", "not str"), (None, "not NoneType"), ([("human", "Hello")], "has a tuple in it")])
+def test_what_cannot_be_shown_is_refused(value: Any, why: str) -> None:
     """Before anything is shown."""
-    with pytest.raises(ConfigurationError, match="not AIMessage"):
-        show(AIMessage("Hello"))  # type: ignore[call-overload]
+    with pytest.raises(ConfigurationError, match=why):
+        show(value)
+
+
+def test_a_run_that_has_ended_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """What `invoke` returned, as its stream would have been, without what is in no message: the progress of calls."""
+    assert show(weather().invoke("How is the weather?")) is None  # type: ignore[func-returns-value]
+    assert capsys.readouterr().out == PRINTED.replace("… forecast: asking the station\n", "")
+
+
+@pytest.mark.parametrize(
+    ("message", "printed"),
+    [
+        (HumanMessage("How is\nthe weather?"), "> How is\n> the weather?\n"),
+        (SystemMessage("Be brief."), "> (system) Be brief.\n"),
+        (AIMessage("Rain.", usage_metadata=USAGE), "Rain.\n[1 turn · 3 tokens in, 2 out]\n"),
+        (ToolMessage("rain", name="forecast", tool_call_id="1"), "← forecast: rain\n"),
+    ],
+)
+def test_a_message_is_printed(message: BaseMessage, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of any kind; what a model was given is marked as quoted."""
+    show(message)
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("stores_run", [False, True], ids=["messages", "run message"])
+def test_a_history_is_printed(stores_run: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its questions, and what followed each of them; the last calls wait."""
+    run = weather().invoke("How is the weather?")
+    asked = AIMessage("", tool_calls=[{**CALL, "id": "2"}])
+    messages = [run] if stores_run else new_messages(run)
+    show([SystemMessage("Be brief."), HumanMessage("How is the weather?"), *messages, HumanMessage("And now?"), asked])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["> (system) Be brief.", "> How is the weather?", "Let me look."]
+    assert lines[5:] == [
+        "Take a coat.",
+        "[2 turns]",
+        "> And now?",
+        '→ forecast(city="Paris")',
+        '? forecast(city="Paris") waits',
+        "[1 turn · stopped: calls_pending]",
+    ]
+
+
+def test_a_history_with_one_call_of_two_open_is_pending(capsys: pytest.CaptureFixture[str]) -> None:
+    """It says so, although its last message is a result."""
+    asked = AIMessage("", tool_calls=[CALL, {**CALL, "id": "2", "args": {"city": "Rome"}}])
+    show([HumanMessage("How is the weather?"), asked, ToolMessage("rain", tool_call_id="1")])
+    assert capsys.readouterr().out.splitlines()[-2:] == ['? forecast(city="Rome") waits', "[1 turn · stopped: calls_pending]"]
+
+
+def test_a_history_in_a_notebook_has_its_questions() -> None:
+    """As words: nothing in them is a tag; beside them the plain text."""
+    seen = Seen()
+    for event in history_events([HumanMessage("<b>Hello</b>"), AIMessage("Hi")]):
+        seen.take(event)
+    question, answer, _ = seen.parts
+    assert "human" in part_html(question) and "&lt;b&gt;Hello&lt;/b&gt;" in part_html(question)
+    assert [part_text(question), part_text(answer)] == ["> <b>Hello</b>", "Hi"]
 
 
 def test_a_message_that_was_shown_is_one_line_in_a_notebook() -> None:

@@ -205,17 +205,28 @@ class RawSilent(ToolsAndMessagesMixin, BaseChatModel):
         return iter(())
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("model", [Silent, RawSilent])
-def test_a_stream_that_gives_nothing_is_incomplete(model: Model, way: str) -> None:
-    """It is no answer, on any way, and the run says so."""
-    made = model(tools=[shout], **({} if model is RawSilent else {"replies": ["Never."]}))
+def reply_of(model: Any, way: str) -> Any:
+    """The reply in one way of calling."""
     if way.startswith("a"):
-        parts = asyncio.run(_all(made)) if way == "astream" else [asyncio.run(made.ainvoke("hi"))]
+        parts = asyncio.run(_all(model)) if way == "astream" else [asyncio.run(model.ainvoke("hi"))]
     else:
-        parts = list(made.stream("hi")) if way == "stream" else [made.invoke("hi")]
-    whole = reduce(add, parts)
+        parts = list(model.stream("hi")) if way == "stream" else [model.invoke("hi")]
+    return reduce(add, parts)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_raw_stream_that_gives_nothing_is_incomplete(way: str) -> None:
+    """It is no answer, on any way, and the run says so."""
+    whole = reply_of(RawSilent(tools=[shout]), way)
     assert (whole.text, whole.response_metadata["autotools"]["stop_reason"]) == ("", "incomplete")
+
+
+@pytest.mark.parametrize("tools", [[], [shout]], ids=["one turn", "a run"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_ported_stream_that_gives_nothing_is_langchains_error(way: str, tools: list[Any]) -> None:
+    """In core's words, on any way."""
+    with pytest.raises(ValueError, match="No generation chunks were returned"):
+        reply_of(Silent(tools=tools, replies=["Never."]), way)
 
 
 async def _all(model: Any) -> list[Any]:

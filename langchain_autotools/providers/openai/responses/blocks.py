@@ -23,10 +23,12 @@ _WHY = "the Responses API has no such content"
 _SCREEN = "computer_call_output"
 _OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length", "caller")
 
+ADDED_TOOLS = "additional_tools"
+"""The item that declares tools in the middle of a conversation; only instructions may (openai's `AdditionalTools`)."""
 ITEM_TYPES = frozenset(
     {
         *(APPROVED, _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
-        *(FOUND_TOOLS, "item_reference", "additional_tools", "configuration_update", "compaction", "compaction_trigger"),
+        *(FOUND_TOOLS, "item_reference", ADDED_TOOLS, "configuration_update", "compaction", "compaction_trigger"),
     }
 )
 """Types of content blocks that are items of their own: the caller's answers to the vendor's tools, and references."""

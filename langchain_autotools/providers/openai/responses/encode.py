@@ -21,17 +21,18 @@ from ....messages.metadata import own_metadata
 from ..._encode.calls import BELOW, empty_output, legal_arguments
 from ..._encode.encoder import MessageEncoder
 from ..._encode.json_text import encode
-from ..._encode.sources import FROM_TOOL
+from ..._encode.sources import FROM_TOOL, unsupported
 from ..calls import CallId, custom_input, is_custom, legal_name
 from ..dialect import OPENAI
 from ..encode import FROM_MODEL, assistant_content, encode_media, fallback_text, plain_content
-from .blocks import input_part, item_of, wire_part
+from .blocks import ADDED_TOOLS, input_part, item_of, wire_part
 from .client_calls import FOUND_TOOLS, answered_id, client_calls, names_of
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, restored
 from .wire import Item, ItemPart
 
 _LONGEST_ID = 64
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
+_INSTRUCTING = frozenset({"system", "developer"})
 _OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
 
 
@@ -95,6 +96,8 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
             if item is None:
                 blocks.append(block)
                 continue
+            if item["type"] == ADDED_TOOLS and role not in _INSTRUCTING:
+                raise unsupported(ADDED_TOOLS, f"tools are added by a SystemMessage, not by one of role {role!r}")
             items += [self._message_item(role, blocks)] if blocks else []
             blocks = []
             items.append(item)

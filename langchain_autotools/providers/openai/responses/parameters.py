@@ -2,18 +2,20 @@
 
 Wire facts: `max_output_tokens`, `reasoning.effort`, `text.format` and `text.verbosity`; functions are flat, and are held to their
 schema unless they say `strict: false`, which chat completions takes for granted; there are no stop sequences, seeds, penalties,
-log-likelihood biases and no audio replies (platform.openai.com/docs/api-reference/responses/create).
+log-likelihood biases and no audio replies (platform.openai.com/docs/api-reference/responses/create). Stop sequences are left out
+with a warning, since agents that read text bind them whatever the API; the others are refused.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....errors import ConfigurationError
 from ..parameters import OpenAIParameters, asks_for
 
+_logger = logging.getLogger("langchain_autotools")
 _HERE = "the Responses API has no such parameter (use_responses_api=False has)"
 _REFUSED = {
-    "stop": "the Responses API has no stop sequences: cut the text yourself, or use_responses_api=False",
     "seed": _HERE,
     "logit_bias": _HERE,
     "presence_penalty": _HERE,
@@ -44,6 +46,11 @@ def responses_params(
     params = model._request_params(stop, kwargs, stream=stream)
     if params.pop("n", 1) != 1:
         raise ConfigurationError("n must be 1: a run has one reply")
+    if params.pop("stop", None):
+        reason = f" (the request goes there because of {why})" if why else ""
+        _logger.warning(
+            "stop is not sent, and no text is cut: the Responses API has no stop sequences%s; use_responses_api=False has", reason
+        )
     check_sendable({name: params.pop(name, None) for name in _REFUSED}, why)
     if params.get("background") and not stream:
         raise ConfigurationError("background=True gives no reply to a request that is not streamed: stream, or leave it out")

@@ -1,0 +1,168 @@
+"""Which conversations there are, and in what state."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from ..errors import ConfigurationError
+from .conversation_metadata import check_labels, check_owner
+from .conversation_runs import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns
+from .engine import engine
+
+State = Literal["idle", "queued", "running", "calls_pending", "failed"]
+Order = Literal["begun", "activity"]
+
+_GROWS = 4  # by how much more runs are read where those before were of too few conversations
+_PAGE = 1000  # how many conversations are looked at together
+
+
+@dataclass(frozen=True)
+class ConversationInfo:
+    """A conversation that there is.
+
+    Attributes:
+        id: Its id.
+        begun: When it began.
+        updated: When its last run was sent or, where that has ended, when it ended.
+        title: The beginning of the first text that a user sent, at most 80 characters; empty where there is none.
+        state: `queued` (its last run waits for a worker or for the run before it), `running`, and how the last run has ended: `idle`,
+            `calls_pending` (calls wait for a decision) or `failed`.
+        owner: Its owner, as the first message was sent with; None where that had none.
+        labels: Its labels.
+    """
+
+    id: str
+    begun: datetime
+    updated: datetime
+    title: str = ""
+    state: State = "idle"
+    owner: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class ConversationList:
+    """Finds conversations of one name.
+
+    Args:
+        runs: Their runs.
+    """
+
+    def __init__(self, runs: ConversationRuns) -> None:
+        self._runs = runs
+
+    def info(self, conversation: str) -> ConversationInfo | None:
+        """What is known of a conversation; None where there is none."""
+        return next(iter(self._described(self._runs.numbered(conversation, [1], load_input=False).values())), None)
+
+    def find(
+        self,
+        limit: int | None,
+        offset: int,
+        owner: str | None,
+        labels: Mapping[str, str] | None,
+        updated_after: datetime | None,
+        order: Order,
+    ) -> list[ConversationInfo]:
+        """See `Conversations.list`."""
+        _check(limit, offset, updated_after, order)
+        check_owner(owner)
+        check_labels(labels)
+        if limit == 0:
+            return []
+        most = None if limit is None else offset + limit
+        then = None if updated_after is None else updated_after.replace(microsecond=0)  # SQLite has no more of the time of sending
+        if owner or labels:
+            first = self._matching(owner, labels or {})
+        elif then is not None:
+            first = self._active_since(then)
+        elif order == "activity":
+            first = self._last_active(most)
+        else:
+            return self._described(self._runs.found(name=self._runs.first_workflow, limit=limit, offset=offset, sort_desc=True))
+        infos = [info for info in self._described(first) if then is None or info.updated >= then]
+        return sorted(infos, key=lambda info: info.updated if order == "activity" else info.begun, reverse=True)[offset:most]
+
+    def older_than(self, age: timedelta) -> list[str]:
+        """The ids of the conversations that have neither been sent anything nor answered for so long, and answer nothing now."""
+        return [info.id for info in self._begun_before(_now() - age) if self._is_older(info, age)]
+
+    def is_older(self, conversation: str, age: timedelta) -> bool:
+        """Whether a conversation is one of these, now."""
+        info = self.info(conversation)
+        return info is not None and self._is_older(info, age)
+
+    def _is_older(self, info: ConversationInfo, age: timedelta) -> bool:
+        return info.updated < _now() - age and info.state not in ("queued", "running")
+
+    # ------------------------------------------------------------------------------------------ by their first runs
+
+    def _matching(self, owner: str | None, labels: Mapping[str, str]) -> list[ConversationRun]:
+        """The first runs of those with this owner and these labels: by an index in PostgreSQL; in SQLite DBOS finds owners only."""
+        wanted: dict[str, Any] = ({OWNER: owner} if owner else {}) | ({LABELS: dict(labels)} if labels else {})
+        narrowed: dict[str, Any] = {"attributes": wanted} if not engine.is_sqlite else {"user": owner} if owner else {}
+        found = self._runs.found(name=self._runs.first_workflow, sort_desc=True, **narrowed)
+        return [run for run in found if labels.items() <= run.noted.get(LABELS, {}).items()]
+
+    def _last_active(self, most: int | None) -> list[ConversationRun]:
+        """The first runs of at least so many conversations, among them those that were active last."""
+        size = most
+        while size is not None:
+            runs = self._runs.found(name=self._runs.workflows, limit=size, sort_desc=True)
+            if len({run.conversation for run in runs}) >= (most or 0):
+                return self._active_since(runs[-1].begun)
+            size = None if len(runs) < size else size * _GROWS
+        return self._runs.found(name=self._runs.first_workflow, sort_desc=True)
+
+    def _active_since(self, then: datetime) -> list[ConversationRun]:
+        """The first runs of conversations of which a run was sent, or has ended, since then."""
+        names, at = self._runs.workflows, then.isoformat()
+        active = [*self._runs.found(name=names, start_time=at), *self._runs.found(name=names, completed_after=at)]
+        return self._runs.by_id({run.beside(1) for run in active})
+
+    def _begun_before(self, then: datetime) -> Iterable[ConversationInfo]:
+        offset = 0
+        while page := self._runs.found(name=self._runs.first_workflow, end_time=then.isoformat(), limit=_PAGE, offset=offset):
+            yield from self._described(page)
+            offset += len(page)
+
+    # ------------------------------------------------------------------------------------------ and their last
+
+    def _described(self, first: Iterable[ConversationRun]) -> list[ConversationInfo]:
+        """What is known of conversations, given their first runs."""
+        began = {run.beside(1): run for run in first}
+        last, ends = dict(began), {key: int(run.noted.get(LAST, 1)) for key, run in began.items()}
+        while ends:
+            asked = {began[key].beside(number): key for key, end in ends.items() for number in (end, end + 1)}
+            found = self._runs.by_id(asked)
+            for run in sorted(found, key=lambda run: run.number):
+                last[asked[run.id]] = run
+            ends = {key: end + 1 for key, end in ends.items() if last[key].number > end}
+        return [_described(run, last[key]) for key, run in began.items()]
+
+
+def _described(first: ConversationRun, last: ConversationRun) -> ConversationInfo:
+    noted = first.noted
+    about = {"title": noted.get(TITLE, ""), "owner": noted.get(OWNER), "labels": noted.get(LABELS, {})}
+    return ConversationInfo(first.conversation, first.begun, last.ended or last.begun, state=_state_of(last), **about)
+
+
+def _state_of(last: ConversationRun) -> State:
+    if not last.has_ended:
+        return "running" if last.goes_on else "queued"
+    state: State = last.noted.get(LEFT, "idle") if last.status.status == "SUCCESS" else "failed"
+    return state
+
+
+def _check(limit: int | None, offset: int, updated_after: datetime | None, order: str) -> None:
+    for name, number in (("limit", limit), ("offset", offset)):
+        if isinstance(number, bool) or not ((isinstance(number, int) and number >= 0) or (name == "limit" and number is None)):
+            raise ConfigurationError(f"{name} must be a number of conversations, not {number!r}")
+    if order not in ("begun", "activity"):
+        raise ConfigurationError(f'order is "begun" or "activity", not {order!r}')
+    if updated_after is not None and not (isinstance(updated_after, datetime) and updated_after.tzinfo):
+        raise ConfigurationError(f"updated_after takes a datetime with a time zone, not {updated_after!r}")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,247 @@
+"""What can be read of conversations that are kept in a database: what was said in them, which ones there are, and how they get on."""
+
+import asyncio
+import builtins
+import time
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from ..errors import ConfigurationError
+from ..event_types import RunEvent
+from ..executor import PendingCall
+from .conversation_list import ConversationInfo, ConversationList, Order
+from .conversation_reading import aread_conversation, read_conversation, start_of
+from .conversation_requests import check_id, waiting
+from .conversation_runs import APPEND, ConversationRun, ConversationRuns, Sent
+from .engine import Link, launch
+from .health import Health, health_of
+from .plain import is_storable, message_out, plain_messages
+from .reading import Patience
+
+_FORMAT = 1  # of what `export` returns
+
+
+class ReadableConversations:
+    """The half of `Conversations` that reads.
+
+    Args:
+        runs: The runs of all conversations.
+        url: Their database; None for that of the launch.
+    """
+
+    def __init__(self, runs: ConversationRuns, url: str | None) -> None:
+        self._runs = runs
+        self._url = url
+        self._list = ConversationList(runs)
+
+    def _launch(self) -> None:
+        """Launch, if that was not done yet, also after a shutdown.
+
+        Raises:
+            ConfigurationError: This process has launched with another database than that of these conversations.
+        """
+        launch(self._url)
+
+    def events(
+        self,
+        conversation: str,
+        *,
+        after: str | None = None,
+        last_event_id: str | None = None,
+        follow: bool = False,
+        timeout: float | None = None,
+    ) -> Generator[RunEvent, None, None]:
+        """The events of a conversation, from any process and any position. To stop reading ends nothing.
+
+        Args:
+            conversation: Its id.
+            after: The `position` of the last event that the reader has, or of what `send` returned; None for all from the beginning.
+            last_event_id: The header `Last-Event-ID` of a client that comes back. It goes before `after`; one that is no position of this
+                conversation is ignored, whoever sent it.
+            follow: Whether to wait for runs to come once all that were sent for are told of.
+            timeout: After how many seconds in which nothing comes the reader gives up; None for never.
+
+        Returns:
+            `MessagesAdded` and then the events of the run, for each run. A run that failed says so (`RunFailed`), and the next one follows.
+
+        Raises:
+            ConfigurationError: `after` is no position of this conversation.
+            TimeoutError: Nothing came in time.
+            EventsInterruptedError: This process has shut down.
+        """
+        check_id(conversation)
+        self._launch()
+        link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
+        return read_conversation(self._runs, start, follow, timeout, link)
+
+    async def aevents(
+        self,
+        conversation: str,
+        *,
+        after: str | None = None,
+        last_event_id: str | None = None,
+        follow: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Like `events`, asynchronously."""
+        check_id(conversation)
+        await asyncio.to_thread(self._launch)
+        link, start = Link(), await asyncio.to_thread(start_of, self._runs, conversation, after, last_event_id)
+        async with aclosing(aread_conversation(self._runs, start, follow, timeout, link)) as told:
+            async for event in told:
+                yield event
+
+    def messages(self, conversation: str) -> builtins.list[BaseMessage]:
+        """The messages of a conversation, in order: of a run that goes on those that are complete, then what waits to be answered."""
+        check_id(conversation)
+        self._launch()
+        return [message for run in self._runs.of(conversation, whole=True) for message in (*run.added(), *run.made_so_far())]
+
+    async def amessages(self, conversation: str) -> builtins.list[BaseMessage]:
+        """Like `messages`, asynchronously."""
+        return await asyncio.to_thread(self.messages, conversation)
+
+    def result(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
+        """Wait for a run, and return its run message.
+
+        Args:
+            sent: What `send` or `decide` returned, or the id of the run.
+            timeout: For how many seconds to wait; None for ever.
+
+        Raises:
+            ConfigurationError: There is no such run, or it was deleted; or it only appended messages.
+            RunFailedError: The run has failed; `new_messages` of it are what had completed.
+            TimeoutError: It has not ended in time. It goes on.
+        """
+        self._launch()
+        patience = Patience(timeout)
+        while (message := self._answer(sent)) is None:
+            time.sleep(patience.pause())
+        return message
+
+    async def aresult(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
+        """Like `result`, asynchronously."""
+        await asyncio.to_thread(self._launch)
+        patience = Patience(timeout)
+        while (message := await asyncio.to_thread(self._answer, sent)) is None:
+            await asyncio.sleep(patience.pause())
+        return message
+
+    def _answer(self, sent: Sent | str) -> AIMessage | None:
+        """The run message; None where the run goes on."""
+        run = self._run(sent)
+        if not run.has_ended:
+            return None
+        run.raise_failed()
+        return message_out(run.outcome)
+
+    def _run(self, sent: Sent | str) -> ConversationRun:
+        """A run that answers something, whole.
+
+        Raises:
+            ConfigurationError: There is none of this id.
+        """
+        run_id = sent.run_id if isinstance(sent, Sent) else sent
+        run = self._runs.one(run_id) if is_storable(run_id) else None
+        if run is None or run.request["kind"] == APPEND:
+            raise ConfigurationError(f"there is no run {run_id!r} that answers something")
+        return run
+
+    def pending(self, conversation: str) -> builtins.list[PendingCall]:
+        """The calls that wait for a decision. None does where a message was sent after them: the model is told that they did not run."""
+        check_id(conversation)
+        self._launch()
+        return waiting(self._runs.of(conversation, whole=True))
+
+    async def apending(self, conversation: str) -> builtins.list[PendingCall]:
+        """Like `pending`, asynchronously."""
+        return await asyncio.to_thread(self.pending, conversation)
+
+    def export(self, conversation: str) -> dict[str, Any]:
+        """A conversation as plain JSON: its messages in LangChain's form (`messages_from_dict` reads them), and its runs.
+
+        Returns:
+            `version` (of this form), `conversation`, `messages`, and `runs`: of each its `id`, `kind` (`send`, `decide` or `append`),
+            `begun` (ISO 8601), `status` (`waits`, `goes on`, `ended` or `failed`) and `error`.
+        """
+        messages = plain_messages(self.messages(conversation))
+        runs = [run.exported() for run in self._runs.of(conversation, whole=True)]
+        return {"version": _FORMAT, "conversation": conversation, "messages": messages, "runs": runs}
+
+    async def aexport(self, conversation: str) -> dict[str, Any]:
+        """Like `export`, asynchronously."""
+        return await asyncio.to_thread(self.export, conversation)
+
+    # ------------------------------------------------------------------------------------------ which ones there are
+
+    def list(
+        self,
+        limit: int | None = None,
+        offset: int = 0,
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        updated_after: datetime | None = None,
+        order: Order = "begun",
+    ) -> builtins.list[ConversationInfo]:
+        """The conversations that there are, newest first.
+
+        Args:
+            limit: How many; None for all.
+            offset: How many of the newest are left out.
+            owner: Only those of this owner, which is compared character for character.
+            labels: Only those that have all of these labels.
+            updated_after: Only those with a last run that was sent, or has ended, at this time or later. It has a time zone, and counts to
+                the second: what changed in the same second may be among them, and nothing is missed.
+            order: By what they are new: `begun`, when the conversation began, or `activity`, when its last run was sent or has ended.
+
+        Raises:
+            ConfigurationError: An argument is none of these.
+        """
+        self._launch()
+        return self._list.find(limit, offset, owner, labels, updated_after, order)
+
+    async def alist(
+        self,
+        limit: int | None = None,
+        offset: int = 0,
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        updated_after: datetime | None = None,
+        order: Order = "begun",
+    ) -> builtins.list[ConversationInfo]:
+        """Like `list`, asynchronously."""
+        return await asyncio.to_thread(self.list, limit, offset, owner=owner, labels=labels, updated_after=updated_after, order=order)
+
+    def info(self, conversation: str) -> ConversationInfo | None:
+        """What `list` says of one conversation; None where there is none. Its `owner` is what a service compares with who asks."""
+        check_id(conversation)
+        self._launch()
+        return self._list.info(conversation)
+
+    async def ainfo(self, conversation: str) -> ConversationInfo | None:
+        """Like `info`, asynchronously."""
+        return await asyncio.to_thread(self.info, conversation)
+
+    def health(self, stalled_after: float = 300.0) -> Health:
+        """How the runs of all conversations get on, in all processes: what waits, what goes on, what makes no progress.
+
+        Args:
+            stalled_after: After how many seconds in which it recorded no request and no call a run counts as one without progress.
+
+        Raises:
+            ConfigurationError: `stalled_after` is no number of seconds.
+        """
+        if isinstance(stalled_after, bool) or not (isinstance(stalled_after, int | float) and stalled_after >= 0):
+            raise ConfigurationError(f"stalled_after must be a number of seconds, not {stalled_after!r}")
+        self._launch()
+        return health_of(self._runs, stalled_after)
+
+    async def ahealth(self, stalled_after: float = 300.0) -> Health:
+        """Like `health`, asynchronously."""
+        return await asyncio.to_thread(self.health, stalled_after)

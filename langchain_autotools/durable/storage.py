@@ -1,0 +1,91 @@
+"""A disk that takes nothing more: what runs have to record waits until it does.
+
+DBOS waits for a database that is away, and for a PostgreSQL whose disk is full: it tries again after a second, later after a minute. A
+SQLite file that cannot be written it does not know, and would record that the run has failed. So such an error is called a lost connection
+here, which is how an engine of SQLAlchemy says that a statement is worth another try. A client that sends a message, and a worker that
+tells that it lives, do not wait.
+"""
+
+import logging
+import sqlite3
+import threading
+import time
+from contextlib import suppress
+from contextvars import Context, ContextVar
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.dialects import plugins
+
+from .ending import Lifetime
+
+_logger = logging.getLogger("langchain_autotools")
+
+_NAME = "langchain_autotools"
+_LIFETIME = "autotools_lifetime"
+_WRITES_NOTHING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+_SAYS_SECONDS = 60.0
+
+_waits: ContextVar[bool] = ContextVar("autotools_waits_for_storage", default=True)
+
+
+def not_waiting() -> Context:
+    """A new context, in which an error of the disk is raised."""
+    context = Context()
+    context.run(_waits.set, False)
+    return context
+
+
+def engine_keywords(lifetime: Lifetime) -> dict[str, Any]:
+    """Keywords with which SQLAlchemy makes an engine whose statements wait for the disk, until the worker ends."""
+    return {"plugins": [_NAME], _LIFETIME: lifetime, "hide_parameters": True}
+
+
+class StoragePlugin:
+    """What SQLAlchemy asks for when it makes the engine: a `CreateEnginePlugin`."""
+
+    def __init__(self, url: Any, keywords: dict[str, Any]) -> None:
+        self._lifetime: Lifetime = keywords.pop(_LIFETIME)
+        self._lock = threading.Lock()
+        self._silent_until = 0.0
+
+    def update_url(self, url: Any) -> Any:
+        """Return the URL as it is."""
+        return url
+
+    def handle_dialect_kwargs(self, dialect: Any, keywords: dict[str, Any]) -> None:
+        """Leave the keywords of the dialect as they are."""
+
+    def handle_pool_kwargs(self, pool: Any, keywords: dict[str, Any]) -> None:
+        """Leave the keywords of the pool as they are."""
+
+    def engine_created(self, engine: Any) -> None:
+        """Hear of the engine's errors from now on."""
+        event.listen(engine, "handle_error", self._failed)
+
+    def _failed(self, context: Any) -> None:
+        error = context.original_exception
+        if not isinstance(error, sqlite3.Error) or getattr(error, "sqlite_errorcode", 0) & 0xFF not in _WRITES_NOTHING:
+            return
+        if _waits.get() and not self._lifetime.is_shut_down:
+            context.is_disconnect = True
+            context.invalidate_pool_on_disconnect = False
+            _roll_back(context)
+            self._say(error)
+
+    def _say(self, error: sqlite3.Error) -> None:
+        with self._lock:
+            is_new = time.monotonic() >= self._silent_until
+            self._silent_until = time.monotonic() + _SAYS_SECONDS
+        if is_new:
+            _logger.warning("the database of durable runs cannot be written (%s): they wait until it can", error)
+
+
+def _roll_back(context: Any) -> None:
+    """End the transaction: a connection that is only closed keeps its lock for as long as the error is kept."""
+    with suppress(sqlite3.Error):
+        if context.connection is not None:
+            context.connection.connection.dbapi_connection.rollback()
+
+
+plugins.register(_NAME, __name__, "StoragePlugin")

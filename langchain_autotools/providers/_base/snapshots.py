@@ -1,0 +1,204 @@
+"""Partial outputs: what a parser of structured output yields of a stream before the output is whole.
+
+A snapshot is the output as far as it has been written: in the text, or in the arguments of the call that stands for the schema. Pieces of
+arguments come as provisional events, for no chunk holds them. A snapshot is parsed and never run; after the last one comes what `invoke`
+returns or raises.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import tool_call
+from langchain_core.output_parsers import BaseTransformOutputParser
+from langchain_core.outputs import ChatGeneration, Generation
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import run_in_executor
+
+from ...chunks import ChunkSum
+from ...event_types import CallArgumentsDelta, CallDiscarded, CallStarted, MessageDone, partial_arguments
+from ...listening import Tap, listening, stop_listening
+from ...messages.metadata import text_of
+from ...turn.forming import only_shows
+
+_END: Any = object()
+
+
+class SnapshotParser(BaseTransformOutputParser[Any]):
+    """A parser that yields each new snapshot of a stream, then the output. `parse_result` with `partial` reads a snapshot.
+
+    Attributes:
+        expected: The name of the tool whose call is the output; None where the text is.
+    """
+
+    expected: str | None = None
+
+    def snapshot(self, written: str) -> Any:
+        """The output as far as it has been written; None where nothing can be made of that.
+
+        Args:
+            written: The text, or the arguments of the call, so far.
+        """
+        calls = [tool_call(name=self.expected, args=partial_arguments(written), id=None)] if self.expected else []
+        message = AIMessage(content="" if self.expected else written, tool_calls=calls)
+        try:
+            return self.parse_result([ChatGeneration(message=message)], partial=True)
+        except Exception:  # validators of the schema, which are not made for halves: of the whole their error is raised
+            return None
+
+    def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """The snapshots and the output of a stream of message chunks. Leaving it closes the stream, and with it the request."""
+        reading = _Reading(self)
+        outputs = self._transform_stream_with_config(reading.chunks(input), reading.outputs, config, run_type="parser")
+        try:
+            for output in outputs:  # noqa: UP028 - of a `yield from` core would read the stream to its end first
+                yield output
+        finally:
+            reading.left = True
+            getattr(input, "close", lambda: None)()
+
+    async def atransform(self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """Like `transform`, asynchronously."""
+        reading = _Reading(self)
+        outputs: Any = self._atransform_stream_with_config(reading.achunks(input), reading.aoutputs, config, run_type="parser")
+        try:
+            async with aclosing(outputs):
+                async for output in outputs:
+                    yield output
+        finally:
+            if hasattr(input, "aclose"):
+                await input.aclose()
+
+
+class _WrittenCall(Tap):
+    """Takes the arguments of the call that is the output, each time as far as they have been written."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(listening.get())
+        self._name = name
+        self._call_id: str | None = None
+        self._written = ""
+
+    def take(self, event: Any) -> None:
+        """Keep the arguments so far, where there is more of them: those of the turn's first call of the name."""
+        match event:
+            case CallStarted(name=self._name, provisional=True) if self._call_id is None:
+                self._call_id, self._written = event.call_id, ""
+                self._keep("")
+            case CallArgumentsDelta(call_id=self._call_id):
+                self._written += event.text
+                if self.waiting and not self.waiting[-1]:
+                    self.waiting.pop()  # it began with this piece
+                self._keep(self._written)
+            case CallDiscarded(call_id=self._call_id):
+                self._call_id = None
+            case MessageDone():
+                self._call_id, self.delivered = None, False
+
+    def taken(self) -> list[str]:
+        """What was kept since this was asked for the last time."""
+        taken = [*self.waiting]
+        self.waiting.clear()
+        return taken
+
+
+class _Reading:
+    """One stream on its way through a parser.
+
+    Attributes:
+        left: Whether nobody reads it any more.
+    """
+
+    def __init__(self, parser: SnapshotParser) -> None:
+        self.left = False
+        self._parser = parser
+        self._call = _WrittenCall(parser.expected) if parser.expected else None
+        self._parts = ChunkSum()
+        self._message: AIMessage | None = None  # that came whole
+        self._text: list[str] = []
+        self._last: Any = None
+
+    # ------------------------------------------------------------------------------------------ the stream
+
+    def chunks(self, input: Iterator[Any]) -> Iterator[Any]:
+        """The chunks of the stream, with an ear for the pieces of the call."""
+        while not self.left:
+            before = listening.set(self._call.place) if self._call else None
+            try:
+                chunk = next(input, _END)
+            finally:
+                if before is not None:
+                    stop_listening(before)
+            if chunk is _END:
+                return
+            if self._brings(chunk):
+                yield chunk
+
+    async def achunks(self, input: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Like `chunks`, asynchronously."""
+        while True:
+            before = listening.set(self._call.place) if self._call else None
+            try:
+                chunk = await anext(input, _END)
+            finally:
+                if before is not None:
+                    stop_listening(before)
+            if chunk is _END:
+                return
+            if self._brings(chunk):
+                yield chunk
+
+    def _brings(self, chunk: Any) -> bool:
+        """Whether a chunk has a part in the message, or comes with a piece of the call."""
+        return not (isinstance(chunk, AIMessageChunk) and only_shows(chunk)) or bool(self._call and self._call.waiting)
+
+    # ------------------------------------------------------------------------------------------ what comes of it
+
+    def outputs(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """The snapshots, each once, and the output."""
+        for chunk in chunks:
+            for written in self._written(chunk):
+                if self._is_new(snapshot := self._parser.snapshot(written)):
+                    yield snapshot
+        if (result := self._result()) and self._differs(output := self._parser.parse_result(result)):
+            yield output
+
+    async def aoutputs(self, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Like `outputs`, asynchronously."""
+        async for chunk in chunks:
+            for written in self._written(chunk):
+                if self._is_new(snapshot := await run_in_executor(None, self._parser.snapshot, written)):
+                    yield snapshot
+        if (result := self._result()) and self._differs(output := await self._parser.aparse_result(result)):
+            yield output
+
+    def _written(self, chunk: Any) -> Sequence[str]:
+        """Take a chunk; returns what has been written since the one before, each time as far as it goes."""
+        if not isinstance(chunk, AIMessageChunk):
+            self._message = chunk
+        elif not only_shows(chunk):
+            self._parts.add(chunk)
+        if self._call is not None:
+            return self._call.taken()
+        text = text_of(chunk)
+        self._text.append(text)
+        return ["".join(self._text)] if text else ()
+
+    def _is_new(self, snapshot: Any) -> bool:
+        """Whether a snapshot is to be yielded."""
+        if snapshot is None or not self._differs(snapshot):
+            return False
+        self._last = snapshot
+        if self._call is not None:
+            self._call.delivered = True
+        return True
+
+    def _differs(self, output: Any) -> bool:
+        """Whether this is something else than what was yielded last; nothing is, where nothing was."""
+        return bool(output != self._last)
+
+    def _result(self) -> list[Generation]:
+        """The whole message, as parsers take it; nothing where the stream was empty."""
+        message = self._parts.message() if self._message is None and self._parts else self._message
+        return [] if message is None else [ChatGeneration(message=message)]

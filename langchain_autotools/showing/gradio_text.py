@@ -1,0 +1,93 @@
+"""Text that a model or a client wrote, as Markdown in which Gradio's page finds no mark but ours.
+
+Gradio takes tags of HTML in Markdown for tags, forms and styles among them. So the text is made into HTML in which nothing comes from it
+but words, and that stands in Markdown as blocks of HTML, which Gradio leaves alone: they begin with a tag, have no empty line, and whatever
+could mean something to Gradio is a character reference. Code is the exception: it stands in a fence that it cannot end.
+"""
+
+import base64
+import re
+from collections.abc import Mapping
+from html import escape, unescape
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage
+
+from ..messages.metadata import text_of
+from ..messages.printable import printable
+from ..strict_json import mend_surrogates
+from .rich_text import markdown_parts
+
+MATH_DELIMITERS: Final[list[dict[str, str | bool]]] = [
+    {"left": "$$", "right": "$$", "display": True},
+    {"left": "\\(", "right": "\\)", "display": False},
+]
+"""For `gr.Chatbot(latex_delimiters=...)`: with these formulas are set that stand in a line too, not only those with a line of their own."""
+
+_CODE = re.compile(r'<pre><code(?: class="language-([\w+#.-]+)")?>(.*)</code></pre>', re.DOTALL)
+_MATH = re.compile(r'<span class="at-(math|inline_math)">(?:\$\$|\\\[|\\\()(.*?)(?:\$\$|\\\]|\\\))</span>')
+_MEANS_MORE = re.compile(r"\$\$|\\[\[(]|%%%")  # to Gradio, which looks for formulas in code too
+_REFERENCES: Final = {ord(mark): f"&#{ord(mark)};" for mark in "$\\%\n"}
+_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml);base64,[A-Za-z0-9+/=]+")
+_STYLE: Final = "width:auto;max-width:100%;max-height:28em;border-radius:8px"
+_INSIDE: Final = "contain:paint"  # a formula may ask to be drawn elsewhere
+
+
+def gradio_markdown(text: str) -> str:
+    """A text in Markdown as Gradio shows it without taking anything in it for HTML.
+
+    Args:
+        text: What was written, also as far as it has been.
+    """
+    return "\n\n".join(_code(*code.groups()) if (code := _CODE.fullmatch(part)) else _block(part) for part in markdown_parts(text))
+
+
+def gradio_code(text: str) -> str:
+    """Text as it is, each character for itself."""
+    return _code("text", escape(printable(mend_surrogates(text))))
+
+
+def gradio_words(text: str) -> str:
+    """Text on one line, in which no mark means anything."""
+    words = " ".join(printable(mend_surrogates(text)).split())
+    return "".join(one if one.isalnum() or one in " _-,;" else f"&#{ord(one)};" for one in words)
+
+
+def gradio_images(message: BaseMessage) -> str:
+    """The images that a message holds, by their data. Of one that stands elsewhere, which is not to be asked for, the address."""
+    return "\n\n".join(_block(_image(block)) for block in message.content_blocks if block["type"] == "image")
+
+
+def gradio_message(message: BaseMessage) -> str:
+    """The text of a message, and its images."""
+    return "\n\n".join(part for part in (gradio_markdown(text_of(message)), gradio_images(message)) if part)
+
+
+def _image(block: Mapping[str, Any]) -> str:
+    address = str(block.get("url") or "")
+    if data := block.get("base64"):
+        data = base64.b64encode(data).decode() if isinstance(data, bytes) else data
+        address = f"data:{block.get('mime_type') or 'image/png'};base64,{data}"
+    if _IMAGE.fullmatch(address):
+        return f'<img src="{address}" alt="image" style="{_STYLE}">'
+    return "".join(markdown_parts(f"Image: {address}")) if address.startswith(("http://", "https://")) else "<p>[image]</p>"
+
+
+def _block(html: str) -> str:
+    """A block of HTML, on one line."""
+    pieces, at = [], 0
+    for math in _MATH.finditer(html):
+        left, right = ("$$", "$$") if math[1] == "math" else ("\\(", "\\)")
+        inside = f'<span style="{_INSIDE};display:inline-block;max-width:100%">{left}{math[2].translate(_REFERENCES)}{right}</span>'
+        pieces += [html[at : math.start()].translate(_REFERENCES), inside]
+        at = math.end()
+    return f"<div>{''.join(pieces)}{html[at:].translate(_REFERENCES)}</div>"
+
+
+def _code(language: str | None, escaped: str) -> str:
+    """Code in a fence that it cannot end; as HTML where Gradio would look for more in it."""
+    code = unescape(escaped)
+    if language == "mermaid" or _MEANS_MORE.search(code):
+        return _block(f"<pre><code>{escaped}</code></pre>")
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    return f"{fence}{language or ''}\n{code}\n{fence}"
