@@ -166,7 +166,7 @@ def ends_running_tools(way: Way, parallel: bool) -> None:
     first = asks(way, "linger", "block", "look")
     try:
         with EndlessServer(lambda _: first) as server:
-            message, new = way(model_of(server, tools=[block, linger, look], parallel=parallel, deadline=2))
+            message, new = way(model_of(server, tools=[block, linger, look], parallel=parallel, deadline=5))
             assert (stop_reason(message), server.requests) == ("deadline", 1)
             assert [getattr(one, "status", None) for one in new] == [None, "error", "error", "success" if parallel else "error"]
             assert all("time for this run is over" in str(one.content) for one in new[1:] if one.status == "error")

@@ -5,7 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def at_once(checks: Mapping[str, Callable[[], object]]) -> None:
-    """All these checks hold; each in a thread of its own, so that their waits are one."""
+    """Make all checks side by side, so that their waits are one.
+
+    Raises:
+        BaseExceptionGroup: What the checks raised, each with its words.
+    """
     with ThreadPoolExecutor(len(checks)) as pool:
         made = {words: pool.submit(check) for words, check in checks.items()}
-    assert {words: error for words, check in made.items() if (error := check.exception())} == {}
+    errors = {words: error for words, check in made.items() if (error := check.exception())}
+    for words, error in errors.items():
+        error.add_note(words)
+    if errors:
+        raise BaseExceptionGroup(f"{len(errors)} of {len(made)} checks failed", list(errors.values()))
