@@ -16,7 +16,7 @@ import jiter
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from .executor.pending import PendingCall
+from .executor.approval.pending import PendingCall
 from .messages.artifacts import portable_result
 from .messages.calls import ToolCallRecord
 from .messages.stop_reasons import StopReason

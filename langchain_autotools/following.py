@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage
 from .agent import AgentStream, AsyncAgentStream
 from .errors import ConfigurationError
 from .event_types import RunEvent
-from .executor.threads import NoThreadError, run_beside
+from .executor.workers.threads import NoThreadError, run_beside
 from .listening import Alarm, Listener, Place, listening, stop_listening
 from .mixin import ToolsAndMessagesMixin
 

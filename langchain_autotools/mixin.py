@@ -20,7 +20,8 @@ from pydantic import Field, PrivateAttr, model_validator
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
-from .executor import dump_tools, portable_key, restore_tools
+from .executor.approval.approvals import portable_key
+from .executor.tools import dump_tools, restore_tools
 from .field_types import Secret
 from .listening import listening
 from .pickling import refuse, unportable

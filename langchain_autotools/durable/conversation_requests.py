@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, ToolExecutor, pending_calls
-from ..executor.pending import check_offered
+from ..executor.approval.pending import check_offered
 from ..messages.calls import ToolCallRecord
 from .conversation_runs import APPEND, DECIDE, DECIDED, SEND, ConversationRun
 from .plain import check_storable, plain_config, plain_keywords, plain_messages

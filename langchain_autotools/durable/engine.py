@@ -19,8 +19,8 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 from filelock import FileLock, Timeout
 
 from ..errors import ConfigurationError, EventsInterruptedError
-from ..executor.background import running_loop
-from ..executor.threads import run_beside
+from ..executor.workers.background import running_loop
+from ..executor.workers.threads import run_beside
 from .ending import Lifetime, WorkerEndingError
 from .executions import Execution, Executions
 from .leases import Lease

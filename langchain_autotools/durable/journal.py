@@ -24,7 +24,7 @@ from ..chunks import ChunkSum, as_chunk
 from ..deadline import DeadlinePassed
 from ..executor import ToolCallResult
 from ..executor.results import describe, failed
-from ..executor.threads import run_beside
+from ..executor.workers.threads import run_beside
 from ..messages.calls import ToolCallRecord
 from ..messages.places import derived_id
 from .ending import Lifetime

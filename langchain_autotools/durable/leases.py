@@ -18,7 +18,7 @@ from typing import Any
 
 from dbos import DBOS, SetWorkflowID, WorkflowStatus
 
-from ..executor.threads import run_beside
+from ..executor.workers.threads import run_beside
 from .storage import not_waiting
 
 _logger = logging.getLogger("langchain_autotools")

@@ -9,7 +9,7 @@ from functools import partial
 from dbos import DBOS, StepReservation
 
 from ..event_types import RunEvent
-from ..executor.threads import run_beside
+from ..executor.workers.threads import run_beside
 from ..listening import Listener, Place, listening
 from .event_rows import joined, row_of
 from .plain import storable

@@ -18,7 +18,7 @@ from ..chunks import as_chunk, sum_chunks
 from ..compat import input_messages
 from ..errors import ConfigurationError
 from ..event_types import RunEvent
-from ..executor.threads import run_beside
+from ..executor.workers.threads import run_beside
 from ..listening import Alarm, Listener
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages

@@ -12,7 +12,7 @@ from ag_ui.core import (
 )
 
 from ..event_types import RunEnded
-from ..executor.pending import APPROVABLE, PendingCall
+from ..executor.approval.pending import APPROVABLE, PendingCall
 from ..strict_json import mend_surrogates
 from .posted import signature_of
 

@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, SecretStr
 
 from ..errors import ConfigurationError
-from ..executor.pending import APPROVABLE
+from ..executor.approval.pending import APPROVABLE
 from ..history.expansion import expand
 from .ag_ui_content import read_parts
 from .ag_ui_history import page_id

@@ -32,7 +32,7 @@ from ..event_types import (
     TextDelta,
     TurnUsage,
 )
-from ..executor.pending import APPROVABLE, Decision, PendingCall
+from ..executor.approval.pending import APPROVABLE, Decision, PendingCall
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
 from .ai_sdk_values import Chunk, error_text, shown

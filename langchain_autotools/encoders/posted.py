@@ -11,9 +11,9 @@ from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
 from ..errors import ConfigurationError
-from ..executor import Decision, PendingCall, digest_of, pending_calls
-from ..executor.approvals import same_digest
-from ..executor.pending import APPROVABLE
+from ..executor import Decision, PendingCall, pending_calls
+from ..executor.approval.approvals import same_digest
+from ..executor.approval.pending import APPROVABLE, digest_of
 from ..executor.resolution import Meaning
 from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, ToolCallRecord
 from ..strict_json import read_json

@@ -24,14 +24,14 @@ from ..deadline import DeadlinePassed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .arguments import ToolArguments
-from .background import Home
-from .cache import CachedCall
 from .content import answered, does_more, output_content, preceded
 from .context import AsyncProgress, Progress, Reporting, as_asynchronous
 from .injection import InjectedArguments, InjectionContext, type_hints
 from .nested_runs import NestedRuns, inside
-from .policies import ToolPolicy
+from .policy.cache import CachedCall
+from .policy.policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
+from .workers.background import Home
 from .wrapped import WrappedTool
 
 _logger = logging.getLogger("langchain_autotools")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
-from .pending import Decision, PendingCall
+from .approval.pending import Decision, PendingCall
 from .results import ToolCallResult
 
 OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]

@@ -25,8 +25,8 @@ from pydantic_core import CoreSchema, PydanticOmit, core_schema
 
 from ..compat import InjectedByType, graph_runtime
 from ..messages.calls import ToolCallRecord
-from .background import running_loop
-from .threads import NoThreadError, run_beside
+from .workers.background import running_loop
+from .workers.threads import NoThreadError, run_beside
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -18,26 +18,26 @@ from ..compat import is_resumed
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from ..messages.places import places_of_results
-from .approvals import Approvals, admitted_edit, approved_edit
-from .async_batch import AsyncToolCallBatch
-from .background import home_of_caller
-from .batch import BatchOptions, bringing
+from .approval.approvals import Approvals, admitted_edit, approved_edit
+from .approval.claims import Claim
+from .approval.gate import Gate
+from .approval.identity import identified
+from .approval.pending import Decision, PendingCall, decided
 from .call import PreparedTools, ToolRun
 from .checks import Approve, OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds, listeners
-from .claims import Claim
-from .gate import Gate
-from .governed import apply_policies
-from .identity import identified
 from .names import find_name
 from .nested_runs import inside
-from .pending import Decision, PendingCall, decided
 from .plan import Answer, Call, Calls, answer_of, read_calls
-from .policies import Policies, ToolPolicy, joined_timeout
+from .policy.attempts import apply_policies
+from .policy.policies import Policies, ToolPolicy, joined_timeout
 from .portable import Portable
 from .resolution import Meaning, Only, checked_only
 from .results import ToolCallResult
-from .sync_batch import ToolCallBatch
 from .tools import collected, tools_by_name
+from .workers.async_batch import AsyncToolCallBatch
+from .workers.background import home_of_caller
+from .workers.batch import BatchOptions, bringing
+from .workers.sync_batch import ToolCallBatch
 
 _B = TypeVar("_B")
 

@@ -12,7 +12,7 @@ from ..messages.calls import ToolCallRecord
 from ..messages.endings import is_finished, stop_reason
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
-from .pending import pending_calls
+from .approval.pending import pending_calls
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -4,9 +4,9 @@ from copy import deepcopy
 from typing import Any, Self
 
 from ..pickling import check_portable
-from .background import home_of_caller
 from .call import PreparedTools
 from .tools import dump_tools, restore_tools, tools_by_name
+from .workers.background import home_of_caller
 
 _REMADE = frozenset({"tools", "prepared", "_home"})
 

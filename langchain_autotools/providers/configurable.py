@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
 from ..errors import ConfigurationError
-from ..executor import dump_tools, restore_tools
+from ..executor.tools import dump_tools, restore_tools
 from ..pickling import check_portable, left_out, refuse
 from ..run.binding import Batched
 from ._base.structured_output import Model

@@ -12,19 +12,10 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..errors import ConfigurationError
-from ..executor import (
-    Approvals,
-    CallIdentity,
-    Decision,
-    ToolExecutor,
-    by_position,
-    caller_digest,
-    check_ids,
-    check_offered,
-    edited,
-    identities,
-    read_decisions,
-)
+from ..executor import Decision, ToolExecutor
+from ..executor.approval.approvals import Approvals
+from ..executor.approval.identity import CallIdentity, identities
+from ..executor.approval.pending import by_position, caller_digest, check_ids, check_offered, edited, read_decisions
 from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
 from ..strict_json import equivalent, read_object
 from .loop import OpenCalls

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Protocol
 
 from ..cancelling import checked_cancel
 from ..errors import ConfigurationError
-from ..executor import Policies, ToolExecutor, checked_concurrency, checked_listener, checked_seconds, joined_timeout
-from ..executor.claims import checked_claim
+from ..executor import ToolExecutor
+from ..executor.approval.claims import checked_claim
+from ..executor.checks import checked_concurrency, checked_listener, checked_seconds
+from ..executor.policy.policies import Policies, joined_timeout
 from .limits import Limits
 from .recording import RunJournal
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from langchain_core.messages import AIMessage
 
 from ..cancelling import Cancel
-from ..executor.batch import CallJournal
+from ..executor.workers.batch import CallJournal
 
 
 class RunJournal(CallJournal, Protocol):

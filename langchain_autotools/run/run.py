@@ -20,17 +20,10 @@ from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
 from ..deadline import Deadline, abounded, bounded, current_deadline
 from ..errors import AlreadyResumedError, ConfigurationError
-from ..executor import (
-    ON_CLIENT,
-    Approvals,
-    AsyncToolCallBatch,
-    PendingCall,
-    ToolCallBatch,
-    ToolCallResult,
-    ToolExecutor,
-    inside,
-    pending_calls,
-)
+from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, ToolExecutor, pending_calls
+from ..executor.approval.approvals import Approvals
+from ..executor.approval.pending import ON_CLIENT
+from ..executor.nested_runs import inside
 from ..history import repair
 from ..listening import listening
 from ..messages.calls import ToolCallRecord, call_ids, calls_of, with_records

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from pydantic import SecretStr
 
 from ..errors import ConfigurationError
-from ..executor import Approvals, ToolExecutor
+from ..executor import ToolExecutor
+from ..executor.approval.approvals import Approvals
 from ..executor.names import tool_name
 from ..messages.calls import FOR_CALLER
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..event_types import CallReady, CallResult, CallsPending, MessageDone, ReasoningDelta, RunEnded, RunEvent, TextDelta
-from ..executor.pending import PendingCall, pending_calls
+from ..executor.approval.pending import PendingCall, pending_calls
 from ..history.expansion import expand
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.carrier import new_messages, run_usage

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from langchain_core.messages import ToolMessage
 
 from ..event_types import CallReady, CallResult, CallsPending, MessageDone, MessagesAdded, RunEnded, RunEvent, RunFailed, RunStarted
-from ..executor.pending import PendingCall
+from ..executor.approval.pending import PendingCall
 from ..messages.printable import short_result, text_and_media
 from .failures import failure_text
 from .gradio_text import gradio_code, gradio_images, gradio_markdown, gradio_message, gradio_words

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..encoders.plain import plain
 from ..event_types import RunEnded, partial_arguments
-from ..executor.pending import PendingCall
+from ..executor.approval.pending import PendingCall
 from ..messages.calls import ToolCallRecord
 from ..messages.printable import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
 from ..strict_json import mend_surrogates

@@ -23,7 +23,7 @@ from ..event_types import (
     RunStarted,
     TextDelta,
 )
-from ..executor.pending import PendingCall
+from ..executor.approval.pending import PendingCall
 from ..messages.calls import ToolCallRecord
 
 _LATEST: Final = 8  # how many reports of a call are kept

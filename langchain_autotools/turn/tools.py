@@ -7,8 +7,9 @@ from typing import Any, Protocol
 from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
-from ..executor import check_signature, tool_inside
 from ..executor.names import own_name
+from ..executor.signatures import check_signature
+from ..executor.wrapped import tool_inside
 from .tool_choice import ToolChoice
 
 _logger = logging.getLogger("langchain_autotools")

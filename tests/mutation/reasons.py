@@ -3,13 +3,13 @@
 # ruff: noqa: E501 - the changed code is the key
 
 EQUIVALENT: dict[str, str] = {
-    "executor/batch.py Batch._give_up: def _give_up: self, *, all_calls: bool=False -> self, *, all_calls: bool=True": "every caller gives it (the default is gone since)",
-    "executor/batch.py Batch._reports: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
+    "executor/workers/batch.py Batch._give_up: def _give_up: self, *, all_calls: bool=False -> self, *, all_calls: bool=True": "every caller gives it (the default is gone since)",
+    "executor/workers/batch.py Batch._reports: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
     "executor/call.py _observed: _resolve(observed_run, run) -> pass": "but for speed: LangChain works it out at each call",
     "executor/call.py _only_raises: return False -> return None": "callers ask only whether it is true",
     "executor/results.py _problems: entries: list[Any] = list(error.errors(include_url=False, include_context=False, include_input=False)): include_url=False -> include_url=True": "of the entries only their places and messages are read",
-    "executor/sync_batch.py _cancel: if not task.wait(max(0.0, end - time.monotonic())): max(0.0, end - time.monotonic()) -> max(-1.0, end - time.monotonic())": "a wait of less than nothing is a wait of nothing",
-    "executor/threads.py _Depth.__init__: self.ended = 0 -> self.ended = 1": "it is only compared with what it was before",
+    "executor/workers/sync_batch.py _cancel: if not task.wait(max(0.0, end - time.monotonic())): max(0.0, end - time.monotonic()) -> max(-1.0, end - time.monotonic())": "a wait of less than nothing is a wait of nothing",
+    "executor/workers/threads.py _Depth.__init__: self.ended = 0 -> self.ended = 1": "it is only compared with what it was before",
     "history/normalize.py _with_ids: for before, after in zip(old, new, strict=True): strict=True -> strict=False": "an assertion, both are of one length",
     "history/pairing.py _sound_ids: if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)): len(ids) > 1 -> len(ids) > 0": "one id is as many as its set has",
     "history/pairing.py says_in_blocks: return False -> return None": "callers ask only whether it is true",
@@ -25,18 +25,18 @@ EQUIVALENT: dict[str, str] = {
 """Those that do the same as the code that they were made from."""
 
 ACCEPTED: dict[str, str] = {
-    "executor/async_batch.py _TaskBatch._stop: await asyncio.wait(unfinished, timeout=2 * GRACE_SECONDS): 2 * GRACE_SECONDS -> 3 * GRACE_SECONDS": "how long an end is waited for: no test measures it",
-    "executor/async_batch.py _cancel: task.add_done_callback(lambda ended: ended.cancelled() or ended.exception()) -> pass": "only what asyncio logs about a task that nobody looks at, when it is collected",
-    "executor/background.py _stop_loops: thread.ending = True -> pass": "only when the program ends, which tests see from outside: their program runs without the change",
-    "executor/background.py _stop_loops: thread.join(timeout=1.0): timeout=1.0 -> timeout=2.0": "how long an end is waited for: no test measures it",
+    "executor/workers/async_batch.py _TaskBatch._stop: await asyncio.wait(unfinished, timeout=2 * GRACE_SECONDS): 2 * GRACE_SECONDS -> 3 * GRACE_SECONDS": "how long an end is waited for: no test measures it",
+    "executor/workers/async_batch.py _cancel: task.add_done_callback(lambda ended: ended.cancelled() or ended.exception()) -> pass": "only what asyncio logs about a task that nobody looks at, when it is collected",
+    "executor/workers/background.py _stop_loops: thread.ending = True -> pass": "only when the program ends, which tests see from outside: their program runs without the change",
+    "executor/workers/background.py _stop_loops: thread.join(timeout=1.0): timeout=1.0 -> timeout=2.0": "how long an end is waited for: no test measures it",
     "executor/context.py AsyncProgress._tell_one: if self._closed and isinstance(error, asyncio.CancelledError): self._closed and isinstance(error, asyncio.CancelledError) -> self._closed or isinstance(error, asyncio.CancelledError)": "open: only a listener that is cancelled while its batch is closed could tell",
     "executor/context.py AsyncProgress._tell_one: raise -> pass": "open: only a listener that is cancelled while its batch is closed could tell",
     "executor/context.py AsyncProgress._wake: self._closed = True -> pass": "open: only a report to an event loop that is closed could tell",
     "executor/context.py Progress.end: self._ended.add(index) -> pass": "open: only a report that a tool makes after it has ended could tell",
     "executor/context.py _Reports.close: self._waiting.clear() -> pass": "open: only a report that waits while its batch is closed could tell, and a closed batch tells nobody",
-    "executor/patience.py -: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
-    "executor/sync_batch.py _ThreadBatch._run_with_timeout: self._in_time(run) -> pass": "a call that waited for its thread would have that time once more: no test measures it",
-    "executor/threads.py _after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
+    "executor/workers/patience.py -: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
+    "executor/workers/sync_batch.py _ThreadBatch._run_with_timeout: self._in_time(run) -> pass": "a call that waited for its thread would have that time once more: no test measures it",
+    "executor/workers/threads.py _after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
     "history/normalize.py translate_functions: asked = {call['name']: _derived_id(len(translated), 0)}: _derived_id(len(translated), 0) -> _derived_id(len(translated), 1)": "which id is made says nothing: it is the same each time, and no other's",
     "history/pairing.py _sound_ids: if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)): len(ids) > 1 -> len(ids) > 0": "killed since by `test_a_call_without_an_id_is_given_one_beside_one_that_has_one`",
     "run/decisions.py _listed: return ', '.join((repr(one) for one in ids[:20])): :20 -> :21": "a number that was chosen: how many names a text lists",

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ...deadline import Deadline, DeadlinePassed, current_deadline
-from ...executor.threads import NoThreadError, run_beside
+from ...executor.workers.threads import NoThreadError, run_beside
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from langchain_autotools import ToolExecutor, new_messages
-from langchain_autotools.executor import threads
+from langchain_autotools.executor.workers import threads
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 

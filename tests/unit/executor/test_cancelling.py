@@ -9,7 +9,8 @@ import pytest
 
 from langchain_autotools import ConfigurationError, ToolCallRecord, ToolExecutor, ToolPolicy
 from langchain_autotools.deadline import current_deadline
-from langchain_autotools.executor import ToolCallResult, async_batch
+from langchain_autotools.executor import ToolCallResult
+from langchain_autotools.executor.workers import async_batch
 from langchain_autotools.retry import RetryPolicy
 from tests.support.calls import call, error
 

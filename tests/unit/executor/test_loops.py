@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ToolExecutor, new_messages
-from langchain_autotools.executor import patience
+from langchain_autotools.executor.workers import patience
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolExecutor, pending_calls
-from langchain_autotools.executor.identity import RECORD
+from langchain_autotools.executor.approval.identity import RECORD
 from langchain_autotools.messages.metadata import KEY
 from tests.laws.ways import WAYS, run
 from tests.support.desk import QUESTION, TURN, Desk, asking, call, reason

@@ -9,14 +9,20 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_autotools.executor import threads
+from langchain_autotools.executor.workers import threads
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.entered import entered
 
 PACKAGE = Path(sys.modules["langchain_autotools"].__file__ or "").parent
 OPTIONAL = [
-    *("executor/approvals.py", "executor/pending.py", "executor/policies.py", "executor/governed.py", "executor/cache.py"),
-    *("executor/shortening.py", "executor/context.py", "cancelling.py"),
+    *(
+        "executor/approval/approvals.py",
+        "executor/approval/pending.py",
+        "executor/policy/policies.py",
+        "executor/policy/attempts.py",
+        "executor/policy/cache.py",
+    ),
+    *("executor/policy/shortening.py", "executor/context.py", "cancelling.py"),
     *("listening.py", "event_types.py", "following.py", "run/telling.py", "turn/forming.py", "messages/deltas.py"),
 ]
 """What approvals, policies, contexts, cancelling and events are made of."""

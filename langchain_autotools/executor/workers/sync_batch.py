@@ -11,19 +11,19 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
-from ..messages.calls import ToolCallRecord
+from ...messages.calls import ToolCallRecord
+from ..approval.gate import opened
+from ..call import ToolRun
+from ..context import Progress, ProgressReport
+from ..plan import Answer
+from ..policy.attempts import Attempt, Follow, Pause, Step, policy_steps
+from ..policy.policies import ToolPolicy
+from ..results import ToolCallResult, failed, overdue_result
 from .asking import Question, ask, driven
 from .background import BackgroundTask, cancel_tasks, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, BatchOptions, CallJournal, Watcher, given_up, outcome_of, result_of
-from .call import ToolRun
-from .context import Progress, ProgressReport
-from .gate import opened
-from .governed import Attempt, Follow, Pause, Step, governed
 from .listeners import ListenerCalls
 from .patience import has_ended
-from .plan import Answer
-from .policies import ToolPolicy
-from .results import ToolCallResult, failed, overdue_result
 from .threads import Job, NoThreadError, deeper, run_in_thread
 
 _logger = logging.getLogger("langchain_autotools")
@@ -277,7 +277,7 @@ class _ThreadBatch(Batch):
 
     def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
         done: ToolCallResult | None = None
-        with closing(governed(run, policy, self._may_wait, in_thread=self._uses_thread(run))) as steps:
+        with closing(policy_steps(run, policy, self._may_wait, in_thread=self._uses_thread(run))) as steps:
             while True:
                 try:
                     step = steps.send(done)

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 from langchain_core.messages import ToolMessage, messages_from_dict
 
-from ..errors import AlreadyResumedError, ConfigurationError
-from ..messages.calls import ToolCallRecord
-from ..messages.carrier import serialize_messages
-from .asking import NOTHING, Question, ask
-from .plan import Answer
-from .results import ToolCallResult, failed, overdue_result
+from ...errors import AlreadyResumedError, ConfigurationError
+from ...messages.calls import ToolCallRecord
+from ...messages.carrier import serialize_messages
+from ..plan import Answer
+from ..results import ToolCallResult, failed, overdue_result
+from ..workers.asking import NOTHING, Question, ask
 
 _logger = logging.getLogger("langchain_autotools")
 

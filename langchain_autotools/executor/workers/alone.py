@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Collection, Generator
 
-from .call import ToolRun
-from .results import ToolCallResult, not_alone
+from ..call import ToolRun
+from ..results import ToolCallResult, not_alone
 
 POLL_SECONDS = 0.02
 """How often a call looks whether what it must not run beside has ended."""

@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..compat import is_graph_signal
-from ..errors import ConfigurationError
-from ..messages.calls import FOR_CALLER, ToolCallRecord
+from ...compat import is_graph_signal
+from ...errors import ConfigurationError
+from ...messages.calls import FOR_CALLER, ToolCallRecord
+from ..plan import Answer
+from ..workers.asking import NOTHING, Question, aask, adriven, ask, driven
 from .approvals import Approvals
-from .asking import NOTHING, Question, aask, adriven, ask, driven
 from .identity import CallIdentity
 from .pending import Decision
-from .plan import Answer
 
 _NO_INTERRUPT = (
     "interrupt cannot be called inside approve=: the graph would run the node again, and the model could write other arguments than "

@@ -16,10 +16,10 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 
-from ..errors import ConfigurationError
-from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
-from ..pickling import check_portable
-from .arguments import ArgumentsOf
+from ...errors import ConfigurationError
+from ...messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
+from ...pickling import check_portable
+from ..arguments import ArgumentsOf
 from .claims import Claim, checked_claim
 from .identity import RECORD, CallIdentity
 from .pending import Decision, Kind, PendingCall, by_position, caller_digest, check_offered, digest_of, read_decisions, shown_to_caller

@@ -1,7 +1,7 @@
 """A call under a policy: looked up, tried, tried again, shared with whoever makes the same one, shortened.
 
-`governed` is a generator that does nothing by itself: it yields what is to be done next and is sent what came of it, so that threads and
-tasks follow the same policy.
+`policy_steps` is a generator that does nothing by itself: it yields what is to be done next and is sent what came of it, so that threads
+and tasks follow the same policy.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from collections.abc import Callable, Generator, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..retry.attempts import Attempts, Awaited, Decision
-from ..retry.policy import RetryPolicy
+from ...retry.attempts import Attempts, Awaited, Decision
+from ...retry.policy import RetryPolicy
+from ..call import ToolRun
+from ..plan import Answer
+from ..results import ToolCallResult, overdue_result
 from .cache import CachedCall, Flight, Landing
-from .call import ToolRun
-from .plan import Answer
 from .policies import ToolPolicy, checked_cache
-from .results import ToolCallResult, overdue_result
 from .shortening import shortened
 
 _logger = logging.getLogger("langchain_autotools")
@@ -83,7 +83,7 @@ def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy]
     return frozenset(exclusive)
 
 
-def governed(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False) -> _Steps:
+def policy_steps(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False) -> _Steps:
     """Carry out a call as its policy says.
 
     Args:

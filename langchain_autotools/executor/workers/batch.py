@@ -11,19 +11,19 @@ from typing import Any, ClassVar, Protocol
 
 from langchain_core.messages import ToolMessage
 
-from ..cancelling import Cancel
-from ..deadline import Deadline, current_deadline
-from ..errors import AlreadyResumedError
-from ..messages.calls import ToolCallRecord
-from ..messages.live import attach_messages
+from ...cancelling import Cancel
+from ...deadline import Deadline, current_deadline
+from ...errors import AlreadyResumedError
+from ...messages.calls import ToolCallRecord
+from ...messages.live import attach_messages
+from ..approval.claims import Claims
+from ..approval.gate import Gate
+from ..call import ToolRun
+from ..context import AsyncProgress, Progress
+from ..plan import Answer, PlannedCall
+from ..results import ToolCallResult, cancelled_result
 from .alone import GivenUp
 from .asking import Question
-from .call import ToolRun
-from .claims import Claims
-from .context import AsyncProgress, Progress
-from .gate import Gate
-from .plan import Answer, PlannedCall
-from .results import ToolCallResult, cancelled_result
 
 _logger = logging.getLogger("langchain_autotools")
 

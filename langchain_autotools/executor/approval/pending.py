@@ -13,12 +13,12 @@ from typing import Any, Literal, Self, cast, get_args
 
 from langchain_core.messages import BaseMessage
 
-from ..errors import ConfigurationError
-from ..messages.calls import CLIENT_TOOL, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
-from ..messages.endings import HoldsRun
-from ..strict_json import equivalent
+from ...errors import ConfigurationError
+from ...messages.calls import CLIENT_TOOL, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
+from ...messages.endings import HoldsRun
+from ...strict_json import equivalent
+from ..names import find_name
 from .identity import CallIdentity, identities, plain_json
-from .names import find_name
 
 Kind = Literal["approval", "caller", "client_tool", "queued", "vendor_approval"]
 """Why a call waits: it needs approval; its tool was only declared; it is a vendor's tool for the user's machine; a call before it waits;

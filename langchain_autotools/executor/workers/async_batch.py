@@ -9,19 +9,19 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
-from ..listening import Alarm
-from ..messages.calls import ToolCallRecord
-from ..retry.attempts import Awaited
+from ...listening import Alarm
+from ...messages.calls import ToolCallRecord
+from ...retry.attempts import Awaited
+from ..approval.gate import aopened
+from ..call import ToolRun
+from ..context import AsyncProgress, ProgressReport
+from ..plan import Answer
+from ..policy.attempts import Attempt, Pause, Step, policy_steps
+from ..policy.policies import ToolPolicy
+from ..results import ToolCallResult, failed, overdue_result
 from .asking import Question, aask, adriven
 from .batch import GRACE_SECONDS, Batch, BatchOptions, Watcher, given_up, outcome_of, result_of
-from .call import ToolRun
-from .context import AsyncProgress, ProgressReport
-from .gate import aopened
-from .governed import Attempt, Pause, Step, governed
 from .listeners import acall
-from .plan import Answer
-from .policies import ToolPolicy
-from .results import ToolCallResult, failed, overdue_result
 from .threads import NoThreadError, deeper, run_in_thread
 
 _logger = logging.getLogger("langchain_autotools")
@@ -195,7 +195,7 @@ class _TaskBatch(Batch):
 
     async def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
         done: Any = None
-        with closing(governed(run, policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)) as steps:
+        with closing(policy_steps(run, policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)) as steps:
             while True:
                 try:
                     step = steps.send(done)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from ..errors import ConfigurationError
-from ..retry.policy import RetryPolicy
-from ..retry.retrying import RetryStrategies, checked_retry
-from ..retry.strategies import check_synchronous
-from .checks import checked_seconds
+from ...errors import ConfigurationError
+from ...retry.policy import RetryPolicy
+from ...retry.retrying import RetryStrategies, checked_retry
+from ...retry.strategies import check_synchronous
+from ..checks import checked_seconds
 
 if TYPE_CHECKING:
     from tenacity import BaseRetrying

@@ -15,9 +15,9 @@ from weakref import WeakValueDictionary
 
 from langchain_core.messages import ToolMessage
 
-from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord
-from .results import ToolCallResult
+from ...errors import ConfigurationError
+from ...messages.calls import ToolCallRecord
+from ..results import ToolCallResult
 
 _logger = logging.getLogger("langchain_autotools")
 

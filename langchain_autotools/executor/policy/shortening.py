@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from .results import ToolCallResult
+from ..results import ToolCallResult
 
 _CUT = "\n\n[... {total} characters in all: the middle is left out here ...]\n\n"
 

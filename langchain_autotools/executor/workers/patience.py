@@ -3,8 +3,8 @@
 import logging
 from typing import Any
 
+from ..call import ToolRun
 from .background import BackgroundTask
-from .call import ToolRun
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ..errors import ConfigurationError
-from ..messages.calls import VENDOR_APPROVAL, ToolCallRecord, entries_of_awaited, open_end, records_of, results_behind
-from ..messages.metadata import ASKED, own_metadata
-from ..strict_json import interchanged
+from ...errors import ConfigurationError
+from ...messages.calls import VENDOR_APPROVAL, ToolCallRecord, entries_of_awaited, open_end, records_of, results_behind
+from ...messages.metadata import ASKED, own_metadata
+from ...strict_json import interchanged
 
 RECORD = "approval"
 """The key of a call's record that says what it waits for."""

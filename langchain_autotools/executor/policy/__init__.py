@@ -1,0 +1,1 @@
+"""Policies of tools: timeouts, attempts, caches and shortened results."""

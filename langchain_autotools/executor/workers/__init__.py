@@ -1,0 +1,1 @@
+"""Batches of calls, and the threads and tasks that run them."""

@@ -1,0 +1,24 @@
+"""The floors inside the rooms that have many modules."""
+
+from .test_house import MODULES, all_imports, module_of, name_of, top_of
+
+# The floors of `executor`, from the ground up. A module imports from its own floor and from those below it.
+EXECUTOR_FLOORS = (
+    ("names", "results", "signatures", "tools", "wrapped", "workers.threads", "workers.background", "workers.asking", "workers.listeners"),
+    ("checks", "nested_runs", "approval.identity", "approval.pending", "policy.cache", "policy.policies", "policy.shortening"),
+    ("arguments", "call", "content", "context", "injection", "portable", "raw_functions", "resolution", "serialized"),
+    ("plan", "approval.approvals", "approval.claims", "approval.gate", "policy.attempts"),
+    ("workers.alone", "workers.async_batch", "workers.batch", "workers.patience", "workers.sync_batch"),
+    ("executor",),
+)
+EXECUTOR_RANKS = {module: rank for rank, modules in enumerate(EXECUTOR_FLOORS) for module in modules}
+
+
+def test_imports_inside_the_executor_go_down_only() -> None:
+    """A module of `executor` imports from its own floor and from those below it; each module has a floor."""
+    known = {name_of(path): path for path in MODULES if top_of(path) == "executor" and path.name != "__init__.py"}
+    assert {name.removeprefix("executor.") for name in known} == EXECUTOR_RANKS.keys()
+    for name, path in known.items():
+        for other in {module_of(full, known) for full in all_imports(path)} & known.keys():
+            own, used = (EXECUTOR_RANKS[module.removeprefix("executor.")] for module in (name, other))
+            assert used <= own, f"{name} imports {other}, which lies above it"
