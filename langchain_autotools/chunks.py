@@ -70,14 +70,14 @@ def detached(chunk: AIMessageChunk) -> AIMessageChunk:
 def _own_container(value: Any) -> Any:
     if value.__class__ is list:
         return [part.copy() if part.__class__ is dict else part for part in value]
-    return value.copy() if value.__class__ is dict else value
+    return value.copy() if isinstance(value, dict) else value
 
 
 class ChunkSum:
     """The sum of a stream's chunks, taken as they come: linear where `+` one by one is not.
 
     Of chunks that are text and nothing else only the text is kept: core would look at every field of each, and a caller may
-    change those that he was given.
+    change those that he was given. Those that have no part in the message are left out: an empty text would stand before blocks of content.
     """
 
     def __init__(self, chunks: Iterable[AIMessageChunk] = ()) -> None:
@@ -96,6 +96,8 @@ class ChunkSum:
         fields = chunk.__dict__
         content: Any = fields["content"]
         says_more = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
+        if not content and is_blank(chunk):
+            return
         plain = content.__class__ is str
         if says_more or fields["chunk_position"] or fields["name"] or not (plain or is_text_block(content)):
             self._join()
@@ -123,13 +125,21 @@ class ChunkSum:
 
     def message(self) -> AIMessage:
         """The message that the chunks make together."""
-        first, *others = self.chunks
+        first, *others = self.chunks or [new_chunk("", {}, None)]
         return message_chunk_to_message(add_ai_message_chunks(first, *others))  # type: ignore[return-value]
 
 
 def sum_chunks(chunks: Iterable[AIMessageChunk]) -> AIMessage:
     """The message that the chunks of a stream make together."""
     return ChunkSum(chunks).message()
+
+
+def is_blank(chunk: AIMessageChunk) -> bool:
+    """Whether a chunk has no part in its message: it brings nothing but a note (`messages.notes`), or is empty and hands over."""
+    fields = chunk.__dict__
+    extra = fields["additional_kwargs"]
+    says = fields["content"] or extra or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
+    return not (says or fields["chunk_position"] or fields["name"] or (fields["id"] and extra.__class__ is dict))
 
 
 def is_text_block(content: Any) -> bool:

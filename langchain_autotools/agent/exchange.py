@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
-from ..chunks import ChunkSum, new_chunk
+from ..chunks import ChunkSum, is_blank, new_chunk
 from ..event_types import MessagesAdded
 from ..history import repair
 from ..listening import listening
@@ -16,7 +16,6 @@ from ..messages.calls import calls_of, open_end
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
 from ..messages.places import numbered_result, result_id
-from ..turn.forming import only_shows
 from .floor import Floor, busy
 from .memory import Memory
 from .output import Output, complete
@@ -125,12 +124,10 @@ class Exchange:
 
     def take(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Take the next chunk of the answer; returns it as it leaves: the first one brings the question."""
-        if chunk.__dict__["additional_kwargs"].__class__ is not dict and only_shows(chunk):
-            return chunk
         self._parts.add(chunk)
         new = new_messages(chunk)
         self._new += new
-        return self._with_question(chunk, new) if self._undelivered else chunk
+        return self._with_question(chunk, new) if self._undelivered and (new or not is_blank(chunk)) else chunk
 
     def _with_question(self, chunk: AIMessageChunk, new: Sequence[BaseMessage]) -> AIMessageChunk:
         """The chunk, which brings the question too. (One of its own would have to have content of the answer's kind, text or blocks.)"""

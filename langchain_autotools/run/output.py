@@ -147,6 +147,10 @@ class RunOutput:
         attach_messages(chunk, [message])
         return chunk
 
+    def hand_over(self) -> AIMessageChunk:
+        """A chunk without content, by which a stream gives its reader a turn between two others."""
+        return new_chunk([] if self._blocks or self._listed else "", {}, None)
+
     def delivered(self) -> None:
         """Note that the caller has everything that was brought so far."""
         self._delivered = len(self.handed_out)

@@ -33,7 +33,6 @@ from ..messages.pauses import is_paused
 from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
-from ..turn.forming import handing_over, only_shows
 from ..turn.output_version import with_output_version
 from ..turn.tool_choice import ToolChoice
 from .decisions import open_calls
@@ -130,7 +129,7 @@ class Run:
             from .telling import RunEvents  # here, because it costs every other program its import
 
             self._events = RunEvents(place, str(run_id), name, self.settings.call.separator)
-        return [handing_over()] if self._events is not None and self._events.due else ()
+        return [self._output.hand_over()] if self._events is not None and self._events.due else ()
 
     # ------------------------------------------------------------------------------------------ steps
 
@@ -179,13 +178,12 @@ class Run:
         if self._events is not None:
             self._events.part(part)
         if isinstance(part, AIMessageChunk):
-            if part.__dict__["additional_kwargs"].__class__ is dict or not only_shows(part):
-                self._parts.add(part)
+            self._parts.add(part)
             out = [] if self.settings.last_text_only else self._output.chunk(part)
         else:
             self._whole = part
             out = [] if self.settings.last_text_only else self._turn_chunks(self._parts, part)
-        return out if self._events is None or out or not self._events.due else [handing_over()]
+        return out if self._events is None or out or not self._events.due else [self._output.hand_over()]
 
     def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
         """What is handed out of a turn's chunks, or of the message that came in their place."""
@@ -290,7 +288,7 @@ class Run:
         """Take the next result, in call order; returns the chunk that brings it. None in its place: one that brings nothing."""
         if result is None:
             self._check_reader()
-            return handing_over()
+            return self._output.hand_over()
         message = self._placed(action, result.message)
         if self._events is not None:
             message = self._events.answered(result, message)

@@ -26,7 +26,6 @@ from ..messages.endings import stop_reason
 from ..messages.live import attach_messages, attached_messages
 from ..messages.metadata import KEY
 from ..turn.accumulator import caller_metadata
-from ..turn.forming import only_shows
 from .keywords import drop_settings
 from .run import stored_message
 
@@ -149,8 +148,7 @@ def with_whole(model: Any, chunk: AIMessage, parts: ChunkSum) -> AIMessageChunk:
     if not isinstance(chunk, AIMessageChunk):  # core hands on what invoke returned where streaming is switched off
         attach_messages(chunk, [chunk])
         return cast("AIMessageChunk", chunk)
-    if chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk):
-        parts.add(chunk)
+    parts.add(chunk)
     if chunk.__dict__["chunk_position"] == "last":
         whole = stored_message(parts.message(), model.output_version, brief=True)
         chunk.__dict__["response_metadata"] = caller_metadata(chunk.response_metadata)
@@ -178,8 +176,7 @@ class _Telling:
         if not isinstance(part, AIMessageChunk):
             self._end(part)
             return
-        if not only_shows(part):
-            self._parts.add(part)
+        self._parts.add(part)
         if part.chunk_position == "last":
             self._end(self._parts.message())
 

@@ -33,7 +33,7 @@ from ..messages.deltas import deltas_of
 from ..messages.joints import Joints
 from ..messages.metadata import text_of
 from ..messages.stop_reasons import StopReason
-from ..turn.forming import pieces_of, restarts
+from ..turn.forming import is_restart, pieces_of
 
 _NOT_WHOLE = "the reply ended before the call was whole"
 _AGAIN = "the reply broke off, and is asked for again"
@@ -136,9 +136,9 @@ class RunEvents:
                 self._tell(TextDelta(**self._about, message_id=message_id, text=text, separator=separator))
             else:
                 self._tell(ReasoningDelta(**self._about, message_id=message_id, text=text))
-        for piece in pieces_of(extra):
+        for piece in pieces_of(part):
             self._piece(message_id, piece)
-        if restarts(extra):
+        if is_restart(part):
             self._discard(_AGAIN)
 
     def _piece(self, message_id: str, piece: Any) -> None:

@@ -15,7 +15,6 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
 from ..chunks import ChunkSum
-from ..turn.forming import only_shows
 
 _Manager = TypeVar("_Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
@@ -60,7 +59,7 @@ class RunTrace(Generic[_Manager]):
 
     def see(self, chunk: AIMessageChunk) -> None:
         """Note a chunk for the run's output; nothing is kept where nobody listens."""
-        if self._seen is not None and (chunk.__dict__["additional_kwargs"].__class__ is dict or not only_shows(chunk)):
+        if self._seen is not None:
             self._seen.add(chunk)
 
     def output(self) -> AIMessage | None:

@@ -1,16 +1,16 @@
 """Calls while they are being written, for whoever watches: where the wire itself says which call a fragment belongs to.
 
 For display only. What the fragments come to is decided by the assembler at the end of the turn; nothing here has a part in it. The
-pieces go with the chunk that brought them, as something that it knows beside its data: no sum, copy or dump has them.
+pieces go with the chunk that brought them, as a note beside its data: no sum, copy or dump has them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from ..chunks import new_chunk
+from ..messages.notes import Note, attach, note_of
 from ..tool_calls.fragments import Fragment, read_fragment
 
 
@@ -27,6 +27,17 @@ class CallPiece:
     call_id: str
     name: str | None
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces(Note):
+    """The pieces of calls that came with a chunk."""
+
+    pieces: Sequence[CallPiece]
+
+
+class _Restart(Note):
+    """The mark of a reply that has broken off and begins anew."""
 
 
 class FormingCalls:
@@ -50,7 +61,7 @@ class FormingCalls:
             left: What of it leaves anyway; None for nothing.
             message_id: The id of the turn's message, as far as it is known.
         """
-        apart = [piece for piece in pieces_of(raw.additional_kwargs) if not self._is_used(piece.call_id)]
+        apart = [piece for piece in pieces_of(raw) if not self._is_used(piece.call_id)]
         if not isinstance(raw, AIMessageChunk) or not (apart or raw.tool_call_chunks or raw.additional_kwargs):
             return left
         self._apart |= {piece.call_id for piece in apart}
@@ -61,9 +72,7 @@ class FormingCalls:
         if not told:
             return left
         chunk = new_chunk([] if isinstance(raw.content, list) else "", {}, message_id) if left is None else left
-        keywords = _KeywordsWithPieces(chunk.additional_kwargs)
-        keywords.pieces = told
-        chunk.__dict__["additional_kwargs"] = keywords
+        attach(chunk, _Pieces(told))
         return chunk
 
     def _piece(self, fragment: Fragment) -> CallPiece | None:
@@ -81,28 +90,18 @@ class FormingCalls:
         return CallPiece(call_id, fragment.name, "" if call_id in self._apart else fragment.text)
 
 
-class _KeywordsWithPieces(dict[str, Any]):
-    """A chunk's additional keywords, which also know pieces of calls: whatever makes another chunk or data of this one makes a plain
-    dict of it."""
-
-    pieces: Sequence[CallPiece] = ()
-    restarts = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self),)
-
-
 def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AIMessageChunk:
     """A raw chunk that brings nothing but a piece of a call, from a wire that tells of whole calls later; `listed`: whether the content of
     its chunks is lists."""
-    keywords = _KeywordsWithPieces()
-    keywords.pieces = [piece]
-    return new_chunk([] if listed else "", keywords, message_id)
+    chunk = new_chunk([] if listed else "", {}, message_id)
+    attach(chunk, _Pieces([piece]))
+    return chunk
 
 
-def pieces_of(keywords: Mapping[str, Any]) -> Sequence[CallPiece]:
-    """The pieces that a chunk with these additional keywords knows."""
-    return keywords.pieces if isinstance(keywords, _KeywordsWithPieces) else ()
+def pieces_of(chunk: AIMessage) -> Sequence[CallPiece]:
+    """The pieces of calls that a chunk brings beside its data."""
+    note = note_of(chunk, _Pieces)
+    return () if note is None else note.pieces
 
 
 def may_show(raw: AIMessage) -> bool:
@@ -112,27 +111,13 @@ def may_show(raw: AIMessage) -> bool:
     return bool(keywords or keywords.__class__ is not dict or fields.get("tool_call_chunks"))
 
 
-def only_shows(chunk: AIMessageChunk) -> bool:
-    """Whether a chunk has nothing but pieces of calls, or not even these, and no part in the message."""
-    fields = chunk.__dict__
-    keywords = fields["additional_kwargs"]
-    if keywords.__class__ is dict or keywords or not isinstance(keywords, _KeywordsWithPieces):
-        return False
-    return not (fields["content"] or fields["response_metadata"] or fields["usage_metadata"] or fields["chunk_position"])
-
-
-def handing_over() -> AIMessageChunk:
-    """A chunk that has no part in any message, by which a stream hands over to who reads its events."""
-    return new_chunk("", _KeywordsWithPieces(), None)
-
-
 def restart_chunk(message_id: str | None = None) -> AIMessageChunk:
     """A chunk that says that its reply has broken off and begins anew: what has been shown of its calls counts no more."""
-    keywords = _KeywordsWithPieces()
-    keywords.restarts = True
-    return new_chunk("", keywords, message_id)
+    chunk = new_chunk("", {}, message_id)
+    attach(chunk, _Restart())
+    return chunk
 
 
-def restarts(keywords: Mapping[str, Any]) -> bool:
-    """Whether a chunk with these additional keywords says so."""
-    return isinstance(keywords, _KeywordsWithPieces) and keywords.restarts
+def is_restart(chunk: AIMessage) -> bool:
+    """Whether a chunk says that its reply begins anew."""
+    return note_of(chunk, _Restart) is not None

@@ -23,7 +23,7 @@ from ..history.sent import as_sent
 from ..listening import listening
 from ..messages.calls import call_ids, calls_of
 from .accumulator import TurnAccumulator, canonical_message
-from .forming import FormingCalls, may_show, restart_chunk, restarts
+from .forming import FormingCalls, is_restart, may_show, restart_chunk
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
 
@@ -95,7 +95,7 @@ class Turn:
 
     def _feed_shown(self, raw: AIMessage, forming: FormingCalls) -> AIMessageChunk | None:
         """Like `feed`, of a chunk that may bring pieces of calls, for who watches."""
-        if restarts(raw.additional_kwargs):
+        if is_restart(raw):
             self._accumulator.restart()
             self._forming = FormingCalls(self._is_used)
             return restart_chunk(self._accumulator.message_id)

@@ -16,11 +16,10 @@ from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
-from ...chunks import ChunkSum
+from ...chunks import ChunkSum, is_blank
 from ...event_types import CallArgumentsDelta, CallDiscarded, CallStarted, MessageDone, partial_arguments
 from ...listening import Tap, listening, stop_listening
 from ...messages.metadata import text_of
-from ...turn.forming import only_shows
 
 _END: Any = object()
 
@@ -151,7 +150,7 @@ class _Reading:
 
     def _brings(self, chunk: Any) -> bool:
         """Whether a chunk has a part in the message, or comes with a piece of the call."""
-        return not (isinstance(chunk, AIMessageChunk) and only_shows(chunk)) or bool(self._call and self._call.waiting)
+        return not (isinstance(chunk, AIMessageChunk) and is_blank(chunk)) or bool(self._call and self._call.waiting)
 
     # ------------------------------------------------------------------------------------------ what comes of it
 
@@ -177,7 +176,7 @@ class _Reading:
         """Take a chunk; returns what has been written since the one before, each time as far as it goes."""
         if not isinstance(chunk, AIMessageChunk):
             self._message = chunk
-        elif not only_shows(chunk):
+        else:
             self._parts.add(chunk)
         if self._call is not None:
             return self._call.taken()
