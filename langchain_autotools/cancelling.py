@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal
 
-from .deadline import Deadline
+from .deadline import Deadline, deadline_after
 from .errors import ConfigurationError
 
 POLL_SECONDS = 0.1
@@ -33,26 +33,13 @@ class Cancel(Deadline):
     Args:
         flag: An event that somebody sets, or a function that is asked.
         seconds: How many seconds there are in any case; None for any number.
-
-    Attributes:
-        came: Whether it was found to be cancelled.
     """
 
     def __init__(self, flag: CancelFlag, seconds: float | None = None) -> None:
         super().__init__(seconds)
         self.poll = POLL_SECONDS
-        self.came = False
         self._flag = flag
         self._error: BaseException | None = None
-
-    @classmethod
-    def of(cls, value: "CancelFlag | Cancel") -> "Cancel":
-        """The value of `cancel=`, which a run has made one already.
-
-        Raises:
-            ConfigurationError: It is neither an event nor a function.
-        """
-        return value if isinstance(value, Cancel) else cls(checked_cancel(value))
 
     @property
     def reason(self) -> Literal["deadline", "cancelled"]:
@@ -108,6 +95,15 @@ class Cancel(Deadline):
                 await asyncio.sleep(POLL_SECONDS)
         else:
             await asyncio.sleep(POLL_SECONDS)
+
+
+def deadline_of(flag: CancelFlag | None, seconds: float | None) -> Deadline:
+    """Return the deadline of a run: the caller's flag and the seconds that there are, either of which may be None.
+
+    Raises:
+        ConfigurationError: The flag is neither an event nor a function.
+    """
+    return deadline_after(seconds) if flag is None else Cancel(checked_cancel(flag), seconds)
 
 
 def checked_cancel(flag: Any) -> Any:

@@ -2,8 +2,8 @@
 
 A turn is a stream of parts. Each step of it (the wait for its next part) is taken with the deadline in sight: an asynchronous
 step is cancelled, a synchronous one finds it by `current_deadline` and gives up by itself (the wires of this package do), or is
-not followed by another one. Nothing of this is done where there is no deadline. What a caller cancels ends in the same way:
-`cancelling` has a deadline that comes when it is asked for.
+not followed by another one. Where there is no deadline, `NEVER` stands in its place, and nothing of this is done. What a caller
+cancels ends in the same way: `cancelling` has a deadline that comes when it is asked for.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import aclosing, contextmanager, nullcontext
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
@@ -28,7 +28,10 @@ class Deadline:
         at: The first of these moments that is known, by `time.monotonic`.
         cut: What ended a turn before it was whole; None as long as nothing has.
         poll: After how many seconds of a wait somebody must look again whether it has come; None where the time alone says so.
+        came: Whether the caller was found to have cancelled.
     """
+
+    came = False
 
     def __init__(self, seconds: float | None) -> None:
         around = _current.get()
@@ -42,6 +45,23 @@ class Deadline:
     def reason(self) -> Literal["deadline", "cancelled"]:
         """What a run that it has ended gives as its stop reason."""
         return "deadline"
+
+    @property
+    def may_come(self) -> bool:
+        """Whether there is anything that this deadline could come by."""
+        return self.at != math.inf or self.poll is not None
+
+    def is_set(self) -> bool:
+        """Whether the caller has cancelled."""
+        return False
+
+    def is_over(self) -> bool:
+        """Whether the time is over, or a run around has ended; a cancellation by the caller of this run does not count."""
+        return time.monotonic() >= self.at or (self._around is not None and self._around.passed() is not None)
+
+    def patience(self) -> float | None:
+        """Seconds to wait before looking whether it has come; None for any number."""
+        return _shorter(self.remaining(), self.poll)
 
     def remaining(self) -> float | None:
         """Seconds that are left; 0 where there are none, None where nobody counts them."""
@@ -67,7 +87,7 @@ class Deadline:
 
     def wait(self, ended: threading.Event) -> None:
         """Wait for an event, as long as there is time."""
-        while not ended.wait(_shorter(self.remaining(), self.poll)) and self.passed() is None:
+        while not ended.wait(self.patience()) and self.passed() is None:
             pass
 
     def sleep(self, seconds: float) -> None:
@@ -81,9 +101,14 @@ class Deadline:
             self.check(within=left)
             time.sleep(left if self.poll is None else min(left, self.poll))
 
-    def watch(self) -> "asyncio.Task[None] | None":
-        """A task that ends when it has come; None where the time alone says so. To be cancelled by who asked for it."""
-        return None
+    def watch(self) -> "asyncio.Future[None]":
+        """Return a future that is done once the caller has cancelled: never, where nobody can. To be cancelled by who asked for it."""
+        return asyncio.get_running_loop().create_future()
+
+    def inside(self) -> "Deadline":
+        """Return a deadline for what runs inside, which comes with this one until it is let go."""
+        with self.in_sight():
+            return Deadline(None)
 
     def stay_in_sight(self) -> None:
         """Let all that runs in this context from now on find this deadline."""
@@ -113,6 +138,36 @@ class Deadline:
             self.cut = passed
 
 
+class _Never(Deadline):
+    """The deadline of a run that nothing ends from outside."""
+
+    def is_over(self) -> bool:
+        """Never."""
+        return False
+
+    def remaining(self) -> float | None:
+        """Any number of seconds."""
+        return None
+
+    def patience(self) -> float | None:
+        """Any number of seconds."""
+        return None
+
+    def passed(self, within: float = 0.0) -> Deadline | None:
+        """Never."""
+        return None
+
+    def inside(self) -> Deadline:
+        """Return the same: there is nothing to let go."""
+        return self
+
+    def stay_in_sight(self) -> None:
+        """Do nothing: where no deadline is found, there is none."""
+
+    def let_go(self) -> None:
+        """Do nothing."""
+
+
 class DeadlinePassed(Exception):
     """A step of a turn could not be done in time, or would have to wait for longer than there is time. Never leaves its run.
 
@@ -128,6 +183,15 @@ class DeadlinePassed(Exception):
 def current_deadline() -> Deadline | None:
     """The deadline of the step that is being taken; None where there is none."""
     return _current.get()
+
+
+NEVER: Deadline = _Never(None)
+"""The deadline that never comes: stands where a run has none."""
+
+
+def deadline_after(seconds: float | None) -> Deadline:
+    """Return a deadline that comes after so many seconds, or with one that is in sight; `NEVER` where neither can be."""
+    return NEVER if seconds is None and _current.get() is None else Deadline(seconds)
 
 
 def bounded(parts: Iterator[_Part], deadline: Deadline) -> Generator[_Part, None, None]:
@@ -162,16 +226,15 @@ async def abounded(parts: AsyncGenerator[_Part, None], deadline: Deadline) -> As
                     whole = whole or _is_last(part)
                     yield part
     finally:
-        if watch is not None:
-            watch.cancel()
+        watch.cancel()
 
 
-async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch: "asyncio.Task[None] | None") -> _Part:
+async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch: "asyncio.Future[None]") -> _Part:
     """The next part, if it comes in time. A cancellation of the caller's own stays one."""
     deadline.check()
     try:
         async with asyncio.timeout(deadline.remaining()) as scope:
-            with nullcontext() if watch is None else _ended_by(watch, scope):
+            with _ended_by(watch, scope):
                 return await anext(parts, _END)
     except TimeoutError:
         if not scope.expired():
@@ -181,8 +244,8 @@ async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch
 
 
 @contextmanager
-def _ended_by(watch: "asyncio.Task[None]", scope: asyncio.Timeout) -> Iterator[None]:
-    """Let the scope end with the task, while this lasts."""
+def _ended_by(watch: "asyncio.Future[None]", scope: asyncio.Timeout) -> Iterator[None]:
+    """Let the scope end with the future, while this lasts."""
     waits = True
 
     def end(_: object) -> None:

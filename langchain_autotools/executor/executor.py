@@ -13,8 +13,9 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
-from ..cancelling import Cancel, CancelFlag
+from ..cancelling import CancelFlag, deadline_of
 from ..compat import is_resumed
+from ..deadline import NEVER, Deadline
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from ..messages.places import places_of_results
@@ -300,9 +301,8 @@ class ToolExecutor(Portable):
             errors of `on_executing`, `on_executed`, `on_progress`, `cancel` and of callback handlers that are to raise.
         """
         told: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
-        limits: dict[str, Any] = {"only": only, "deadline": deadline, "cancel": cancel, "decisions": decisions}
-        known: dict[str, Any] = {"messages": messages, "turn": turn, "cache": cache}
-        return self._batch(ToolCallBatch, calls, config, **limits, **known, **told)
+        known: dict[str, Any] = {"messages": messages, "only": only, "turn": turn, "cache": cache, "decisions": decisions}
+        return self.batch(ToolCallBatch, calls, config, deadline_of(cancel, deadline), **known, **told)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -312,27 +312,29 @@ class ToolExecutor(Portable):
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
             **options: What `stream` takes.
         """
-        return self._batch(AsyncToolCallBatch, calls, config, **options)
+        return self.batch(
+            AsyncToolCallBatch, calls, config, deadline_of(options.pop("cancel", None), options.pop("deadline", None)), **options
+        )
 
     # ------------------------------------------------------------------------------------------ preparing
 
-    def _batch(
+    def batch(
         self,
         kind: Callable[..., _B],
         calls: Calls,
         config: RunnableConfig | None,
+        end: Deadline = NEVER,
         *,
         messages: Sequence[BaseMessage] | None = None,
         only: Only | None = None,
         on_executing: OnExecuting | None = None,
         on_executed: OnExecuted | None = None,
         on_progress: OnProgress | None = None,
-        deadline: float | None = None,
         turn: int | None = None,
-        cancel: CancelFlag | None = None,
         cache: MutableMapping[str, Any] | None = None,
         decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
     ) -> _B:
+        """Execute calls as `stream` and `astream` do, for a run: as a batch of this kind, which must end where `end` comes."""
         alone = messages is None
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
@@ -365,9 +367,8 @@ class ToolExecutor(Portable):
             on_executing=listeners("on_executing", self._on_executing, on_executing),
             on_executed=listeners("on_executed", self._on_executed, on_executed),
             on_progress=listeners("on_progress", self._on_progress, on_progress),
-            deadline=deadline,
+            end=end,
             turn=turn,
-            cancel=None if cancel is None else Cancel.of(cancel),
             exclusive=apply_policies(answers, self._changes, cache) if self._changes and gate is None else (),
             gate=gate,
         )

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
-from ..deadline import Deadline, abounded, bounded, current_deadline
+from ..deadline import NEVER, Deadline, abounded, bounded, current_deadline
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, ToolExecutor, pending_calls
 from ..executor.approval.approvals import Approvals
@@ -250,7 +250,7 @@ class Run:
 
     def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch | Generator[ToolCallResult | None, None, None]:
         """Answer the calls, each result as soon as all before it are there; None where whoever listens is to hear of something first."""
-        self._batch = batch = self.settings.executor.stream(action.calls, config, **self._options(action))
+        self._batch = batch = self.settings.executor.batch(ToolCallBatch, action.calls, config, **self._options(action))
         if self._journal is not None:
             batch.recorded(self._journal)
         watch = self._watch(action)
@@ -258,7 +258,7 @@ class Run:
 
     def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch | AsyncGenerator[ToolCallResult | None, None]:
         """Like `execute`, asynchronously."""
-        self._batch = batch = self.settings.executor.astream(action.calls, config, **self._options(action))
+        self._batch = batch = self.settings.executor.batch(AsyncToolCallBatch, action.calls, config, **self._options(action))
         watch = self._watch(action)
         return batch if watch is None else batch.watched(watch)
 
@@ -278,8 +278,7 @@ class Run:
             "on_executing": call.on_executing,
             "on_executed": call.on_executed,
             "on_progress": call.on_progress,
-            "deadline": None if self._deadline is None else self._deadline.remaining(),
-            "cancel": self._cancel,
+            "end": NEVER if self._deadline is None else self._deadline,
             "turn": action.turn,
             "cache": self._cache,
         }

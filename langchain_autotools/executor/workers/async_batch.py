@@ -77,12 +77,11 @@ class _TaskBatch(Batch):
         super().__init__(answers, options)
         self._tasks: list[asyncio.Task[None]] = []
         self._progress: AsyncProgress | None = None
-        self._watch: list[asyncio.Task[None]] = []  # of a cancellation, where there may be one
+        self._watch: asyncio.Future[None]  # for a cancellation
 
     async def deliver(self) -> AsyncGenerator[ToolCallResult | None, None]:
         """Run the calls and yield their results."""
-        if self._cancel is not None:
-            self._watch = [self._cancel.watch()]
+        self._watch = self._end.watch()
         try:
             if (gate := self._options.gate) is not None:
                 self._pass(gate, await aopened(gate, self._answers, self._must_end, self.patience, self._threads))
@@ -99,13 +98,12 @@ class _TaskBatch(Batch):
                     await self._tell_results(self._results_held_back(due))
                     yield self._answered(due)
         finally:
-            for watch in self._watch:
-                watch.cancel()
+            self._watch.cancel()
             await self._stop()
 
     async def _pauses(self, task: asyncio.Task[None]) -> bool:
         """Wait for a call, or the caller's cancellation; True if the watcher wants to be let in before."""
-        ends: list[asyncio.Future[None]] = [task, *self._watch]
+        ends: list[asyncio.Future[None]] = [task, self._watch]
         if self.watcher is None:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             return False
@@ -125,11 +123,11 @@ class _TaskBatch(Batch):
 
     async def _end_early(self) -> None:
         """Some call has no result. After a failure the calls that are running end first; a cancelled run waits for nothing."""
-        if not self._is_cancelled():
-            others = asyncio.ensure_future(asyncio.wait(self._tasks))
-            await asyncio.wait([others, *self._watch], return_when=asyncio.FIRST_COMPLETED)
+        if not self._end.is_set():
+            others: asyncio.Future[Any] = asyncio.ensure_future(asyncio.wait(self._tasks))
+            await asyncio.wait([others, self._watch], return_when=asyncio.FIRST_COMPLETED)
             others.cancel()
-        if self._is_cancelled():
+        if self._end.is_set():
             await self._stop(all_calls=True)
         if self._failures:
             raise self._first_failure()
@@ -137,8 +135,7 @@ class _TaskBatch(Batch):
     # ------------------------------------------------------------------------------------------ one call
 
     async def _execute_all(self, number: int, slots: asyncio.Semaphore) -> None:
-        if self._sight is not None:
-            self._sight.stay_in_sight()
+        self._sight.stay_in_sight()
         if self.watcher is not None:
             self.watcher.entered(self._answers[number].call)
         if self._exclusive and (before := self._before(number)):
@@ -175,7 +172,7 @@ class _TaskBatch(Batch):
             return planned.rejected
         if self._exclusive and (refused := await adriven(self._waits(index, planned.run), asyncio.sleep)) is not None:
             return refused
-        if self._is_over():
+        if self._end.is_over():
             return overdue_result(planned.call)
         steps = self._claimed(index, planned.run)
         return await (self._made(index, planned.run) if steps is None else adriven(steps, partial(self._claim_step, index, planned.run)))
@@ -187,7 +184,7 @@ class _TaskBatch(Batch):
         return await aask(*question, *self._patience_with(question))
 
     async def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
-        if self._is_cancelled() or not self._begin(index):
+        if self._end.is_set() or not self._begin(index):
             return None
         if run.policy is not None:
             return await self._run_by_policy(run, run.policy)
@@ -205,7 +202,7 @@ class _TaskBatch(Batch):
 
     async def _attempt(self, run: ToolRun, number: int = 1) -> ToolCallResult | None:
         announced = number > 1 or await acall(self, self._on_executing, run.call)
-        return None if not announced and self._is_cancelled() else await self._run(run)
+        return None if not announced and self._end.is_set() else await self._run(run)
 
     async def _carry_out(self, step: Step, run: ToolRun) -> Any:
         if isinstance(step, Attempt):
@@ -213,12 +210,12 @@ class _TaskBatch(Batch):
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
         elif isinstance(step, Awaited):
-            return await _outcome_within(self._time_left(), step.value)
+            return await _outcome_within(self._end.remaining(), step.value)
         else:
             loop = asyncio.get_running_loop()
             landed = loop.create_future()
             step.flight.add_done_callback(lambda _: _tell_loop(loop, landed, run))
-            await asyncio.wait([landed], timeout=self._time_left())
+            await asyncio.wait([landed], timeout=self._end.remaining())
         return None
 
     def _reports(self) -> AsyncProgress:
@@ -253,7 +250,7 @@ class _TaskBatch(Batch):
         def work() -> None:
             _tell_loop(loop, begun, run)
             try:
-                outcome.append(overdue_result(run.call) if self._is_over() else run.invoke())
+                outcome.append(overdue_result(run.call) if self._end.is_over() else run.invoke())
             except BaseException as error:
                 outcome.append(error)
             _tell_loop(loop, ended, run)
@@ -263,7 +260,7 @@ class _TaskBatch(Batch):
         except NoThreadError as error:
             return failed(run.call, str(error), error)
         try:
-            await asyncio.wait([begun], timeout=self._time_left())
+            await asyncio.wait([begun], timeout=self._end.remaining())
             if not begun.done() and job.abandon():
                 return overdue_result(run.call)
             self._in_time(run)

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from langchain_core.messages import ToolMessage
 
-from ...cancelling import Cancel
-from ...deadline import Deadline, current_deadline
+from ...deadline import NEVER, Deadline
 from ...errors import AlreadyResumedError
 from ...messages.calls import ToolCallRecord
 from ...messages.live import attach_messages
@@ -80,9 +79,8 @@ class BatchOptions:
         on_executing: Called with each call just before its tool runs.
         on_executed: Called with each result as soon as there is one.
         on_progress: Called with the call and each value that its tool reports.
-        deadline: How many seconds all of it may take, from now on; None for no limit.
+        end: When it must end; `NEVER` where nothing ends it.
         turn: The number of the model's turn that made the calls; None where there is no run.
-        cancel: Tells when the caller has cancelled it; None where he cannot.
         exclusive: The positions of the calls that no other one runs beside.
         gate: Lets the calls pass before any of them runs; None: all of them pass.
     """
@@ -92,9 +90,8 @@ class BatchOptions:
     on_executing: Sequence[Callable[..., Any]] = ()
     on_executed: Sequence[Callable[..., Any]] = ()
     on_progress: Sequence[Callable[..., Any]] = ()
-    deadline: float | None = None
+    end: Deadline = NEVER
     turn: int | None = None
-    cancel: Cancel | None = None
     exclusive: Collection[int] = ()
     gate: Gate | None = None
 
@@ -119,11 +116,9 @@ class Batch:
         self._on_progress = options.on_progress
         self._turn = options.turn
         self._threads = options.threads
-        self._end = None if options.deadline is None else time.monotonic() + options.deadline
+        self._end = options.end
         self._ended_at: float | None = None
-        self._cancel = options.cancel
-        self._around = current_deadline()  # of the run whose tool makes these calls
-        self._sight = _seen_by_tools(options)
+        self._sight = options.end.inside()  # what runs inside the tools find, as long as the batch lasts
         self._exclusive = options.exclusive
         self._left = GivenUp(options.exclusive)
         self._begun: set[int] = set()
@@ -262,44 +257,31 @@ class Batch:
         """What takes the progress that tools of this batch report, made when the first one begins that may."""
         raise NotImplementedError
 
-    def _is_over(self) -> bool:
-        """Whether there is no time for another call, here or in the run whose tool makes these calls."""
-        return self._time_left() == 0 or (self._around is not None and self._around.passed() is not None)
-
-    def _time_left(self) -> float | None:
-        """How many seconds are left; None for no limit."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
-
     def _may_wait(self, seconds: float) -> bool:
         """Whether a call may wait for so long before it is tried again."""
-        left = self._time_left()
-        ending = self._closed or self._failures or self._is_cancelled()
+        left = self._end.remaining()
+        ending = self._closed or self._failures or self._end.is_set()
         return not ending and (left is None or seconds < left)
 
     def _in_time(self, run: ToolRun) -> bool:
         """Whether there is time to run it; it will take no more than there is."""
-        left = self._time_left()
+        left = self._end.remaining()
         if left is not None:
             run.end_within(left)
-        return not self._is_over()
-
-    def _is_cancelled(self) -> bool:
-        """Whether the caller has cancelled."""
-        return self._cancel is not None and self._cancel.is_set()
+        return not self._end.is_over()
 
     def _must_end(self) -> bool:
         """Whether nobody is to be waited for any more."""
-        return self._is_over() or self._is_cancelled()
+        return self._end.is_over() or self._end.is_set()
 
     def patience(self) -> float | None:
         """How many seconds to wait before asking that; None for any number."""
-        times = [self._time_left(), None if self._cancel is None else self._cancel.poll]
-        return min((seconds for seconds in times if seconds is not None), default=None)
+        return self._end.patience()
 
     @property
     def may_end(self) -> bool:
         """Whether anything but its last result may end the batch."""
-        return self._end is not None or self._cancel is not None
+        return self._end.may_come
 
     def grace(self) -> float | None:
         """Seconds that are left to what is still at work when the batch must end; None as long as it need not."""
@@ -325,7 +307,7 @@ class Batch:
     def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
         """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""
         self._closed = True
-        if self._sight is not None and not all_calls and self._time_left() != 0:
+        if not all_calls and self._end.remaining() != 0:
             self._sight.let_go()  # what a tool has begun may outlive the run
         unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys())
         for index in unfinished:
@@ -346,14 +328,6 @@ class Batch:
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
         raise NotImplementedError
-
-
-def _seen_by_tools(options: BatchOptions) -> Deadline | None:
-    """The deadline that runs inside the tools of a batch find, as long as the batch lasts; None where nothing ends it."""
-    if options.cancel is not None:
-        with options.cancel.in_sight():
-            return Deadline(None)
-    return None if options.deadline is None else Deadline(options.deadline)
 
 
 class Settled(Protocol):

@@ -170,7 +170,7 @@ class _ThreadBatch(Batch):
         """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect, or he
         must be able to leave it, or to be told what happens meanwhile."""
         context = context_of_caller()
-        if running_loop() is None and self._cancel is None and self.watcher is None:
+        if running_loop() is None and self._end.poll is None and self.watcher is None:
             context.run(self._execute_all, number)
             return
         deeper(context)
@@ -188,15 +188,14 @@ class _ThreadBatch(Batch):
     def _wait_for(self, index: int) -> Iterator[None]:
         """Wait for a result; yields whenever somebody wants to be let in meanwhile. After a failure the calls that are running end first;
         a cancelled run waits for nothing."""
-        cancel = self._cancel
         while index not in self._ready and not self._closed:
             with self._changed:
-                self._changed.wait_for(partial(self._is_news, index), None if cancel is None else cancel.poll)
+                self._changed.wait_for(partial(self._is_news, index), self._end.poll)
             if index in self._ready:
                 return
             if self.watcher is not None and self.watcher.due:
                 yield
-            cancelled = cancel is not None and cancel.is_set()
+            cancelled = self._end.is_set()
             if cancelled:
                 self._stop(all_calls=True)
             if self._failures and (cancelled or not self._active):
@@ -205,13 +204,12 @@ class _ThreadBatch(Batch):
     def _is_news(self, index: int) -> bool:
         """Whether a call's result is there, or there is another reason to wait for it no longer."""
         ended = index in self._ready or bool(self._failures and not self._active)
-        return ended or (self._cancel is not None and self._cancel.came) or (self.watcher is not None and self.watcher.due)
+        return ended or self._end.came or (self.watcher is not None and self.watcher.due)
 
     # ------------------------------------------------------------------------------------------ one call
 
     def _execute_all(self, number: int) -> None:
-        if self._sight is not None:
-            self._sight.stay_in_sight()
+        self._sight.stay_in_sight()
         if self.watcher is not None:
             self.watcher.entered(self._answers[number].call)
         for index in self._places[number]:
@@ -252,7 +250,7 @@ class _ThreadBatch(Batch):
     def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
         if self._exclusive and (refused := driven(self._waits(index, run), self._pause)) is not None:
             return refused
-        if self._is_over():
+        if self._end.is_over():
             return overdue_result(run.call)
         steps = self._claimed(index, run)
         return self._run_begun(index, run) if steps is None else driven(steps, partial(self._claim_step, index, run))
@@ -262,7 +260,7 @@ class _ThreadBatch(Batch):
         return self._run_begun(index, run) if question is None else ask(*question, *self._patience_with(question))
 
     def _run_begun(self, index: int, run: ToolRun) -> ToolCallResult | None:
-        if self._is_cancelled():
+        if self._end.is_set():
             return None
         with self._changed:
             if not self._begin(index):
@@ -287,7 +285,7 @@ class _ThreadBatch(Batch):
 
     def _attempt(self, run: ToolRun, number: int = 1) -> ToolCallResult | None:
         announced = number > 1 or self._listeners.call(self._on_executing, run.call)
-        return None if self._closed or (not announced and self._is_cancelled()) else self._run(run)
+        return None if self._closed or (not announced and self._end.is_set()) else self._run(run)
 
     def _carry_out(self, step: Step, run: ToolRun) -> ToolCallResult | None:
         if isinstance(step, Attempt):
@@ -296,7 +294,7 @@ class _ThreadBatch(Batch):
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._failures, step.seconds)
         elif isinstance(step, Follow):
-            wait([step.flight], self._time_left())
+            wait([step.flight], self._end.remaining())
         return None
 
     def _reports(self) -> Progress:
@@ -333,7 +331,7 @@ class _ThreadBatch(Batch):
         def work() -> None:
             begun.set()
             try:
-                outcome.set_result(overdue_result(run.call) if self._is_over() else run.invoke())
+                outcome.set_result(overdue_result(run.call) if self._end.is_over() else run.invoke())
             except BaseException as error:
                 outcome.set_exception(error)
 
@@ -341,7 +339,7 @@ class _ThreadBatch(Batch):
             job = run_in_thread(partial(deeper(copy_context()).run, work), self._threads)
         except NoThreadError as error:
             return failed(run.call, str(error), error)
-        if not begun.wait(self._time_left()) and job.abandon():
+        if not begun.wait(self._end.remaining()) and job.abandon():
             return overdue_result(run.call)
         self._in_time(run)
         try:
