@@ -22,6 +22,7 @@ from ..history import repair
 from ..history.sent import as_sent
 from ..listening import listening
 from ..messages.calls import call_ids, calls_of
+from ..messages.memo import MessageMemo
 from .accumulator import TurnAccumulator, canonical_message
 from .forming import FormingCalls, is_restart, may_show, restart_chunk
 from .generation_info import generation_info, llm_output
@@ -30,6 +31,7 @@ from .output_version import BlockWriter
 _logger = logging.getLogger("langchain_autotools")
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
+_states: MessageMemo[Any] = MessageMemo()  # the digest of a history up to and with the message
 _of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
 
 
@@ -134,9 +136,14 @@ class Turn:
     def _is_taken(self, message_id: str) -> bool:
         return message_id in self._message_ids
 
+    @cached_property
+    def _digest(self) -> str:
+        """The digest of the history, made when first asked for."""
+        return _digest(self.messages)
+
     def _sent_id(self, position: int) -> str:
         """The id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
-        return f"call_{uuid.uuid5(_NAMESPACE, f'{_digest(self.messages)}:{position}').hex[:24]}"
+        return f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}"
 
 
 def in_time(chunks: Iterable[AIMessage]) -> Iterator[AIMessage]:
@@ -194,13 +201,26 @@ def _text_alone(content: str | list[Any]) -> str | None:
 
 
 def _digest(messages: Sequence[BaseMessage]) -> str:
-    """A digest of what a history says: without message ids, usage and metadata."""
-    digest = hashlib.sha256()
+    """Return a digest of what a history says: without message ids, usage and metadata.
+
+    The state of the digest behind each message is remembered, so that a later turn only adds what is new.
+    """
+    state, before = hashlib.sha256(), b""
     for message in messages:
-        content = [message.type, message.content]
-        if isinstance(message, AIMessage):
-            content += [[call.id, call.name, call.arguments] for call in calls_of(message)]
-        if isinstance(message, ToolMessage):
-            content.append(message.tool_call_id)
-        digest.update(json.dumps(content, ensure_ascii=True, default=str, separators=(",", ":")).encode())
-    return digest.hexdigest()
+        known = _states.get(message, before)
+        if known is None:
+            known = state.copy()
+            known.update(_content_of(message))
+            _states.put(message, before, known)
+        state, before = known, known.digest()
+    return state.hexdigest()
+
+
+def _content_of(message: BaseMessage) -> bytes:
+    """Return what a message says, as JSON."""
+    content = [message.type, message.content]
+    if isinstance(message, AIMessage):
+        content += [[call.id, call.name, call.arguments] for call in calls_of(message)]
+    if isinstance(message, ToolMessage):
+        content.append(message.tool_call_id)
+    return json.dumps(content, ensure_ascii=True, default=str, separators=(",", ":")).encode()
