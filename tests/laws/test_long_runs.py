@@ -1,27 +1,20 @@
 """A run of a thousand turns: what is done for one turn does not grow with the history, except what goes over the wire."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import pytest
 
-import langchain_autotools
 from langchain_autotools import new_messages
 from tests.laws.ways import chat, serving
+from tests.support.counted import counting
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
 
 TEN = 10
 ENCODE = "/providers/_encode/encoder.py:MessageEncoder.encode"
-PACKAGE = str(Path(langchain_autotools.__file__).parent)
-
-
 PER_MESSAGE = {
     "/history/sent.py:_sent_ids",
     "/history/sent.py:_sent_ids.<locals>.<dictcomp>",
@@ -47,30 +40,6 @@ OF_MADE_IDS = {
     "/history/sent.py:_with_ids_sent",
 }
 """The same, where the server gives calls no ids: the copies that are sent with derived ones."""
-
-
-@contextmanager
-def counting(calls: Counter[str]) -> Iterator[None]:
-    """Counts the calls of the package's functions, by place and name, in this thread."""
-    names: dict[CodeType, str | None] = {}
-
-    def profile(frame: Any, event: str, _: Any) -> None:
-        if event != "call":
-            return
-        code = frame.f_code
-        if code not in names:
-            path = code.co_filename
-            names[code] = f"{path.removeprefix(PACKAGE)}:{code.co_qualname}" if path.startswith(PACKAGE) else None
-        name = names[code]
-        if name is not None:
-            calls[name] += 1
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
 
 
 @pytest.mark.parametrize("call_id", [None, ""], ids=["ids of the server", "ids made here"])
