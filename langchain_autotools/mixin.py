@@ -91,13 +91,12 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     parallel: bool = True
     """Whether the calls of one turn run side by side."""
     max_concurrency: int | None = None
-    """How many calls of one turn run at the same time."""
-    tool_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """How many seconds one tool call may take. Like the two fields above it says what a `ToolExecutor` given as `tools` leaves open."""
+    """How many calls of one turn run at the same time. The smallest holds: this, that of a `ToolExecutor` given as `tools`, that of a
+    call, or the one in the configuration."""
     policies: Any = Field(default=None, exclude=True, repr=False)
-    """A `ToolPolicy` for each tool that needs one, by name. Those of a call go before these, field by field."""
+    """A `ToolPolicy` for each tool that needs one, by name. Those of a call and of an executor go before these, field by field."""
     default_policy: Any = Field(default=None, exclude=True, repr=False)
-    """The `ToolPolicy` of all other tools, and what `policies` leave open. `tool_timeout` is the short form of its `timeout`."""
+    """The `ToolPolicy` of all other tools, and what `policies` leave open: `ToolPolicy(timeout=10)` bounds each call of a tool."""
 
     message_separator: str = "\n"
     """What stands in the run's text between the texts of two turns, where the first does not end in white space."""
@@ -112,8 +111,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     requires_approval: Any = Field(default=None, exclude=True, repr=False)
     """Which calls wait until a human has approved them: names of tools, a function that says True or False of a `ToolCallRecord`, or
-    True for all. The rule of a `ToolExecutor` given as `tools` holds too. The run ends as `calls_pending`; `pending_calls` shows
-    the calls, `resume` takes what was decided."""
+    True for all. The rules of a `ToolExecutor` given as `tools` and of a call hold too: none takes away from another. The run ends as
+    `calls_pending`; `pending_calls` shows the calls, `resume` takes what was decided."""
     approve: Any = Field(default=None, exclude=True, repr=False)
     """Decides about such calls at once: gets a `PendingCall` and returns one of its decisions, or None, which leaves the call pending;
     may be asynchronous. Without `requires_approval` it is asked about every call."""

@@ -1,7 +1,6 @@
 """What the options of an executor may be."""
 
-import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..errors import ConfigurationError
@@ -26,19 +25,6 @@ def checked_concurrency(name: str, value: Any) -> int | None:
     return value
 
 
-def checked_seconds(name: str, value: Any) -> float | None:
-    """The seconds, or None.
-
-    Raises:
-        ConfigurationError: It is no time.
-    """
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
-    return float(value)
-
-
 def checked_listener(name: str, listener: Any) -> Any:
     """The listener, or None.
 
@@ -48,14 +34,3 @@ def checked_listener(name: str, listener: Any) -> Any:
     if listener is not None and not callable(listener):
         raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
     return listener
-
-
-def listeners(name: str, own: Any, call: Any) -> Sequence[Any]:
-    """The listeners that there are: the executor's own first, then that of a call.
-
-    Raises:
-        ConfigurationError: That of the call cannot be called.
-    """
-    if call is not None:
-        checked_listener(name, call)
-    return [listener for listener in (own, call) if listener is not None]

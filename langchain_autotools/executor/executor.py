@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import repeat
 from typing import Any, ClassVar, Self, TypeVar
@@ -25,15 +25,16 @@ from .approval.gate import Gate
 from .approval.identity import identified
 from .approval.pending import Decision, PendingCall, decided
 from .call import PreparedTools, ToolRun
-from .checks import Approve, OnExecuted, OnExecuting, OnProgress, checked_concurrency, checked_listener, checked_seconds, listeners
+from .checks import Approve, OnExecuted, OnExecuting, OnProgress
 from .names import find_name
 from .nested_runs import inside
 from .plan import Answer, Call, Calls, answer_of, read_calls
 from .policy.attempts import apply_policies
-from .policy.policies import Policies, ToolPolicy, joined_timeout
+from .policy.policies import Policies, ToolPolicy
 from .portable import Portable
 from .resolution import Meaning, Only, checked_only
 from .results import ToolCallResult
+from .settings import ExecutionSettings
 from .tools import collected, tools_by_name
 from .workers.async_batch import AsyncToolCallBatch
 from .workers.background import home_of_caller
@@ -41,6 +42,7 @@ from .workers.batch import BatchOptions, bringing
 from .workers.sync_batch import ToolCallBatch
 
 _B = TypeVar("_B")
+_SETTINGS = tuple(one.name for one in fields(ExecutionSettings))
 
 
 class ToolExecutor(Portable):
@@ -49,21 +51,19 @@ class ToolExecutor(Portable):
     Errors are answers too: an unknown name, bad arguments, an exception and a timeout give a message with status "error" that
     tells the model what to do better. An executor keeps no state of what it runs: threads and tasks may share one.
 
-    What is None here is left open: a model that the executor is given to sets it by its own fields (`parallel`,
-    `max_concurrency`, `tool_timeout`).
+    What is None here is left open: a model that the executor is given to sets it by its own fields. See `ExecutionSettings` for what
+    holds where a call, the executor and the fields say different things.
 
     Args:
         tools: A list of tools, or a mapping of name to tool: `BaseTool`s, functions and other callables, synchronous or
             asynchronous, and runnables that LangChain can convert.
         parallel: Whether the calls of one turn run side by side, as they do unless this is False. If not, each begins when the
             one before it has been taken.
-        max_concurrency: How many calls of one turn run at the same time; None for all. A `max_concurrency` in the
-            configuration holds too.
-        timeout: How many seconds a call may take; None for no limit. A synchronous tool that takes longer goes on in its
-            thread, but nobody waits for it.
-        timeouts: The same for single tools, by name.
+        max_concurrency: How many calls of one turn run at the same time; None for all. The smallest one holds: this, that of a model's
+            field or of a call, or the one in the configuration.
         policies: What is done about single tools that are slow, fail, repeat themselves, say too much or must run alone, by name.
-        default_policy: What those leave open, and what holds for all other tools.
+        default_policy: What those leave open, and what holds for all other tools. `ToolPolicy(timeout=10)` bounds each call; a
+            synchronous tool that takes longer goes on in its thread, but nobody waits for it.
         on_executing: Called with each call just before its tool runs; may be asynchronous.
         on_executed: Called with each result as soon as there is one; may be asynchronous.
         on_progress: Called with a call and each value that its tool reports (`ToolContext.report`); may be asynchronous. What one
@@ -82,7 +82,6 @@ class ToolExecutor(Portable):
         prepared: What is known of them, by name.
         parallel: As it was given.
         max_concurrency: As it was given.
-        timeout: As it was given.
         approvals: What its calls need before they run; None for nothing.
 
     Raises:
@@ -100,8 +99,6 @@ class ToolExecutor(Portable):
         *,
         parallel: bool | None = None,
         max_concurrency: int | None = None,
-        timeout: float | None = None,
-        timeouts: Mapping[str, float | None] | None = None,
         policies: Mapping[str, ToolPolicy] | None = None,
         default_policy: ToolPolicy | None = None,
         on_executing: OnExecuting | None = None,
@@ -114,62 +111,62 @@ class ToolExecutor(Portable):
     ) -> None:
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
-        self.parallel = parallel
-        self.max_concurrency = checked_concurrency("max_concurrency", max_concurrency)
-        self.timeout = checked_seconds("timeout", timeout)
-        if timeouts is not None and not isinstance(timeouts, Mapping):
-            raise ConfigurationError(f"timeouts must be a mapping of tool names to seconds, not {type(timeouts).__name__}")
-        self._timeouts = {name: checked_seconds(f"timeouts[{name!r}]", value) for name, value in (timeouts or {}).items()}
-        unknown = self._timeouts.keys() - self.tools.keys()
-        if unknown:
-            raise ConfigurationError(f"timeouts names tools that do not exist: {', '.join(sorted(unknown))}")
-        self._on_executing = checked_listener("on_executing", on_executing)
-        self._on_executed = checked_listener("on_executed", on_executed)
-        self._on_progress = checked_listener("on_progress", on_progress)
-        self.approvals = Approvals.of(requires_approval, approve, approval_key, claim, self.tools)
         self.prepared = PreparedTools(self.tools)
         self._home = home_of_caller()
-        self._policies: Policies | None = None
+        self.policies: Policies | None = None
         self._changes: dict[str, ToolPolicy] = {}  # the policies that say more than a timeout
-        if policies is not None or default_policy is not None:
-            given = Policies.read(policies, default_policy)
-            self.timeout = joined_timeout("timeout", self.timeout, given.default)
-            self._govern(self._all_policies().joined(given))
+        self._timeouts: dict[str, float | None] = {}
+        self._timeout: float | None = None
+        self._set(
+            ExecutionSettings.read(
+                parallel=parallel,
+                max_concurrency=max_concurrency,
+                on_executing=on_executing,
+                on_executed=on_executed,
+                on_progress=on_progress,
+                policies=policies,
+                default_policy=default_policy,
+                requires_approval=requires_approval,
+                approve=approve,
+                approval_key=approval_key,
+                claim=claim,
+            )
+        )
 
     def __repr__(self) -> str:
         return f"ToolExecutor([{', '.join(self.tools)}])"
 
-    def with_settings(self, **settings: Any) -> Self:
-        """The same executor with other values of `parallel`, `max_concurrency` or `timeout`; the single tools' own `timeouts` stay."""
-        if all(getattr(self, name) == value for name, value in settings.items()):
-            return self
-        other = copy(self)
-        other.__dict__.update(settings)
-        return other
+    @property
+    def settings(self) -> ExecutionSettings:
+        """How it executes calls."""
+        return ExecutionSettings(**{name: getattr(self, name) for name in _SETTINGS})
 
-    def with_policies(self, policies: Policies, *, wins: bool) -> Self:
-        """The same executor with further policies: they go before its own, or must not contradict them.
+    def with_settings(self, settings: ExecutionSettings) -> Self:
+        """Return the same executor with other settings.
 
         Raises:
-            ConfigurationError: They do, or one is for a tool that does not exist or cannot have it.
+            ConfigurationError: They name a tool that does not exist, or say of one what it cannot have.
         """
-        own = self._all_policies()
         other = copy(self)
-        other._govern(policies.over(own) if wins else own.joined(policies))
+        other._set(settings)
         return other
 
-    def _all_policies(self) -> Policies:
-        """The policies so far, with what their short form `timeouts` says."""
-        short = {name: ToolPolicy(timeout=seconds) for name, seconds in self._timeouts.items() if seconds is not None}
-        return Policies(short) if self._policies is None else self._policies.over(Policies(short))
+    def _set(self, settings: ExecutionSettings) -> None:
+        if settings.approvals is not None:
+            settings.approvals.check_names(self.tools)
+        if settings.policies is not None and settings.policies is not self.policies:
+            self._govern(settings.policies)
+        self.parallel, self.max_concurrency = settings.parallel, settings.max_concurrency
+        self.on_executing, self.on_executed, self.on_progress = settings.on_executing, settings.on_executed, settings.on_progress
+        self.policies, self.approvals = settings.policies, settings.approvals
 
     def _govern(self, policies: Policies) -> None:
         changes = policies.of_tools(self.tools)
         for name in [name for name, policy in changes.items() if policy.caches and policy.cache_key is None]:
             if self.prepared[name].injected.need_context:
                 raise ConfigurationError(f"the results of {name!r} depend on more than its arguments: its cache needs a cache_key")
-        self._policies, self._changes = policies, changes
-        self._timeouts = {**self._timeouts, **policies.timeouts()}
+        self._changes, self._timeouts = changes, policies.timeouts()
+        self._timeout = None if policies.default is None else policies.default.seconds
 
     def find(self, name: str) -> BaseTool | None:
         """The tool a model means by `name`; None if there is none, or it is not clear which.
@@ -283,9 +280,9 @@ class ToolExecutor(Portable):
             only: Which calls may be executed: the names of their tools, or a function that says True or False of a `ToolCallRecord`;
                 None for all. Any other call, however the model writes its name and inside a bundle too, does not run: it is
                 answered with an error that says so.
-            on_executing: Called after the executor's own.
-            on_executed: Called after the executor's own.
-            on_progress: Called after the executor's own.
+            on_executing: Called in place of the executor's own.
+            on_executed: Called in place of the executor's own.
+            on_progress: Called in place of the executor's own.
             deadline: How many seconds all calls together may take, from now on; None for no limit. What has not ended by then is
                 answered with that: an asynchronous tool is cancelled, a thread is given up, what has not begun does not run.
             turn: The number of the model's turn that made the calls, for `ToolContext.turn`.
@@ -336,6 +333,10 @@ class ToolExecutor(Portable):
     ) -> _B:
         """Execute calls as `stream` and `astream` do, for a run: as a batch of this kind, which must end where `end` comes."""
         alone = messages is None
+        heard: ToolExecutor | ExecutionSettings = self
+        if on_executing is not None or on_executed is not None or on_progress is not None:
+            told = ExecutionSettings.read(on_executing=on_executing, on_executed=on_executed, on_progress=on_progress)
+            heard = told.over(self.settings)
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
         own = ensure_config(config)
@@ -359,14 +360,13 @@ class ToolExecutor(Portable):
             around.take_up(call.id for call, _ in open_calls if call.waits is None or call.decision is not None)
         answers = [self._answer(call, own, messages, place) for call, place in open_calls]
         in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
-        limit = 1 if self.parallel is False else self.max_concurrency
-        limits = [limit for limit in (limit, own.get("max_concurrency"), in_order) if limit]
+        limits = (1 if self.parallel is False else self.max_concurrency, own.get("max_concurrency"), in_order)
         options = BatchOptions(
             threads=self.max_threads,
-            limit=min(limits, default=None),
-            on_executing=listeners("on_executing", self._on_executing, on_executing),
-            on_executed=listeners("on_executed", self._on_executed, on_executed),
-            on_progress=listeners("on_progress", self._on_progress, on_progress),
+            limit=min((limit for limit in limits if limit), default=None),
+            on_executing=() if heard.on_executing is None else (heard.on_executing,),
+            on_executed=() if heard.on_executed is None else (heard.on_executed,),
+            on_progress=() if heard.on_progress is None else (heard.on_progress,),
             end=end,
             turn=turn,
             exclusive=apply_policies(answers, self._changes, cache) if self._changes and gate is None else (),
@@ -394,4 +394,4 @@ class ToolExecutor(Portable):
         prepared = self.prepared[key]
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
-        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self.timeout), self._home)
+        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self._timeout), self._home)

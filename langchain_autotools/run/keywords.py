@@ -1,7 +1,7 @@
 """The keywords of one call that set its run: their names, what each may be, and what is mistaken for one of them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from inspect import signature
 from typing import Any, ClassVar, Protocol
@@ -9,16 +9,20 @@ from typing import Any, ClassVar, Protocol
 from ..cancelling import checked_cancel
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
-from ..executor.approval.claims import checked_claim
-from ..executor.checks import checked_concurrency, checked_listener, checked_seconds
-from ..executor.policy.policies import Policies, joined_timeout
+from ..executor.settings import ExecutionSettings
+from ..turn.constructor import MISTAKEN
 from .limits import Limits
 from .recording import RunJournal
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
-_LISTENERS = frozenset({"on_executing", "on_executed", "on_progress"})
-_OTHERS = _LISTENERS | {"message_separator", "carry_messages", "requires_approval", "approve", "claim", "resume", "cancel", "journal"}
+_OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
+_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal"})
+RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
+"""Keywords of one call that set a run and never reach the vendor."""
+
+_LIFTED_BY_NONE = _LIMITS - {"on_limit", "polling_tools"}
+_NEAR = 2
 
 
 def _checked(kind: type, words: str, name: str, value: Any) -> Any:
@@ -28,19 +32,6 @@ def _checked(kind: type, words: str, name: str, value: Any) -> Any:
 
 
 _boolean, _text = partial(_checked, bool, "True or False"), partial(_checked, str, "a text")
-_EXECUTION: Mapping[str, Callable[[str, Any], Any]] = {
-    "parallel": _boolean,
-    "max_concurrency": checked_concurrency,
-    "tool_timeout": checked_seconds,
-}
-_POLICIES = frozenset({"policies", "default_policy"})
-RUN_KEYWORDS = _LIMITS | _EXECUTION.keys() | _OTHERS | _POLICIES
-"""Keywords of one call that set a run and never reach the vendor."""
-
-_LIFTED_BY_NONE = (_LIMITS | _EXECUTION.keys()) - {"on_limit", "polling_tools", "parallel"}
-_OWN = {"tool_timeout": "timeout"}
-"""How the executor names what it knows by another name."""
-_NEAR = 2
 
 
 class Settable(Protocol):
@@ -49,8 +40,6 @@ class Settable(Protocol):
 
     context_window: int | None
     profile: Any
-    policies: Any
-    default_policy: Any
     _not_per_call: ClassVar[frozenset[str]]
     _first_request_only: ClassVar[frozenset[str]]
 
@@ -64,49 +53,31 @@ class CallSettings:
         usage_limits: The names of those among them that somebody has set and that need to know the usage of tokens.
         separator: What stands between the texts of two turns.
         carry_messages: Whether chunks carry the new messages as data.
-        on_executing: Called before each call runs.
-        on_executed: Called after each call ran.
-        on_progress: Called with each value that a tool reports.
-        requires_approval: Which calls need approval.
-        approve: What the call gives to decide about them at once.
-        claim: The store that it gives to take those that are to run, once for all processes.
         decisions: What to do with calls that the input ends in.
         cancel: What the caller may cancel the run by; None where he cannot.
         journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
-        asked: What this call says of the execution of tools (`parallel`, `max_concurrency`, `tool_timeout`).
-        fields: What the model's fields say of it.
-        policies: The policies of the tools as the model's fields say them; None where they say nothing.
-        asked_policies: The same of this call.
+        call: How this call wants the tools' calls executed.
+        fields: How the model's fields do.
     """
 
     limits: Limits
     usage_limits: Sequence[str]
     separator: str
     carry_messages: bool
-    on_executing: Any
-    on_executed: Any
-    on_progress: Any
-    requires_approval: Any
-    approve: Any
-    claim: Any
     decisions: Any
     cancel: Any
     journal: RunJournal | None
-    asked: Mapping[str, Any]
-    fields: Mapping[str, Any]
-    policies: Policies | None = None
-    asked_policies: Policies | None = None
+    call: ExecutionSettings
+    fields: ExecutionSettings
 
     def executor(self, own: ToolExecutor) -> ToolExecutor:
-        """The executor as this run wants it: what the call says wins, then what the executor sets, then the model's fields."""
-        fields = {name: value for name, value in self.fields.items() if getattr(own, _OWN.get(name, name)) is None}
-        changed = {_OWN.get(name, name): value for name, value in {**fields, **self.asked}.items()}
-        executor = own.with_settings(**changed)
-        if self.policies is not None and own.tools:
-            executor = executor.with_policies(self.policies, wins=False)
-        if self.asked_policies is not None and own.tools:
-            executor = executor.with_policies(self.asked_policies, wins=True)
-        return executor
+        """Return the executor as this run wants it.
+
+        Raises:
+            ConfigurationError: A setting names a tool that the executor does not have.
+        """
+        settings = self.call.over(own.settings).over(self.fields)
+        return own.with_settings(settings if own.tools else replace(settings, policies=own.policies))
 
 
 def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
@@ -118,38 +89,18 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
     _check_names(model, keywords)
     limits = {name: _setting(model, name, keywords) for name in sorted(_LIMITS - {"context_window"})}
     counting = {"token_budget": limits["token_budget"], "context_window": keywords.get("context_window", model.context_window)}
-    asked = {name: _EXECUTION[name](name, keywords.pop(name)) for name in sorted(_EXECUTION) if _is_given(name, keywords)}
-    fields = {name: check(name, getattr(model, name)) for name, check in _EXECUTION.items()}
-    policies = {name: keywords.pop(name) for name in _POLICIES & keywords.keys()}
-    governed = model.policies is not None or model.default_policy is not None
+    call = {name: keywords.pop(name) for name in sorted(_OF_EXECUTION & RUN_KEYWORDS) if _is_given(name, keywords)}
     return CallSettings(
         limits=Limits(**limits, context_window=_context_window(model, keywords)),
         usage_limits=[name for name, value in counting.items() if value is not None],
         separator=_text("message_separator", _setting(model, "message_separator", keywords)),
         carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
-        on_executing=checked_listener("on_executing", _setting(model, "on_executing", keywords)),
-        on_executed=checked_listener("on_executed", _setting(model, "on_executed", keywords)),
-        on_progress=checked_listener("on_progress", _setting(model, "on_progress", keywords)),
-        requires_approval=_setting(model, "requires_approval", keywords),
-        approve=checked_listener("approve", keywords.pop("approve", None)),
-        claim=checked_claim(keywords.pop("claim", None)),
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
         journal=keywords.pop("journal", None),
-        policies=_read_policies(fields, model.policies, model.default_policy) if governed else None,
-        asked_policies=_read_policies(asked, **policies) if policies else None,
-        asked=asked,
-        fields=fields,
+        call=ExecutionSettings.read(**call),
+        fields=ExecutionSettings.read(**{name: getattr(model, name) for name in sorted(_OF_EXECUTION)}),
     )
-
-
-def _read_policies(timeouts: dict[str, Any], policies: Any = None, default_policy: Any = None) -> Policies:
-    """The policies as they are given; the default policy's timeout is what its short form `tool_timeout` says."""
-    read = Policies.read(policies, default_policy)
-    seconds = joined_timeout("tool_timeout", timeouts.get("tool_timeout"), read.default)
-    if seconds is not None:
-        timeouts["tool_timeout"] = seconds
-    return read
 
 
 def drop_settings(model: Settable, keywords: dict[str, Any]) -> Limits | None:
@@ -195,6 +146,8 @@ def _check_names(model: Settable, keywords: Mapping[str, Any]) -> None:
     for name in keywords.keys() - RUN_KEYWORDS:
         if name in model._not_per_call:
             raise ConfigurationError(f"{name} is set where the model is made, and has no effect at a call")
+        if name in MISTAKEN and not _is_known(model, name):
+            raise ConfigurationError(f"there is no keyword {name!r}: {MISTAKEN[name]}")
         near = _nearest(name)
         if near is not None and not _is_known(model, name):
             raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")

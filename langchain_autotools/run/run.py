@@ -271,13 +271,9 @@ class Run:
         return None if self._events is None else self._events.watch(partial(self._placed, action))
 
     def _options(self, action: RunTools) -> dict[str, Any]:
-        call = self.settings.call
         return {
             "messages": list(action.messages),
             "only": self.settings.tool_choice.allowed,
-            "on_executing": call.on_executing,
-            "on_executed": call.on_executed,
-            "on_progress": call.on_progress,
             "end": NEVER if self._deadline is None else self._deadline,
             "turn": action.turn,
             "cache": self._cache,

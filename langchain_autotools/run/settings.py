@@ -6,16 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from pydantic import SecretStr
-
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
-from ..executor.approval.approvals import Approvals
 from ..executor.names import tool_name
 from ..messages.calls import FOR_CALLER
+from ..turn.tool_choice import ToolChoice
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
-from .keywords import CallSettings, Settable, call_settings
+from .keywords import Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
 
@@ -27,9 +25,6 @@ class Configured(Formatter, Settable, Protocol):
 
     tools: Any
     output_version: str | None
-    approve: Any
-    claim: Any
-    approval_key: SecretStr | None
 
 
 @dataclass(frozen=True)
@@ -86,16 +81,16 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     bound = format_request_tools(model, keywords.pop("tools", None))
     caller_tools = {tool_name(tool) for tool in bound}
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in caller_tools] + bound
-    choice = model.read_tool_choice(format_tool_choice(model, model.take_tool_choice(keywords), tools))
+    choice = _tool_choice(model, keywords, tools)
     any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
     until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
     ends = caller_tools if until_called else ()
     _check_output(keywords, caller_tools, choice.allowed)
     meant = partial(toolbox.executor.meant, only=choice.allowed)
     executor = call.executor(toolbox.executor)
-    approvals = _approvals(model, call, toolbox.executor)
+    approvals = executor.approvals
     if approvals is not None:
-        executor = executor.with_settings(approvals=replace(approvals, judged=True))
+        executor = executor.with_settings(replace(executor.settings, approvals=replace(approvals, judged=True)))
     leaves = {"leaves": ("caller", *FOR_CALLER)} if approvals is not None and approvals.approve is not None else {}
     return RunSettings(
         plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, read_resume(call.decisions), **leaves),
@@ -114,14 +109,11 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
     )
 
 
-def _approvals(model: Configured, call: CallSettings, own: ToolExecutor) -> Approvals | None:
-    """What calls need before they run: the model's rule and the executor's add up."""
-    approve = call.approve or (own.approvals.approve if own.approvals else None) or model.approve
-    claim = call.claim or (own.approvals.claim if own.approvals else None) or model.claim
-    if call.requires_approval is None and approve is None and model.approval_key is None and claim is None:
-        return own.approvals
-    approvals = Approvals.of(call.requires_approval, approve, model.approval_key, claim, own.tools)
-    return approvals.joined(own.approvals) if approvals else own.approvals
+def _tool_choice(model: Configured, keywords: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
+    """The tool choice of the call, within that of the constructor's `model_kwargs`."""
+    own = (getattr(model, "model_kwargs", None) or {}).get("tool_choice")
+    choice, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (model.take_tool_choice(keywords), own))
+    return choice.within(outer)
 
 
 def _last_choice(ends: Collection[str]) -> str:

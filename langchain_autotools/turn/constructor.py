@@ -11,6 +11,8 @@ from ..executor.injection import aliases_of
 from ..executor.names import tool_name
 
 _PER_CALL: Final = frozenset({"cancel", "resume"})
+MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
+"""What to give in place of names that a constructor or a call does not know, and that are near to none or to a wrong one."""
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 
@@ -40,6 +42,8 @@ def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], 
     """
     if name in _PER_CALL:
         return f"{model.__name__} has no argument {name!r}: it belongs to one call: give it to invoke, stream or their asynchronous twins"
+    if name in MISTAKEN:
+        return f"{model.__name__} has no argument {name!r}: {MISTAKEN[name]}"
     near = get_close_matches(name, sorted(known), n=1)
     hints = [*([f"did you mean {near[0]!r}?"] if near else []), *([others] if others else [])]
     return f"{model.__name__} has no argument {name!r}" + (f": {' '.join(hints)}" if hints else "")

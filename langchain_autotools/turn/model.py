@@ -182,15 +182,14 @@ class SingleTurnChatModel(BaseChatModel):
         return read_choice(choice)
 
     def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
-        """The tool choice of one call, taken out of its keywords; else that of the constructor's `model_kwargs`.
+        """The tool choice of one call, taken out of its keywords.
 
         Raises:
             ConfigurationError: It stands in an `extra_body`, where no run can hold to it.
         """
         if any("tool_choice" in (body or {}) for body in (getattr(self, "extra_body", None), keywords.get("extra_body"))):
             raise ConfigurationError("tool_choice is an argument of its own: in extra_body a run with tools could not hold to it")
-        choice = keywords.pop("tool_choice", None)
-        return (getattr(self, "model_kwargs", None) or {}).get("tool_choice") if choice is None else choice
+        return keywords.pop("tool_choice", None)
 
     def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a request goes on with a conversation that the server keeps; by default none does.

@@ -6,7 +6,7 @@ for it; the words here are those that a model uses which does not say otherwise.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..executor.names import tool_name
@@ -29,6 +29,17 @@ class ToolChoice:
     lasting: Any = None
     allowed: Collection[str] | None = None
     forced: bool = False
+
+    def within(self, outer: "ToolChoice") -> "ToolChoice":
+        """Return this choice under that of a place that is farther from the call: what that one restricts holds too."""
+        if self.asked is None or outer.allowed is None:
+            return outer if self.asked is None else self
+        is_free = not self.forced and self.allowed is None
+        if is_free or not outer.allowed:
+            return ToolChoice(outer.lasting, outer.lasting, outer.allowed)
+        if self.allowed is None:
+            return replace(self, lasting=outer.lasting, allowed=outer.allowed)
+        return replace(self, allowed=[name for name in self.allowed if name in outer.allowed])
 
 
 def read_choice(choice: Any) -> ToolChoice:

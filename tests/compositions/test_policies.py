@@ -143,7 +143,7 @@ async def test_what_is_kept_is_kept_for_one_run_or_in_the_policys_mapping(way: s
 
 
 async def test_the_words_of_a_call_go_first_field_by_field(server: OpenAIServer) -> None:
-    """Then those of the executor, then the model's; a call's own `tool_timeout` is one of its words."""
+    """Then those of the executor, then the model's."""
     station = Station(failures=1)
     executor = ToolExecutor(
         [station.measure, station.ameasure], policies={"measure": ToolPolicy(max_output=400, retry=AT_ONCE, retry_on=())}
@@ -155,8 +155,6 @@ async def test_the_words_of_a_call_go_first_field_by_field(server: OpenAIServer)
     model.invoke([QUESTION], on_executed=told.append, **words)
     assert {one.call.id: len(one.message.text) for one in told} == {"call_1": 400, "call_2": 500, "call_3": 400, "call_4": 400}
     assert [one.attempts for one in told] == [2, 1, 1, 1]
-    with pytest.raises(ConfigurationError, match="tool_timeout is 3 and the timeout of default_policy is 7"):
-        model.invoke([QUESTION], tool_timeout=3, default_policy=ToolPolicy(timeout=7))
 
 
 async def test_policies_can_be_bound(server: OpenAIServer) -> None:

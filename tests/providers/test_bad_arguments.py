@@ -19,7 +19,6 @@ BAD: dict[str, list[Any]] = {
     "max_retries": [-1, "many"],
     "retry": [{"atempts": 5}, 3],
     "deadline": [0, float("nan")],
-    "tool_timeout": [-1, float("nan")],
     "max_turns": [0, "x"],
     "on_executing": ["print", 1],
     "on_executed": ["print", 1],

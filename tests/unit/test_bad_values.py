@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_autotools import ConfigurationError, ToolExecutor, explain, final_message, new_messages, repair, run_usage, validate
+from langchain_autotools import ConfigurationError, explain, final_message, new_messages, repair, run_usage, validate
 from langchain_autotools.testing import ScriptedChatModel
 
 
@@ -39,9 +39,3 @@ def test_decisions_that_are_none_are_refused(decisions: Any) -> None:
     with pytest.raises(ConfigurationError, match="decision"):
         model.resume(history, decisions)
     assert not model.requests
-
-
-def test_timeouts_of_tools_are_a_mapping() -> None:
-    """By the tools' names."""
-    with pytest.raises(ConfigurationError, match="timeouts must be a mapping"):
-        ToolExecutor([], timeouts=3)  # type: ignore[arg-type]

@@ -261,7 +261,7 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     "ToolCallRecord": lambda: RECORD,
     "ToolCallResult": lambda: ToolCallResult(RECORD, ToolMessage("Rome", tool_call_id="c1"), error=None, duration=0.5),
     "ToolContext": lambda: ToolContext(RECORD, messages=[AIMessage("Hello.")], turn=2, config={"tags": ["blue"]}),
-    "ToolExecutor": lambda: ToolExecutor(TOOLS, timeout=3, requires_approval=needs, on_executed=watch),
+    "ToolExecutor": lambda: ToolExecutor(TOOLS, default_policy=ToolPolicy(timeout=3), requires_approval=needs, on_executed=watch),
     "ToolPolicy": lambda: SETTINGS["policies"]["plain"],
 }
 PUBLIC = {name: value for name in langchain_autotools.__all__ if inspect.isclass(value := getattr(langchain_autotools, name))}

@@ -57,14 +57,12 @@ class Approvals:
     judged: bool = False
 
     @classmethod
-    def of(cls, rule: Any, approve: Any, key: Any, claim: Any, tools: Collection[str]) -> "Approvals | None":
-        """What a rule, functions and a key say together; None where they say nothing.
+    def of(cls, rule: Any, approve: Any, key: Any, claim: Any) -> "Approvals":
+        """Return what a rule, functions and a key say together.
 
         Raises:
-            ConfigurationError: One of them cannot work, or the rule names tools that do not exist.
+            ConfigurationError: One of them cannot work.
         """
-        if rule is None and approve is None and key is None and claim is None:
-            return None
         made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
@@ -74,21 +72,27 @@ class Approvals:
             return replace(made, predicates=(rule,))
         if isinstance(rule, str | Mapping) or not isinstance(rule, Collection) or not all(isinstance(name, str) for name in rule):
             raise ConfigurationError("requires_approval must be a list of names of tools, a function of the call, or True")
-        unknown = sorted(set(rule) - set(tools))
-        if unknown:
-            raise ConfigurationError(f"requires_approval names tools that do not exist: {', '.join(map(repr, unknown))}")
         return replace(made, names=frozenset(rule))
 
-    def joined(self, other: "Approvals | None") -> "Approvals":
-        """Both rules together; the function and the key of this one, where it has them."""
-        if other is None:
-            return self
+    def check_names(self, tools: Collection[str]) -> None:
+        """Refuse a rule for tools that do not exist.
+
+        Raises:
+            ConfigurationError: It names one.
+        """
+        unknown = sorted(self.names - set(tools))
+        if unknown:
+            raise ConfigurationError(f"requires_approval names tools that do not exist: {', '.join(map(repr, unknown))}")
+
+    def over(self, other: "Approvals") -> "Approvals":
+        """Return both rules together, with the functions and the key of this one, where it has them."""
+        kept = self.key is not None and self.key.get_secret_value()  # a key that a pickle left behind is empty
         return Approvals(
             names=self.names | other.names,
             predicates=(*self.predicates, *other.predicates),
             every=self.every or other.every,
             approve=self.approve or other.approve,
-            key=other.key if self.key is None else self.key,  # a key that was left behind is empty, not None
+            key=self.key if kept or other.key is None else other.key,
             claim=self.claim or other.claim,
         )
 

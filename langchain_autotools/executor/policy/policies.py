@@ -4,6 +4,7 @@
 executor's, then the model's; after them come the default policies, in the same order.
 """
 
+import math
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -12,7 +13,6 @@ from ...errors import ConfigurationError
 from ...retry.policy import RetryPolicy
 from ...retry.retrying import RetryStrategies, checked_retry
 from ...retry.strategies import check_synchronous
-from ..checks import checked_seconds
 
 if TYPE_CHECKING:
     from tenacity import BaseRetrying
@@ -26,7 +26,7 @@ class ToolPolicy:
     """How the calls of a tool are run. What is None here is left to the default policy, and has no effect if that says nothing either.
 
     Attributes:
-        timeout: How many seconds one attempt may take.
+        timeout: How many seconds one attempt may take; `math.inf`: as many as it likes, whatever the default policy says.
         retry: How often a call that fails is tried, and after which waits: a `RetryPolicy`, or tenacity's `Retrying` or `AsyncRetrying`,
             whose strategies are kept. `RetryPolicy()` where only `retry_on` is given.
         retry_on: The errors after which a call is tried again; `()` for none, whatever the default policy says. Our own timeout of an
@@ -54,7 +54,7 @@ class ToolPolicy:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        object.__setattr__(self, "timeout", checked_seconds("timeout", self.timeout))
+        object.__setattr__(self, "timeout", _checked_seconds("timeout", self.timeout))
         if self.retry is not None:
             object.__setattr__(self, "retry", checked_retry("retry", self.retry))
         _check("retry_on", self.retry_on, tuple, "a tuple of error types")
@@ -94,6 +94,11 @@ class ToolPolicy:
             check_synchronous(self.retry_settings)
 
     @property
+    def seconds(self) -> float | None:
+        """The timeout; None for no limit."""
+        return None if self.timeout == math.inf else self.timeout
+
+    @property
     def changes_calls(self) -> bool:
         """Whether it says more than a timeout."""
         return any((self.retry_on, self.caches, self.max_output, self.exclusive, self.progress))
@@ -114,6 +119,14 @@ def checked_cache(name: str, cache: Any) -> Any:
     if cache is not None and not keeps:
         raise ConfigurationError(f"{name} must be a mutable mapping, not {type(cache).__name__}")
     return cache
+
+
+def _checked_seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
+    return float(value)
 
 
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
@@ -141,7 +154,7 @@ class Policies:
 
     @classmethod
     def read(cls, policies: Any, default_policy: Any) -> Self:
-        """The policies as a caller gives them.
+        """Return the policies as a caller gives them.
 
         Raises:
             ConfigurationError: They are none.
@@ -158,20 +171,9 @@ class Policies:
         named = {**other.named, **{name: policy.over(other.named.get(name)) for name, policy in self.named.items()}}
         return Policies(named, other.default if self.default is None else self.default.over(other.default))
 
-    def joined(self, other: "Policies") -> "Policies":
-        """These and the others.
-
-        Raises:
-            ConfigurationError: They contradict each other.
-        """
-        for name, policy in self.named.items():
-            _check_agreement(f"policies[{name!r}]", policy, other.named.get(name))
-        _check_agreement("default_policy", self.default, other.default)
-        return self.over(other)
-
-    def timeouts(self) -> dict[str, float]:
-        """The tools' own timeouts."""
-        return {name: policy.timeout for name, policy in self.named.items() if policy.timeout is not None}
+    def timeouts(self) -> dict[str, float | None]:
+        """Return the tools' own timeouts in seconds, by name; None for no limit."""
+        return {name: policy.seconds for name, policy in self.named.items() if policy.timeout is not None}
 
     def of_tools(self, names: Mapping[str, Any]) -> dict[str, ToolPolicy]:
         """The policy of each tool that has one that says more than a timeout.
@@ -187,24 +189,3 @@ class Policies:
             if policy.cache_key is not None and policy.cache is None:
                 raise ConfigurationError(f"the policy of {name!r} has a cache_key and no cache")
         return {name: policy for name, policy in found.items() if policy.changes_calls}
-
-
-def _check_agreement(where: str, one: ToolPolicy | None, other: ToolPolicy | None) -> None:
-    if one is None or other is None:
-        return
-    theirs = _said(other)
-    differing = sorted(name for name, value in _said(one).items() if name in theirs and theirs[name] is not value and theirs[name] != value)
-    if differing:
-        raise ConfigurationError(f"{where} is given twice, with different values of {', '.join(differing)}")
-
-
-def joined_timeout(name: str, seconds: float | None, policy: ToolPolicy | None) -> float | None:
-    """The timeout that a short form and a default policy say together.
-
-    Raises:
-        ConfigurationError: They contradict each other.
-    """
-    said = None if policy is None else policy.timeout
-    if said is not None and seconds is not None and said != seconds:
-        raise ConfigurationError(f"{name} is {seconds:g} and the timeout of default_policy is {said:g}: say it once")
-    return seconds if said is None else said

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import ToolExecutor, new_messages
+from langchain_autotools import ToolExecutor, ToolPolicy, new_messages
 from langchain_autotools.executor.workers import threads
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
@@ -103,7 +103,7 @@ def test_a_tool_with_a_time_limit_counts_for_as_long_as_it_runs(monkeypatch: pyt
     """Of many callers with one call each, no more tools run than there may be threads."""
     monkeypatch.setattr(ToolExecutor, "max_threads", 2)
     counted = Counted()
-    executor = ToolExecutor([counted.look], timeout=60)
+    executor = ToolExecutor([counted.look], default_policy=ToolPolicy(timeout=60))
     callers = [threading.Thread(target=executor.execute_all, args=([call("look")],)) for _ in range(20)]
     for caller in callers:
         caller.start()
@@ -117,19 +117,19 @@ def test_a_tool_with_a_time_limit_counts_for_as_long_as_it_runs(monkeypatch: pyt
 def test_runs_inside_tools_go_on_where_all_threads_are_taken(way: Way, timeout: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of six tools runs three tools that each run three, with two threads for each depth."""
     monkeypatch.setattr(ToolExecutor, "max_threads", 2)
-    leaf = ToolExecutor([x], timeout=timeout)
+    leaf = ToolExecutor([x], default_policy=ToolPolicy(timeout=timeout))
 
     def middle() -> str:
         """Run three."""
         return "".join(map(str, synchronously(leaf, [call("x")] * 3)))
 
-    inner = ToolExecutor([middle], timeout=timeout)
+    inner = ToolExecutor([middle], default_policy=ToolPolicy(timeout=timeout))
 
     def outer() -> str:
         """Run three that run three."""
         return "".join(map(str, way(inner, [call("middle")] * 3)))
 
-    assert way(ToolExecutor([outer], timeout=timeout), [call("outer")] * 6) == ["ran" * 9] * 6
+    assert way(ToolExecutor([outer], default_policy=ToolPolicy(timeout=timeout)), [call("outer")] * 6) == ["ran" * 9] * 6
 
 
 @both_ways
@@ -175,7 +175,7 @@ def test_a_tool_that_is_given_up_keeps_no_other_from_running(way: Way, monkeypat
         release.wait(60)
         return "late"
 
-    executor = ToolExecutor([hang, x], timeouts={"hang": 0.2, "x": 60})
+    executor = ToolExecutor([hang, x], policies={"hang": ToolPolicy(timeout=0.2), "x": ToolPolicy(timeout=60)})
     results = way(executor, [call("hang"), call("hang"), call("x")])
     release.set()
     assert [("timed out" in str(one), one) for one in results][2] == (False, "ran")
@@ -219,7 +219,7 @@ def test_where_no_thread_can_be_started_calls_are_answered(way: Way, timeout: fl
 
     monkeypatch.setattr(threads, "_free", [])
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    results = way(ToolExecutor([x], timeout=timeout), [call("x")] * 3)
+    results = way(ToolExecutor([x], default_policy=ToolPolicy(timeout=timeout)), [call("x")] * 3)
     if way is synchronously and timeout is None:
         assert results == ["ran"] * 3
     else:
@@ -284,7 +284,7 @@ def test_what_waits_is_begun_as_soon_as_a_thread_can_be_had(monkeypatch: pytest.
     monkeypatch.setattr(threads, "_free", [])
     monkeypatch.setattr(threading.Thread, "start", refuse_some)
     threads._watched = False  # one of an earlier test may still sleep
-    results = asynchronously(ToolExecutor([hang, x], timeouts={"hang": 0.05}), [call("hang"), call("x")])
+    results = asynchronously(ToolExecutor([hang, x], policies={"hang": ToolPolicy(timeout=0.05)}), [call("hang"), call("x")])
     release.set()
     assert results[1] == "ran"
     assert len(attempts) == 5
@@ -294,7 +294,7 @@ async def test_a_tool_that_runs_tools_does_not_wait_for_its_own_thread(monkeypat
     """Where calls run one after another, in a thread because the caller's has an event loop, the tools of a tool have another."""
     monkeypatch.setattr(ToolExecutor, "max_threads", 1)
     monkeypatch.setattr(threads, "_STALLED_SECONDS", 60)
-    inner = ToolExecutor([x], timeout=60)
+    inner = ToolExecutor([x], default_policy=ToolPolicy(timeout=60))
 
     def outer() -> str:
         """Run a tool."""

@@ -26,7 +26,7 @@ def test_who_has_longer_runs_what_was_too_slow_for_another(run: Way, longer: flo
         return "done"
 
     def executor(timeout: float | None) -> ToolExecutor:
-        return ToolExecutor({"slow": slow}, timeout=timeout, policies={"slow": ToolPolicy(cache=shared)})
+        return ToolExecutor({"slow": slow}, policies={"slow": ToolPolicy(cache=shared, timeout=timeout)})
 
     found: dict[str, Any] = {}
     leader = threading.Thread(target=lambda: found.update(leader=run(executor(0.1), call("slow"))[0]))

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import tool
 
-from langchain_autotools.executor import ToolCallResult, ToolExecutor
+from langchain_autotools.executor import ToolCallResult, ToolExecutor, ToolPolicy
 from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import call
 
@@ -141,7 +141,7 @@ async def test_context_variables_and_the_surrounding_configuration_reach_every_t
     def run(_: Any) -> list[Any]:
         USER.set("me")
         found = [message.content for turn in turns for message in executor.execute_all(turn)]
-        timed = ToolExecutor([who, awho], timeout=20)
+        timed = ToolExecutor([who, awho], default_policy=ToolPolicy(timeout=20))
         found += [message.content for turn in turns for message in timed.execute_all(turn)]
         return found if USER.get() == "me" else []
 
@@ -220,7 +220,8 @@ async def test_listeners_hear_in_real_time() -> None:
 
 
 async def test_listeners_of_the_executor_and_of_a_call_may_be_synchronous_or_not() -> None:
-    """Both are called, the executor's first; asynchronous ones are awaited before the tool runs or its result is delivered."""
+    """Those of the call take the place of the executor's, each for itself; asynchronous ones are awaited before the tool runs or its
+    result is delivered."""
     heard: list[str] = []
 
     async def aexecuting(one: ToolCallRecord) -> None:
@@ -236,13 +237,18 @@ async def test_listeners_of_the_executor_and_of_a_call_may_be_synchronous_or_not
         return "ok"
 
     executor = ToolExecutor({"f": tool_}, on_executing=aexecuting, on_executed=lambda result: heard.append("-"))  # type: ignore[arg-type,func-returns-value]
-    options: Any = {"on_executing": lambda one: heard.append("+"), "on_executed": aexecuted}
-    expected = ["async +f", "+", "run", "-", "async -ok"]
-    executor.execute_all([call("f")], **options)
-    assert heard == expected
-    heard.clear()
-    await executor.aexecute_all([call("f")], **options)
-    assert heard == expected
+    turns: list[tuple[Any, list[str]]] = [
+        ({}, ["async +f", "run", "-"]),
+        ({"on_executed": aexecuted}, ["async +f", "run", "async -ok"]),
+        ({"on_executing": lambda one: heard.append("+"), "on_executed": aexecuted}, ["+", "run", "async -ok"]),
+    ]
+    for options, expected in turns:
+        heard.clear()
+        executor.execute_all([call("f")], **options)
+        assert heard == expected
+        heard.clear()
+        await executor.aexecute_all([call("f")], **options)
+        assert heard == expected
 
 
 async def test_a_call_that_does_not_run_is_reported_without_having_begun() -> None:

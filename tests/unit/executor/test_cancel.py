@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import math
 import signal
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.executor import ToolCallResult, ToolExecutor
+from langchain_autotools.executor import ToolCallResult, ToolExecutor, ToolPolicy
 from langchain_autotools.executor.workers import async_batch, sync_batch
 from tests.support.calls import call, error
 
@@ -81,7 +82,9 @@ class Runs(BaseCallbackHandler):
 @pytest.mark.parametrize("name", ["stuck", "astuck"])
 async def test_a_tool_that_takes_too_long_is_answered(tools: Tools, name: str, is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
     """A timeout is an error result; an asynchronous tool is cancelled, a thread is given up with a line in the log."""
-    executor = ToolExecutor([tools.stuck, tools.astuck, tools.quick], timeout=0.1, timeouts={"quick": 60})
+    executor = ToolExecutor(
+        [tools.stuck, tools.astuck, tools.quick], default_policy=ToolPolicy(timeout=0.1), policies={"quick": ToolPolicy(timeout=60)}
+    )
     turn = [call(name), call("quick", "2")]
     runs = Runs()
     if is_async:
@@ -99,11 +102,11 @@ async def test_a_tool_that_takes_too_long_is_answered(tools: Tools, name: str, i
 
 
 def test_a_timeout_may_be_set_for_single_tools(tools: Tools) -> None:
-    """`timeouts` beats the default, also with None for no limit."""
-    executor = ToolExecutor([tools.stuck, tools.quick], timeouts={"stuck": 0.05})
+    """Its own policy beats the default, also with infinity for no limit."""
+    executor = ToolExecutor([tools.stuck, tools.quick], policies={"stuck": ToolPolicy(timeout=0.05)})
     assert error(next(executor.stream([call("stuck")]))).startswith("timed out")
     tools.release.set()
-    lenient = ToolExecutor([tools.stuck], timeout=0.05, timeouts={"stuck": None})
+    lenient = ToolExecutor([tools.stuck], default_policy=ToolPolicy(timeout=0.05), policies={"stuck": ToolPolicy(timeout=math.inf)})
     assert next(lenient.stream([call("stuck")])).message.content == "too late"
 
 
@@ -113,7 +116,10 @@ def test_a_tools_own_timeout_error_is_its_own() -> None:
     def slow() -> str:
         raise TimeoutError("the server did not answer")
 
-    assert error(next(ToolExecutor([slow], timeout=20).stream([call("slow")]))) == "TimeoutError: the server did not answer"
+    assert (
+        error(next(ToolExecutor([slow], default_policy=ToolPolicy(timeout=20)).stream([call("slow")])))
+        == "TimeoutError: the server did not answer"
+    )
 
 
 @pytest.mark.parametrize("is_async", [True, False])
@@ -131,7 +137,7 @@ async def test_an_async_tool_that_does_not_want_to_stop_is_left(
                 await asyncio.sleep(0.01)
         return "done"
 
-    executor = ToolExecutor([stubborn], timeout=0.05)
+    executor = ToolExecutor([stubborn], default_policy=ToolPolicy(timeout=0.05))
     if is_async:
         (message,) = await executor.aexecute_all([call("stubborn")])
     else:
@@ -141,15 +147,13 @@ async def test_an_async_tool_that_does_not_want_to_stop_is_left(
     release.set()
 
 
-@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), True, "5"])
+@pytest.mark.parametrize("value", [0, -1, -math.inf, math.nan, True, "5"])
 def test_a_timeout_that_cannot_work_is_refused(value: Any) -> None:
     """Timeouts are positive numbers of seconds, for tools that exist."""
     with pytest.raises(ConfigurationError, match="timeout must be"):
-        ToolExecutor([], timeout=value)
-    with pytest.raises(ConfigurationError, match=r"timeouts\['f'\] must be"):
-        ToolExecutor({"f": lambda: 1}, timeouts={"f": value})
-    with pytest.raises(ConfigurationError, match="do not exist: g"):
-        ToolExecutor({"f": lambda: 1}, timeouts={"g": 1})
+        ToolPolicy(timeout=value)
+    with pytest.raises(ConfigurationError, match="do not exist: 'g'"):
+        ToolExecutor({"f": lambda: 1}, policies={"g": ToolPolicy(timeout=1)})
 
 
 # ---------------------------------------------------------------------------------------------- closing
@@ -324,7 +328,7 @@ def test_a_late_result_of_a_given_up_thread_is_dropped(tools: Tools, caplog: pyt
 
 def test_a_thread_that_outlives_its_event_loop_is_no_crash(tools: Tools, caplog: pytest.LogCaptureFixture) -> None:
     """`asyncio.run` ends although a tool that was given up still runs; when that ends, nobody is disturbed."""
-    executor = ToolExecutor([tools.stuck], timeout=0.05)
+    executor = ToolExecutor([tools.stuck], default_policy=ToolPolicy(timeout=0.05))
     with caplog.at_level(logging.DEBUG, "langchain_autotools"):
         (message,) = asyncio.run(executor.aexecute_all([call("stuck")]))
         assert message.status == "error"

@@ -143,7 +143,7 @@ async def test_a_generator_that_is_given_up_ends_at_its_next_yield(is_async: boo
         finally:
             closed.set()
 
-    executor = ToolExecutor([endless], timeout=0.05, default_policy=PROGRESS)
+    executor = ToolExecutor([endless], default_policy=ToolPolicy(progress=True, timeout=0.05))
     assert await run_calls(executor, is_async, call("endless")) == ['{"error": "timed out after 0.05 s"}']
     assert await asyncio.to_thread(closed.wait, 5)
 
@@ -161,6 +161,6 @@ async def test_an_asynchronous_generator_that_is_cancelled_is_closed(is_async: b
         finally:
             closed.set()
 
-    executor = ToolExecutor([waits], timeout=0.05, default_policy=PROGRESS)
+    executor = ToolExecutor([waits], default_policy=ToolPolicy(progress=True, timeout=0.05))
     assert await run_calls(executor, is_async, call("waits")) == ['{"error": "timed out after 0.05 s"}']
     assert closed.is_set()

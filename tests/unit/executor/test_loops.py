@@ -12,7 +12,7 @@ import anyio
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import ToolExecutor, new_messages
+from langchain_autotools import ToolExecutor, ToolPolicy, new_messages
 from langchain_autotools.executor.workers import patience
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
@@ -151,7 +151,7 @@ def test_a_loop_that_has_ended_is_forgotten() -> None:
     assert contents(pickle.loads(pickle.dumps(executor)), call("loop_of_tool")) == elsewhere
 
 
-@pytest.mark.parametrize("bound", [{"tool_timeout": 0.5}, {"deadline": 0.5}], ids=["tool_timeout", "deadline"])
+@pytest.mark.parametrize("bound", [{"default_policy": ToolPolicy(timeout=0.5)}, {"deadline": 0.5}], ids=["timeout", "deadline"])
 @pytest.mark.parametrize("parallel", [True, False])
 def test_a_tool_that_waits_for_another_loop_is_named_and_ended(
     bound: dict[str, Any], parallel: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""`ToolPolicy`: what it may say, what it leaves open, and that nothing is said twice."""
+"""`ToolPolicy`: what it may say, and what it leaves open."""
 
 import pickle
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolCallId
 
 from langchain_autotools import ConfigurationError, RetryPolicy, ToolExecutor, ToolPolicy
-from langchain_autotools.executor.policy.policies import joined_timeout
+from langchain_autotools.executor.policy.policies import Policies
 from langchain_autotools.testing import ScriptedChatModel
 
 ONCE = RetryPolicy(attempts=2, wait_scale=0)
@@ -80,34 +80,6 @@ def test_what_is_no_policy_of_a_tool_is_refused(options: dict[str, Any], words: 
         ScriptedChatModel(replies=[], tools=[look]).invoke("Hi", **options)
 
 
-CONTRADICTIONS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"timeout": 1, "default_policy": ToolPolicy(timeout=2)}, {}, "timeout is 1 and the timeout of default_policy is 2"),
-    ({"timeouts": {"look": 1}, "policies": {"look": ToolPolicy(timeout=2)}}, {}, r"policies\['look'\] is given twice.*timeout"),
-    ({}, {"tool_timeout": 1, "default_policy": ToolPolicy(timeout=2)}, "tool_timeout is 1 and the timeout of default_policy is 2"),
-    ({"timeouts": {"look": 1}}, {"policies": {"look": ToolPolicy(timeout=2)}}, r"policies\['look'\] is given twice"),
-    ({"default_policy": ToolPolicy(exclusive=True)}, {"default_policy": ToolPolicy(exclusive=False)}, "default_policy is given twice"),
-    (
-        {"policies": {"look": ToolPolicy(max_output=300)}},
-        {"policies": {"look": ToolPolicy(max_output=400, cache=True)}},
-        "different values of max_output",
-    ),
-]
-
-
-@pytest.mark.parametrize(("executor", "model", "words"), CONTRADICTIONS, ids=str)
-def test_contradictions_are_refused(executor: dict[str, Any], model: dict[str, Any], words: str) -> None:
-    """What is said at two places must be the same, the short forms included."""
-    with pytest.raises(ValueError, match=words):
-        ScriptedChatModel(replies=[], tools=ToolExecutor([look], **executor), **model)
-
-
-def test_what_is_said_twice_alike_is_no_contradiction() -> None:
-    """The short form may repeat what the policy says, and an executor's policy what the model's does."""
-    policy = ToolPolicy(timeout=2, retry_on=(OSError,))
-    executor = ToolExecutor([look], timeout=3, timeouts={"look": 2}, policies={"look": policy}, default_policy=ToolPolicy(timeout=3))
-    ScriptedChatModel(replies=[], tools=executor, policies={"look": policy}, tool_timeout=3, default_policy=ToolPolicy(timeout=3))
-
-
 @pytest.mark.parametrize("tool", [configured, marked])
 def test_the_cache_of_a_tool_with_context_needs_a_key(tool: Any) -> None:
     """The same arguments may mean something else elsewhere: a default policy does not pass over that either."""
@@ -133,16 +105,6 @@ def test_policies_travel_with_an_executor_and_a_model() -> None:
     """Through a pickle, where they can."""
     policy = ToolPolicy(retry_on=(OSError,), cache={}, max_output=300)
     executor = pickle.loads(pickle.dumps(ToolExecutor([look], policies={"look": policy})))
-    with pytest.raises(ValueError, match="given twice"):
-        ScriptedChatModel(replies=[], tools=executor, policies={"look": ToolPolicy(max_output=400)})
+    assert executor.policies == Policies({"look": policy})
     model = pickle.loads(pickle.dumps(ScriptedChatModel(replies=[], tools=[look], policies={"look": policy})))
     assert model.policies == {"look": policy}
-
-
-def test_a_timeout_may_be_said_in_either_form() -> None:
-    """By its short form, by the default policy, by both if they agree, or not at all."""
-    for seconds, policy in ((5.0, None), (5.0, ToolPolicy()), (None, ToolPolicy(timeout=5)), (5.0, ToolPolicy(timeout=5))):
-        assert joined_timeout("timeout", seconds, policy) == 5
-    assert joined_timeout("timeout", None, ToolPolicy()) is None
-    with pytest.raises(ConfigurationError, match="say it once"):
-        joined_timeout("timeout", 3.0, ToolPolicy(timeout=5))

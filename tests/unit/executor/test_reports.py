@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.executor import ToolCallResult, ToolContext, ToolExecutor
+from langchain_autotools.executor import ToolCallResult, ToolContext, ToolExecutor, ToolPolicy
 from langchain_autotools.executor.context import AsyncProgress, ProgressReport
 from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import call, run_calls
@@ -71,13 +71,18 @@ async def test_progress_is_told_between_the_start_and_the_end_of_its_call(
     own: Any = atell if asynchronous_listener else tell
     executor = ToolExecutor([counts, acounts], parallel=parallel, on_executing=started, on_executed=ended, on_progress=own)
     calls = [call("counts", "a", to=3), call("acounts", "b", to=3), call("counts", "c", to=0)]
-    assert await run_calls(executor, is_async, *calls, on_progress=lambda call, value: note((call.id, -value))) == ["done"] * 3
-    twice = ["start", 0, 0, 1, -1, 2, -2, "end"]
-    assert {name: [value for call_id, value in told if call_id == name] for name in "abc"} == {
-        "a": twice,
-        "b": twice,
-        "c": ["start", "end"],
-    }
+    listeners: list[tuple[dict[str, Any], list[Any]]] = [
+        ({}, ["start", 0, 1, 2, "end"]),
+        ({"on_progress": lambda call, value: note((call.id, -value))}, ["start", 0, -1, -2, "end"]),
+    ]
+    for options, all_of_it in listeners:
+        told.clear()
+        assert await run_calls(executor, is_async, *calls, **options) == ["done"] * 3
+        assert {name: [value for call_id, value in told if call_id == name] for name in "abc"} == {
+            "a": all_of_it,
+            "b": all_of_it,
+            "c": ["start", "end"],
+        }
 
 
 @pytest.mark.parametrize("name", ["counts", "acounts"])
@@ -130,7 +135,7 @@ async def test_a_report_after_the_end_of_its_call_is_logged_and_told_to_nobody(i
         kept.append(context)
         late.wait(5)
 
-    executor = ToolExecutor([keeps, hangs], timeouts={"hangs": 0.01}, on_progress=listener(told))
+    executor = ToolExecutor([keeps, hangs], policies={"hangs": ToolPolicy(timeout=0.01)}, on_progress=listener(told))
     await run_calls(executor, is_async, call("keeps", "a"), call("hangs", "b"))
     with caplog.at_level(logging.WARNING, "langchain_autotools"):
         caplog.clear()
@@ -159,7 +164,9 @@ async def test_a_report_after_the_end_of_the_event_loop_is_told_to_nobody() -> N
 
     def run() -> None:
         async def leave() -> None:
-            async with ToolExecutor([hangs], timeout=0.01, on_progress=listener(told)).astream([call("hangs")]) as results:
+            async with ToolExecutor([hangs], default_policy=ToolPolicy(timeout=0.01), on_progress=listener(told)).astream(
+                [call("hangs")]
+            ) as results:
                 assert (await anext(results)).message.status == "error"
 
         asyncio.run(leave())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import ToolExecutor
+from langchain_autotools import ToolExecutor, ToolPolicy
 from langchain_autotools.executor.workers import sync_batch
 from langchain_autotools.messages.calls import ToolCallRecord
 
@@ -29,6 +29,6 @@ def test_a_result_that_is_there_is_not_given_up(monkeypatch: pytest.MonkeyPatch,
         """Do something."""
         return "done"
 
-    (result,) = ToolExecutor([work], timeout=30).execute_all([ToolCallRecord("call_1", "work", "{}", {})])
+    (result,) = ToolExecutor([work], default_policy=ToolPolicy(timeout=30)).execute_all([ToolCallRecord("call_1", "work", "{}", {})])
     assert (result.content, result.status) == ("done", "success")
     assert "given up" not in caplog.text

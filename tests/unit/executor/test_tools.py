@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.executor import ToolExecutor
+from langchain_autotools.executor import ToolExecutor, ToolPolicy
 from tests.support.calls import call, contents
 
 
@@ -234,7 +234,10 @@ def test_tools_may_come_from_a_generator() -> None:
 def test_an_executor_can_be_copied_and_pickled() -> None:
     """Copies work alike; functions and decorated functions of a module travel by name."""
     executor = ToolExecutor(
-        {"add": add, "times": multiply, "part": functools.partial(add, b=5)}, timeout=60, timeouts={"add": 50}, parallel=False
+        {"add": add, "times": multiply, "part": functools.partial(add, b=5)},
+        default_policy=ToolPolicy(timeout=60),
+        policies={"add": ToolPolicy(timeout=50)},
+        parallel=False,
     )
     executor.execute_all([call("add", a=1)])
     turn = [call("add", a=1), call("times", a=3, b=2), call("part", a=1)]

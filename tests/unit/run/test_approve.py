@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolExecutor, pending_calls
+from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolExecutor, ToolPolicy, pending_calls
 from langchain_autotools.executor.approval.identity import RECORD
 from langchain_autotools.messages.metadata import KEY
 from tests.laws.ways import WAYS, run
@@ -187,7 +187,9 @@ def test_the_time_of_a_tool_does_not_run_while_somebody_is_asked(way: str) -> No
         time.sleep(0.3)
         return pending.approve()
 
-    ran = run(way, desk.model(asking(call("send", "1", to="Anna")), **RULE, approve=slow, tool_timeout=0.25), [QUESTION])
+    ran = run(
+        way, desk.model(asking(call("send", "1", to="Anna")), **RULE, approve=slow, default_policy=ToolPolicy(timeout=0.25)), [QUESTION]
+    )
     assert (desk.done, reason(ran)) == (["send Anna 1"], "complete")
 
 

@@ -125,7 +125,8 @@ def test_a_copy_without_the_key_refuses_to_run_and_to_resume() -> None:
     for go in (lambda: lost.invoke([QUESTION]), lambda: lost.resume(history, []), lambda: lost.resume(history, {"1": False})):
         with pytest.raises(ConfigurationError, match="approval_key is in no pickle"):
             go()
-    assert lost.invoke([QUESTION], requires_approval=False).text == "Done."  # nobody is asked about anything
+    free = lost.model_copy(update={"requires_approval": None})
+    assert free.invoke([QUESTION]).text == "Done."  # nobody is asked about anything
     again = lost.model_copy(update={"approval_key": model.approval_key})
     assert again.invoke([QUESTION]).text == "Done."
 

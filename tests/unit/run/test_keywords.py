@@ -1,8 +1,6 @@
 """The keywords of one call: each has its effect, or is refused where it is given."""
 
 import asyncio
-import threading
-import time
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -17,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from openai.resources.chat import Completions
 from openai.resources.responses import Responses
 
-from langchain_autotools import ChatAnthropic, ChatOpenAI, ConfigurationError, ToolExecutor, ToolsAndMessagesMixin
+from langchain_autotools import ChatAnthropic, ChatOpenAI, ConfigurationError, ToolPolicy, ToolsAndMessagesMixin
 from langchain_autotools.run.keywords import call_settings
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.anthropic_server import AnthropicServer
@@ -91,10 +89,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"on_executing": "print"}, "on_executing must be a function"),
     ({"parallel": 0}, "parallel must be True or False"),
     ({"max_concurrency": 0}, "max_concurrency must be a whole number of at least 1"),
-    ({"tool_timeout": -1}, "tool_timeout must be a positive number"),
+    ({"tool_timeout": 3}, r"there is no keyword 'tool_timeout': .*default_policy=ToolPolicy\(timeout="),
     ({"max_turn": 5}, "there is no keyword 'max_turn': did you mean 'max_turns'"),
     ({"deadlin": 5}, "there is no keyword 'deadlin': did you mean 'deadline'"),
-    ({"tool_timeuot": 5}, "there is no keyword 'tool_timeuot': did you mean 'tool_timeout'"),
 ]
 
 
@@ -112,7 +109,7 @@ def test_what_cannot_work_is_refused(way: str, tools: list[Any]) -> None:
 def test_limits_of_a_model_without_tools() -> None:
     """A program that swaps models may give them: they bound nothing, and no request has them."""
     model = ScriptedChatModel(replies=["done"])
-    assert model.invoke("?", max_turns=5, tool_timeout=3, parallel=False).text == "done"
+    assert model.invoke("?", max_turns=5, default_policy=ToolPolicy(timeout=3), parallel=False).text == "done"
     assert model.requests[0].kwargs == {}
 
 
@@ -122,80 +119,6 @@ def test_polling_tools_are_tools() -> None:
         _scripted(polling_tools=["lok"])
     with pytest.raises(ConfigurationError, match="polling_tools names tools that do not exist: 'lok'"):
         _scripted().invoke("?", polling_tools=["look", "lok"])
-
-
-# ---------------------------------------------------------------------------------------------- how calls are executed
-
-
-def _sleeps() -> str:
-    """Sleep."""
-    time.sleep(0.5)
-    return "slept"
-
-
-def _run(model: Any, asynchronous: bool, **keywords: Any) -> list[Any]:
-    run = asyncio.run(model.ainvoke("?", **keywords)) if asynchronous else model.invoke("?", **keywords)
-    return [message["data"]["content"] for message in run.response_metadata["autotools"]["messages"] if message["type"] == "tool"]
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize(
-    ("tools", "fields", "keywords", "result"),
-    [
-        (ToolExecutor([_sleeps]), {"tool_timeout": 0.01}, {}, '{"error": "timed out after 0.01 s"}'),
-        (ToolExecutor([_sleeps], timeout=0.02), {"tool_timeout": 0.01}, {}, '{"error": "timed out after 0.02 s"}'),
-        (ToolExecutor([_sleeps], timeout=0.02), {}, {"tool_timeout": 0.01}, '{"error": "timed out after 0.01 s"}'),
-        (ToolExecutor([_sleeps], timeout=0.02), {}, {"tool_timeout": None}, "slept"),
-        ([_sleeps], {"tool_timeout": 0.02}, {"tool_timeout": 0.01}, '{"error": "timed out after 0.01 s"}'),
-        (ToolExecutor([_sleeps], timeouts={"_sleeps": 0.03}), {"tool_timeout": 0.01}, {}, '{"error": "timed out after 0.03 s"}'),
-    ],
-)
-def test_the_time_of_a_tool(tools: Any, fields: Any, keywords: Any, result: str, asynchronous: bool) -> None:
-    """The call's word wins, then the executor's, then the model's fields fill what the executor leaves open."""
-    replies = [AIMessage("", tool_calls=[{"name": "_sleeps", "args": {}, "id": "1"}]), "done"]
-    assert _run(ScriptedChatModel(tools=tools, replies=replies, **fields), asynchronous, **keywords) == [result]
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize(
-    ("settings", "fields", "keywords", "together"),
-    [
-        ({}, {"parallel": False}, {}, 1),
-        ({"parallel": True}, {"parallel": False}, {}, 3),
-        ({"max_concurrency": 2}, {"max_concurrency": 1}, {}, 2),
-        ({}, {"max_concurrency": 2}, {}, 2),
-        ({"max_concurrency": 1}, {}, {"max_concurrency": None}, 3),
-        ({}, {}, {"parallel": False}, 1),
-    ],
-)
-def test_how_many_calls_run_together(settings: Any, fields: Any, keywords: Any, together: int, asynchronous: bool) -> None:
-    """`parallel` and `max_concurrency`: of the call, the executor, the model."""
-    running: set[int] = set()
-    seen: list[int] = []
-    met = threading.Event()
-
-    def work(number: int) -> str:
-        """Wait until as many run as may, and whether one more comes."""
-        running.add(number)
-        if len(running) >= together:
-            met.set()
-        assert met.wait(20)
-        time.sleep(0.03)
-        seen.append(len(running))
-        running.discard(number)
-        return "done"
-
-    calls = [{"name": "work", "args": {"number": number}, "id": str(number)} for number in range(3)]
-    model = ScriptedChatModel(tools=ToolExecutor([work], **settings), replies=[AIMessage("", tool_calls=calls), "done"], **fields)
-    _run(model, asynchronous, **keywords)
-    assert met.is_set() and max(seen) <= together
-
-
-def test_a_copy_has_its_own_time() -> None:
-    """`model_copy` with another setting needs no new tools."""
-    replies = [AIMessage("", tool_calls=[{"name": "_sleeps", "args": {}, "id": "1"}]), "done"]
-    model = ScriptedChatModel(tools=[_sleeps], replies=replies).model_copy(update={"tool_timeout": 0.1})
-    assert _run(model, False) == ['{"error": "timed out after 0.1 s"}']
 
 
 # ---------------------------------------------------------------------------------------------- the vendor's keywords
@@ -292,6 +215,8 @@ def test_unknown_arguments_of_a_constructor() -> None:
         Own(max_turn=3)
     with pytest.raises(ConfigurationError, match="ScriptedChatModel has no argument 'script'"):
         ScriptedChatModel(script=["done"])
+    with pytest.raises(ConfigurationError, match=r"Own has no argument 'tool_timeout': .*default_policy=ToolPolicy\(timeout="):
+        Own(tool_timeout=3)
     with pytest.raises(ConfigurationError, match="ChatAnthropic has no argument 'max_turn': did you mean 'max_turns'"):
         ChatAnthropic(model="any", api_key="key", max_turn=3)
     assert Open(max_turn=3).max_turn == 3

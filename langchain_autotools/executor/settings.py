@@ -1,0 +1,112 @@
+"""How calls are executed, and the one rule of what holds where several places say it.
+
+Three places may: a call (its keywords), the executor, and the fields of the model that the executor was given to. What restricts holds
+together: every rule of `requires_approval`, and the smallest `max_concurrency`. Of everything else the nearest place decides: the call,
+then the executor, then the fields. (`run/keywords.py` reads what no executor says: the call decides, then the fields.)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
+
+from ..errors import ConfigurationError
+from .approval.approvals import Approvals
+from .checks import checked_concurrency, checked_listener
+from .policy.policies import Policies
+
+_V = TypeVar("_V")
+
+
+class _Layered(Protocol):
+    def over(self, other: Any) -> Self:
+        """What both say together."""
+
+
+_L = TypeVar("_L", bound=_Layered)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionSettings:
+    """How calls are executed, as one place says it, or as several say it together. None leaves a setting to the next place.
+
+    Attributes:
+        parallel: Whether the calls of one turn run side by side.
+        max_concurrency: Maximum number of calls of one turn that run at the same time.
+        on_executing: Called with each call just before its tool runs.
+        on_executed: Called with each result as soon as there is one.
+        on_progress: Called with a call and each value that its tool reports.
+        policies: The policies of the tools.
+        approvals: What calls need before they run.
+    """
+
+    parallel: bool | None = None
+    max_concurrency: int | None = None
+    on_executing: Callable[..., Any] | None = None
+    on_executed: Callable[..., Any] | None = None
+    on_progress: Callable[..., Any] | None = None
+    policies: Policies | None = None
+    approvals: Approvals | None = None
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        parallel: Any = None,
+        max_concurrency: Any = None,
+        on_executing: Any = None,
+        on_executed: Any = None,
+        on_progress: Any = None,
+        policies: Any = None,
+        default_policy: Any = None,
+        requires_approval: Any = None,
+        approve: Any = None,
+        approval_key: Any = None,
+        claim: Any = None,
+    ) -> Self:
+        """Return the settings that one place gives.
+
+        Raises:
+            ConfigurationError: One of them cannot work.
+        """
+        if not isinstance(parallel, bool | None):
+            raise ConfigurationError(f"parallel must be True or False, not {parallel!r}")
+        return cls(
+            parallel=parallel,
+            max_concurrency=checked_concurrency("max_concurrency", max_concurrency),
+            on_executing=checked_listener("on_executing", on_executing),
+            on_executed=checked_listener("on_executed", on_executed),
+            on_progress=checked_listener("on_progress", on_progress),
+            policies=_unless_empty(Policies.read, policies, default_policy),
+            approvals=_unless_empty(Approvals.of, requires_approval, approve, approval_key, claim),
+        )
+
+    def over(self, other: "ExecutionSettings") -> "ExecutionSettings":
+        """Return what holds where this place is nearer to the call than the other one."""
+        return ExecutionSettings(
+            parallel=nearest(self.parallel, other.parallel),
+            max_concurrency=smallest(self.max_concurrency, other.max_concurrency),
+            on_executing=nearest(self.on_executing, other.on_executing),
+            on_executed=nearest(self.on_executed, other.on_executed),
+            on_progress=nearest(self.on_progress, other.on_progress),
+            policies=_layered(self.policies, other.policies),
+            approvals=_layered(self.approvals, other.approvals),
+        )
+
+
+def nearest(near: _V | None, far: _V | None) -> _V | None:
+    """Return what the nearer place says; what the other one says, where that is nothing."""
+    return far if near is None else near
+
+
+def smallest(near: int | None, far: int | None) -> int | None:
+    """Return the smaller of two bounds; None where there is none."""
+    return min((bound for bound in (near, far) if bound is not None), default=None)
+
+
+def _unless_empty(read: Callable[..., _V], *values: Any) -> _V | None:
+    return None if all(value is None for value in values) else read(*values)
+
+
+def _layered(near: _L | None, far: _L | None) -> _L | None:
+    """Return what two places say whose values are joined part by part."""
+    return far if near is None else near if far is None else near.over(far)
