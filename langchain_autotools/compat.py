@@ -1,7 +1,8 @@
 """What the package uses of LangChain, LangGraph, pydantic and Python beyond their documented interfaces, all in one place.
 
 Each entry has a test of its own in `tests/unit/test_compat.py`, which fails by name where a new release has changed it. There stand, too,
-the hooks of LangChain's core that a class must override in its own body, and what the vendors' SDKs do beyond their documentation.
+the hooks of LangChain's core that a class must override in its own body, and what the vendors' SDKs do beyond their documentation. What
+would be lost if core copied the chunks that it hands on is in `tests/unit/test_compat_copies.py`.
 """
 
 import pickle

@@ -6,7 +6,7 @@ own would need a subclass of the message, which leaves the package; an attribute
 Of the dict nobody sees the difference: it is equal to a plain one, and `+`, a dump, a pickle, a deep copy and a checkpoint make a plain one
 of it, without the note.
 
-What a core that copied chunks would cost is in `tests/unit/test_compat.py`.
+What a core that copied chunks would cost is in `tests/unit/test_compat_copies.py`.
 """
 
 from typing import Any, ClassVar, TypeVar

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from collections.abc import Iterator
 from io import BytesIO
 from typing import Annotated, Any
 
@@ -168,20 +167,6 @@ def test_core_asks_a_model_to_combine_the_outputs_of_several_prompts() -> None:
 def test_core_fills_the_profile_in_by_resolving_it() -> None:
     """A model without a given profile has the one that its class looks up."""
     assert NotedModel(replies=[]).profile == {"max_input_tokens": 7}
-
-
-@pytest.mark.parametrize("how", ["copy", "deep copy", "data"])
-def test_a_core_that_copies_chunks_costs_no_text(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream that nobody watches is whole also where core hands on copies of what `_stream` yields."""
-    stream = BaseChatModel.stream
-
-    def copying(self: Any, *args: Any, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        for chunk in stream(self, *args, **kwargs):
-            yield AIMessageChunk(**chunk.model_dump()) if how == "data" else chunk.model_copy(deep=how == "deep copy")
-
-    expected = ["".join(chunk.text for chunk in ScriptedChatModel(replies=["Hello there"]).stream("Hi"))]
-    monkeypatch.setattr(BaseChatModel, "stream", copying)
-    assert ["".join(chunk.text for chunk in ScriptedChatModel(replies=["Hello there"]).stream("Hi"))] == expected == ["Hello there"]
 
 
 # ---------------------------------------------------------------------------------------------- langchain_core: tools
