@@ -1,22 +1,17 @@
 """The reference has every public name once: `docs/reference` says which docstrings go where; building the site resolves them."""
 
-import re
 from collections import Counter
 from importlib import import_module
 
 import pytest
 
+from tests.release.surface import MODULES, described_names
 from tests.support.pages import skip_without_extra
-from tests.test_readme import REPOSITORY
 
-NAMED = Counter(
-    name
-    for page in (REPOSITORY / "docs" / "reference").glob("*.md")
-    for name in re.findall(r"^::: langchain_autotools\.(\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-)
+NAMED = Counter(described_names())
 
 
-@pytest.mark.parametrize("module", ["", "testing", "history", "encoders", "durable", "showing"])
+@pytest.mark.parametrize("module", MODULES)
 def test_the_reference_has_every_public_name_once(module: str) -> None:
     """Each name of a public `__all__` stands on one page, those of the root under the root's name."""
     skip_without_extra(f"langchain_autotools.{module}")

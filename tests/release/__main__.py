@@ -1,0 +1,48 @@
+"""Builds a release, writes its lists, or installs it in empty environments: docs/releasing.md."""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from .lists import FILES, REPOSITORY, SURFACE, store
+
+
+def main() -> int:
+    """Do what the options say; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.release", description="Build the wheel and the source distribution, and check them."
+    )
+    parser.add_argument("--write", action="store_true", help="write the stored lists: the files of a release and the public surface")
+    parser.add_argument("--target", type=Path, default=REPOSITORY / "dist", help="the folder for what is built: dist")
+    options = parser.parse_args()
+    return write() if options.write else build(options.target)
+
+
+def write() -> int:
+    """Write both lists from what there is."""
+    from .archives import tracked_files
+    from .surface import surface
+
+    lines, missing = surface()
+    files = tracked_files()
+    if missing or files is None:
+        print("the lists are written in a git checkout, with the extra `durable`", file=sys.stderr)
+        return 1
+    store(SURFACE, lines)
+    store(FILES, files)
+    return 0
+
+
+def build(target: Path) -> int:
+    """Build a release into an empty folder, and say what is wrong with it."""
+    from .archives import check
+
+    shutil.rmtree(target, ignore_errors=True)
+    wrong = list(check(target))
+    print(*(path.name for path in sorted(target.iterdir())), *wrong, sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
