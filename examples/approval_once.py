@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -12,17 +13,19 @@ from langchain_autotools import ChatOpenAI, new_messages, pending_calls
 class Claims:
     """One row for each call that was taken, with its result once there is one. All processes have the same database."""
 
-    def _run(self, statement: str, *values: str) -> sqlite3.Cursor:
-        with sqlite3.connect("claims.db", timeout=30) as database:
+    def _run(self, statement: str, *values: str) -> tuple[int, list[Any]]:
+        with closing(sqlite3.connect("claims.db", timeout=30)) as database, database:
             database.execute("CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, result TEXT)")
-            return database.execute(statement, values)
+            cursor = database.execute(statement, values)
+            return cursor.rowcount, cursor.fetchall()
 
     def take(self, key: str) -> Any:
         """Take a call: True; its result, where it was taken before; False, where what came of it is not known."""
-        if self._run("INSERT OR IGNORE INTO claims (key) VALUES (?)", key).rowcount:
+        new, _ = self._run("INSERT OR IGNORE INTO claims (key) VALUES (?)", key)
+        if new:
             return True
-        row = self._run("SELECT result FROM claims WHERE key = ?", key).fetchone()
-        return json.loads(row[0]) if row and row[0] else False
+        _, rows = self._run("SELECT result FROM claims WHERE key = ?", key)
+        return json.loads(rows[0][0]) if rows and rows[0][0] else False
 
     def done(self, key: str, message: dict[str, Any]) -> None:
         """Keep the result of a call."""

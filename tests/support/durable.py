@@ -96,7 +96,7 @@ class Life:
 
     def dump(self) -> str:
         """All that stands in the database."""
-        with sqlite3.connect(self.folder / "runs.sqlite") as database:
+        with closing(self._database()) as database:
             return "\n".join(database.iterdump())
 
 

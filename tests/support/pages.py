@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-FORMER = ("langchain_openai", "langchain_classic")
-"""Packages that programs used before they came here. Where one is not installed, the blocks that import it are type-checked only."""
+OPTIONAL = ("langchain_openai", "langchain_classic", "ag_ui")
+"""Packages that programs used before they came here, and one of an extra. Where one is not installed, blocks that import it do not run."""
 
-OF_EXTRAS = {"langchain_autotools.durable": "dbos"}
-"""Modules that need a library of an extra, which the extra `test` has not."""
+OF_EXTRAS = {"langchain_autotools.durable": "dbos", "from ag_ui.core": "ag_ui"}
+"""What needs a library of an extra, which the extra `test` has not."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -43,7 +43,7 @@ def end_durable(text: str) -> None:
 
 def can_run(code: str) -> bool:
     """Whether every package that a block is about is installed."""
-    return all(importlib.util.find_spec(name) for name in FORMER if re.search(f"^from {name}", code, re.MULTILINE))
+    return all(importlib.util.find_spec(name) for name in OPTIONAL if re.search(f"^from {name}", code, re.MULTILINE))
 
 
 def run_page(page: Path, capsys: pytest.CaptureFixture[str], edit: Callable[[str], str] = str) -> dict[str, Any]:
