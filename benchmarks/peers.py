@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 Result = dict[str, float]
@@ -117,16 +117,16 @@ def _consume(chunks: Iterator[Any]) -> int:
     return sum(1 for _ in chunks)
 
 
-def _chat(port: int) -> Callable[[str], Any]:
+def _chat(port: int, *, tools: bool = True) -> Callable[[str], Any]:
     from langchain_autotools import ChatOpenAI
 
-    url = f"http://127.0.0.1:{port}/v1"
-    return cache(lambda model: ChatOpenAI(model=model, api_key="x", base_url=url, tools=list(FUNCTIONS.values()), max_turns=None))
+    fields: dict[str, Any] = {"tools": list(FUNCTIONS.values()), "max_turns": None} if tools else {}
+    return cache(lambda model: ChatOpenAI(model=model, api_key="x", base_url=f"http://127.0.0.1:{port}/v1", **fields))
 
 
-def autotools(port: int) -> Callable[..., int]:
+def autotools(port: int, *, tools: bool = True) -> Callable[..., int]:
     """This package."""
-    chat = _chat(port)
+    chat = _chat(port, tools=tools)
 
     def run(model: str, messages: list[Any], wrap: Any = lambda model: model, config: Any = None) -> int:
         return _consume(wrap(chat(model)).stream(messages, config))
@@ -181,9 +181,9 @@ def autotools_events_chain(port: int) -> Callable[..., int]:
     return lambda model, messages: _consume(events((RunnablePassthrough() | chat(model)).stream(messages)))
 
 
-def autotools_async(port: int) -> Callable[..., int]:
+def autotools_async(port: int, *, tools: bool = True) -> Callable[..., int]:
     """This package, asynchronously."""
-    chat = _chat(port)
+    chat = _chat(port, tools=tools)
     loop = asyncio.new_event_loop()
 
     async def consume(model: Any, messages: list[Any]) -> int:
@@ -275,6 +275,8 @@ PEERS: dict[str, Callable[[int], Callable[..., int]]] = {
     "autotools_events_chain": autotools_events_chain,
     "autotools_traced": autotools_traced,
     "autotools_chain": autotools_chain,
+    "autotools_plain": partial(autotools, tools=False),
+    "autotools_plain_async": partial(autotools_async, tools=False),
 }
 
 
