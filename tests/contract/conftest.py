@@ -11,6 +11,7 @@ import pytest
 from tests.contract.supports import facts
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
 from tests.contract.wires import ROWS, Wire
+from tests.support.pairwise import pairwise
 from tests.support.scripted_server import Script, ScriptedServer
 
 OWN = ("openai-chat", "openai-responses", "anthropic", "ollama", "google")
@@ -21,11 +22,23 @@ TURNS = ("stream", "ainvoke")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A behaviour runs where it can differ: in every way over a wire's own row, in one way over others; the rest is `exhaustive`."""
+    """A behaviour runs where it can differ: in every way over a wire's own row, in one way over others; the rest is `exhaustive`.
+
+    Of what a test has beside row and way (methods, schemas, replies) each value meets each row and each way, not each row in each way.
+    """
+    chosen: dict[str, list[Any]] = {}
     for item in items:
         params = getattr(getattr(item, "callspec", None), "params", {})
-        if isinstance(row := params.get("wire"), Wire) and not _differs(row, getattr(item, "originalname", ""), params):
+        if not isinstance(row := params.get("wire"), Wire):
+            continue
+        if _differs(row, getattr(item, "originalname", ""), params):
+            chosen.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        else:
             item.add_marker(pytest.mark.exhaustive)
+    for cases in chosen.values():
+        kept = pairwise([dict(enumerate(case.callspec._idlist)) for case in cases])  # the parts of an id: `indices` number whole products
+        for place in set(range(len(cases))) - kept:
+            cases[place].add_marker(pytest.mark.exhaustive)
 
 
 def _differs(row: Wire, test: str, params: Mapping[str, Any]) -> bool:
