@@ -1,0 +1,97 @@
+"""What was built, installed in empty environments: on each Python, at both ends of the ranges of the dependencies."""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from .archives import unpack
+from .lists import SURFACE, stored
+
+PYTHONS = ("python3.11", "python3.12", "python3.13")
+ENDS = ("newest", "lowest")
+IMPORT = """
+import sys
+from importlib import import_module
+for path in sys.argv[1:]:
+    module, _, name = f"langchain_autotools.{path}".rpartition(".")
+    getattr(import_module(module), name)
+print(import_module("langchain_autotools").__file__)
+"""
+
+
+class Place:
+    """An unpacked source distribution in an empty folder, outside of any repository, with an environment of its own beside it."""
+
+    def __init__(self, sdist: Path, folder: Path, python: str, end: str) -> None:
+        self.source = unpack(sdist, folder)
+        self.python, self.elsewhere = python, folder.parent
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        self.environment = kept | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
+        if end == "lowest":
+            self.environment["PIP_CONSTRAINT"] = str(self.source / ".ci" / "lowest.txt")
+
+    def run(self, line: str, where: Path | None = None) -> str:
+        """The output of a shell line; `python3` is the Python of this place."""
+        line = re.sub(r"\bpython3 ", f"{shlex.quote(self.python)} ", line)
+        done = subprocess.run(
+            ["bash", "-euc", line],
+            cwd=where or self.source,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{line}\n{done.stdout[-4000:]}")
+        return done.stdout
+
+    def install(self) -> str:
+        """Install it alone, then with the extra that has a module of its own; import every public name, and start the command."""
+        self.run("python3 -m venv .venv && .venv/bin/pip install --quiet .")
+        names = [line.partition(":")[0] for line in stored(SURFACE) if re.match(r"[\w.]+: ", line)]
+        extra = [name for name in names if name.startswith("durable.")]
+        self.use([name for name in names if name not in extra])
+        self.run(".venv/bin/pip install --quiet '.[durable]' && .venv/bin/pip check")
+        self.use(extra)
+        return f"{len(set(names))} names"
+
+    def use(self, names: Sequence[str]) -> None:
+        """Import names from the installed package, away from its source; start its command."""
+        imported = self.run(shlex.join([str(self.source / ".venv/bin/python"), "-c", IMPORT, *names]), self.elsewhere)
+        assert "site-packages" in imported, imported
+        assert "chat" in self.run(f"{shlex.quote(str(self.source))}/.venv/bin/langchain-autotools --help", self.elsewhere)
+
+    def readme(self) -> Iterator[str]:
+        """What the README tells to do without a key, and to test: the last line that each prints."""
+        blocks = re.findall(r"^```sh\n(.*?)^```", (self.source / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        for sign in ("examples/local_weights.py", "-m pytest"):
+            (block,) = (block for block in blocks if sign in block)
+            yield self.run(block).strip().splitlines()[-1]
+
+
+def runs(python: str) -> bool:
+    """Whether there is such a Python: its name may stand for one that is not installed."""
+    try:
+        return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def check(sdist: Path, pythons: Sequence[str], *, readme: bool) -> Iterator[str]:
+    """Try a source distribution with each Python at both ends of the ranges; yields a line for each step."""
+    for python in pythons:
+        if not runs(python):
+            yield f"{python}: not on this machine"
+            continue
+        for end in ENDS:
+            with TemporaryDirectory() as folder:
+                started = monotonic()
+                place = Place(sdist, Path(folder) / "source", python, end)
+                steps = (step for part in ([place.install()], place.readme() if readme else ()) for step in part)
+                for step in steps:
+                    yield f"{python}, {end} dependencies: {step} ({monotonic() - started:.0f} s)"
