@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from .installed import PYTHONS, check
+from .installed import ENDS, PYTHONS, README, check
 from .lists import FILES, REPOSITORY, SURFACE, store
 
 
@@ -15,10 +15,9 @@ def main() -> int:
         prog="python -m tests.release", description="Build the wheel and the source distribution, and check them."
     )
     parser.add_argument("--write", action="store_true", help="write the stored lists: the files of a release and the public surface")
-    parser.add_argument("--install", metavar="PYTHON", nargs="*", help=f"install what was built, with each of these: {', '.join(PYTHONS)}")
-    parser.add_argument(
-        "--readme", action="store_true", help="with --install: run the README's commands too, the local model and the tests"
-    )
+    parser.add_argument("--install", metavar="PYTHON", nargs="*", help=f"install what was built with each of these ({', '.join(PYTHONS)})")
+    parser.add_argument("--ends", choices=ENDS, nargs="*", default=ENDS, help="at which ends of the ranges of the dependencies: both")
+    parser.add_argument("--readme", choices=README, nargs="*", default=(), help="what of the README to run there too")
     parser.add_argument("--target", type=Path, default=REPOSITORY / "dist", help="the folder for what is built: dist")
     options = parser.parse_args()
     if options.write:
@@ -26,7 +25,7 @@ def main() -> int:
     if options.install is None:
         return build(options.target)
     (sdist,) = options.target.glob("*.tar.gz")
-    for line in check(sdist, options.install or PYTHONS, readme=options.readme):
+    for line in check(sdist, options.install or PYTHONS, options.ends, options.readme):
         print(line, flush=True)
     return 0
 

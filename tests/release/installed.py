@@ -14,6 +14,8 @@ from .lists import SURFACE, stored
 
 PYTHONS = ("python3.11", "python3.12", "python3.13")
 ENDS = ("newest", "lowest")
+README = {"answer": "examples/local_weights.py", "tests": "-m pytest"}
+"""What the README tells to do without a key, and the sign of its block."""
 IMPORT = """
 import sys
 from importlib import import_module
@@ -38,13 +40,9 @@ class Place:
     def run(self, line: str, where: Path | None = None) -> str:
         """The output of a shell line; `python3` is the Python of this place."""
         line = re.sub(r"\bpython3 ", f"{shlex.quote(self.python)} ", line)
+        command = ["bash", "-euc", line]
         done = subprocess.run(
-            ["bash", "-euc", line],
-            cwd=where or self.source,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            command, cwd=where or self.source, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         if done.returncode:
             raise RuntimeError(f"{line}\n{done.stdout[-4000:]}")
@@ -66,12 +64,11 @@ class Place:
         assert "site-packages" in imported, imported
         assert "chat" in self.run(f"{shlex.quote(str(self.source))}/.venv/bin/langchain-autotools --help", self.elsewhere)
 
-    def readme(self) -> Iterator[str]:
-        """What the README tells to do without a key, and to test: the last line that each prints."""
+    def follow(self, what: str) -> str:
+        """Run a block of the README; returns the last line that it prints."""
         blocks = re.findall(r"^```sh\n(.*?)^```", (self.source / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        for sign in ("examples/local_weights.py", "-m pytest"):
-            (block,) = (block for block in blocks if sign in block)
-            yield self.run(block).strip().splitlines()[-1]
+        (block,) = (block for block in blocks if README[what] in block)
+        return self.run(block).strip().splitlines()[-1]
 
 
 def runs(python: str) -> bool:
@@ -82,16 +79,16 @@ def runs(python: str) -> bool:
         return False
 
 
-def check(sdist: Path, pythons: Sequence[str], *, readme: bool) -> Iterator[str]:
-    """Try a source distribution with each Python at both ends of the ranges; yields a line for each step."""
+def check(sdist: Path, pythons: Sequence[str], ends: Sequence[str], readme: Sequence[str]) -> Iterator[str]:
+    """Try a source distribution with each Python at these ends of the ranges; yields a line for each step."""
     for python in pythons:
         if not runs(python):
             yield f"{python}: not on this machine"
             continue
-        for end in ENDS:
+        for end in ends:
             with TemporaryDirectory() as folder:
                 started = monotonic()
                 place = Place(sdist, Path(folder) / "source", python, end)
-                steps = (step for part in ([place.install()], place.readme() if readme else ()) for step in part)
-                for step in steps:
-                    yield f"{python}, {end} dependencies: {step} ({monotonic() - started:.0f} s)"
+                yield f"{python}, {end}: {place.install()} ({monotonic() - started:.0f} s)"
+                for what in readme:
+                    yield f"{python}, {end}: {what}: {place.follow(what)} ({monotonic() - started:.0f} s)"
