@@ -15,7 +15,7 @@ def main() -> int:
         prog="python -m tests.release", description="Build the wheel and the source distribution, and check them."
     )
     parser.add_argument("--write", action="store_true", help="write the stored lists: the files of a release and the public surface")
-    parser.add_argument("--install", metavar="PYTHON", nargs="*", help=f"install what was built with each of these ({', '.join(PYTHONS)})")
+    parser.add_argument("--install", metavar="PYTHON", nargs="*", help="install what was built with these: python3.11 to python3.13")
     parser.add_argument("--ends", choices=ENDS, nargs="*", default=ENDS, help="at which ends of the ranges of the dependencies: both")
     parser.add_argument("--readme", choices=README, nargs="*", default=(), help="what of the README to run there too")
     parser.add_argument("--target", type=Path, default=REPOSITORY / "dist", help="the folder for what is built: dist")

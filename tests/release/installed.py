@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,8 @@ from time import monotonic
 from .archives import unpack
 from .lists import SURFACE, stored
 
-PYTHONS = ("python3.11", "python3.12", "python3.13")
+OWN = "python{}.{}".format(*sys.version_info)
+PYTHONS = tuple(sys.executable if name == OWN else name for name in ("python3.11", "python3.12", "python3.13"))
 ENDS = ("newest", "lowest")
 README = {"answer": "examples/local_weights.py", "tests": "-m pytest"}
 """What the README tells to do without a key, and the sign of its block."""
@@ -29,11 +31,11 @@ print(import_module("langchain_autotools").__file__)
 class Place:
     """An unpacked source distribution in an empty folder, outside of any repository, with an environment of its own beside it."""
 
-    def __init__(self, sdist: Path, folder: Path, python: str, end: str) -> None:
+    def __init__(self, sdist: Path, folder: Path, cache: Path, python: str, end: str) -> None:
         self.source = unpack(sdist, folder)
         self.python, self.elsewhere = python, folder.parent
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        self.environment = kept | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
+        self.environment = kept | {"XDG_CACHE_HOME": str(cache)}
         if end == "lowest":
             self.environment["PIP_CONSTRAINT"] = str(self.source / ".ci" / "lowest.txt")
 
@@ -81,14 +83,20 @@ def runs(python: str) -> bool:
 
 def check(sdist: Path, pythons: Sequence[str], ends: Sequence[str], readme: Sequence[str]) -> Iterator[str]:
     """Try a source distribution with each Python at these ends of the ranges; yields a line for each step."""
-    for python in pythons:
-        if not runs(python):
-            yield f"{python}: not on this machine"
-            continue
-        for end in ends:
-            with TemporaryDirectory() as folder:
-                started = monotonic()
-                place = Place(sdist, Path(folder) / "source", python, end)
-                yield f"{python}, {end}: {place.install()} ({monotonic() - started:.0f} s)"
-                for what in readme:
-                    yield f"{python}, {end}: {what}: {place.follow(what)} ({monotonic() - started:.0f} s)"
+    with TemporaryDirectory() as cache:
+        for python in pythons:
+            if not runs(python):
+                yield f"{python}: not on this machine"
+                continue
+            for end in ends:
+                yield from (f"{python}, {end}: {step}" for step in tried(sdist, Path(cache), python, end, readme))
+
+
+def tried(sdist: Path, cache: Path, python: str, end: str, readme: Sequence[str]) -> Iterator[str]:
+    """Try it with one Python at one end; yields what came of each step, and the seconds so far."""
+    with TemporaryDirectory() as folder:
+        started = monotonic()
+        place = Place(sdist, Path(folder) / "source", cache, python, end)
+        yield f"{place.install()} ({monotonic() - started:.0f} s)"
+        for what in readme:
+            yield f"{what}: {place.follow(what)} ({monotonic() - started:.0f} s)"
