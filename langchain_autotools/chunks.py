@@ -73,18 +73,26 @@ def _own_container(value: Any) -> Any:
     return value.copy() if isinstance(value, dict) else value
 
 
+_GROWS = {"text": "text", "thinking": "thinking", "reasoning": "reasoning"}
+"""The kinds of content blocks that grow, and the key under which each has its text."""
+_KEPT = frozenset({"model_provider", "output_version"})
+"""Metadata that `+` keeps where two chunks say the same; other texts would be glued together."""
+_NEVER_GLUED = frozenset({"id", "index", "type", *_KEPT})
+"""Additional keywords of which `+` does not put the texts together."""
+_Shape = tuple[str | None, str, Any, tuple[tuple[str, Any], ...]]
+
+
 class ChunkSum:
     """The sum of a stream's chunks, taken as they come: linear where `+` one by one is not.
 
-    Of chunks that are text and nothing else only the text is kept: core would look at every field of each, and a caller may
-    change those that he was given. Those that have no part in the message are left out: an empty text would stand before blocks of content.
+    Of chunks that add text, reasoning or thinking to what is there and nothing else only the text is kept: core would look at
+    every field of each, and a caller may change those that he was given.
     """
 
     def __init__(self, chunks: Iterable[AIMessageChunk] = ()) -> None:
         self._chunks: list[AIMessageChunk] = []
         self._texts: list[str] = []
-        self._id: str | None = None
-        self._index: int | None = None
+        self._shape: str | _Shape | None = None
         for chunk in chunks:
             self.add(chunk)
 
@@ -94,28 +102,35 @@ class ChunkSum:
     def add(self, chunk: AIMessageChunk) -> None:
         """Take the stream's next chunk."""
         fields = chunk.__dict__
-        content: Any = fields["content"]
+        text: Any = fields["content"]
+        shape: str | _Shape | None = fields["id"]
         says_more = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
-        if not content and is_blank(chunk):
-            return
-        plain = content.__class__ is str
-        if says_more or fields["chunk_position"] or fields["name"] or not (plain or is_text_block(content)):
+        if says_more or fields["chunk_position"] or fields["name"] or text.__class__ is not str:
+            piece = _growing_piece(fields)
+            if piece is None:
+                self._join()
+                self._chunks.append(detached(chunk))
+                return
+            shape, text = piece
+        if shape != self._shape:
             self._join()
-            self._chunks.append(detached(chunk))
-            return
-        index = None if plain else content[0]["index"]
-        if index != self._index or fields["id"] != self._id:
-            self._join()
-            self._id, self._index = fields["id"], index
-        self._texts.append(content if plain else content[0]["text"])
+            self._shape = shape
+        self._texts.append(text)
 
     def _join(self) -> None:
         """Make one chunk of the texts since the last other chunk."""
-        if self._texts:
-            text = "".join(self._texts)
-            content: Any = text if self._index is None else [{"type": "text", "text": text, "index": self._index}]
-            self._chunks.append(new_chunk(content, {}, self._id))
-            self._texts = []
+        if not self._texts:
+            return
+        text, shape = "".join(self._texts), self._shape
+        self._texts = []
+        if not isinstance(shape, tuple):
+            self._chunks.append(new_chunk(text, {}, shape))
+            return
+        message_id, kind, place, metadata = shape
+        if kind in _GROWS:
+            self._chunks.append(new_chunk([{"type": kind, _GROWS[kind]: text, "index": place}], {}, message_id, dict(metadata)))
+        else:
+            self._chunks.append(new_chunk(place(), {kind.removeprefix("+"): text}, message_id, dict(metadata)))
 
     @property
     def chunks(self) -> list[AIMessageChunk]:
@@ -140,6 +155,32 @@ def is_blank(chunk: AIMessageChunk) -> bool:
     extra = fields["additional_kwargs"]
     says = fields["content"] or extra or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
     return not (says or fields["chunk_position"] or fields["name"] or (fields["id"] and extra.__class__ is dict))
+
+
+def _growing_piece(fields: Mapping[str, Any]) -> tuple[_Shape, str] | None:
+    """Return the text that a chunk with these fields adds to one block, or to one additional keyword such as `reasoning_content`, and
+    what else the chunk is; None if it says more."""
+    content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
+    if fields["tool_call_chunks"] or fields["usage_metadata"] or fields["chunk_position"] or fields["name"] or not metadata.keys() <= _KEPT:
+        return None
+    kind: Any
+    if extra:
+        kind, place, text = _piece_of_keyword(extra, content)
+    else:
+        block = content[0] if len(content) == 1 else None
+        if block.__class__ is not dict or len(block) != 3 or type(block.get("index")) is not int:
+            return None
+        kind, place = block.get("type"), block["index"]
+        text = block.get(_GROWS.get(kind)) if kind.__class__ is str else None
+    return ((fields["id"], kind, place, tuple(metadata.items())), text) if text.__class__ is str else None
+
+
+def _piece_of_keyword(extra: Mapping[str, Any], content: Any) -> tuple[str, Any, Any]:
+    """Return the name of the only additional keyword, the class of the empty content, and the text of the keyword."""
+    if content or len(extra) != 1:
+        return "", None, None
+    ((name, text),) = extra.items()
+    return f"+{name}", content.__class__, None if name in _NEVER_GLUED else text
 
 
 def is_text_block(content: Any) -> bool:
