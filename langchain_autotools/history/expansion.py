@@ -179,11 +179,10 @@ def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
         piece = text_of(message)
         if isinstance(message, ToolMessage):
             followed.ask()
+        if followed.before(piece):
+            joints.add(len(pieces))
         if piece:
-            if followed.pending:
-                joints.add(len(pieces))
             pieces.append(piece)
-            followed.wrote(piece)
         if isinstance(message, AIMessage):
             followed.ended(message)
     return pieces, joints

@@ -11,27 +11,33 @@ class Joints:
 
     Args:
         separator: The separator.
+
+    Attributes:
+        is_due: Whether tool calls stand between the text so far and the next one.
     """
 
     def __init__(self, separator: str) -> None:
         self.separator = separator
+        self.is_due = False
         self._last_character = ""
-        self._is_due = False
 
     @property
     def pending(self) -> str:
         """The separator that belongs before the next text; empty where none does."""
-        return self.separator if self._is_due and self._last_character and not self._last_character.isspace() else ""
+        return self.separator if self.is_due and self._last_character and not self._last_character.isspace() else ""
 
-    def wrote(self, text: str) -> None:
-        """Note the next text."""
-        if text:
-            self._last_character, self._is_due = text[-1], False
+    def before(self, text: str) -> str:
+        """Note the next text; returns the separator that belongs before it, empty where none does."""
+        if not text:
+            return ""
+        separator = self.pending if self.is_due else ""
+        self._last_character, self.is_due = text[-1], False
+        return separator
 
     def ended(self, message: AIMessage) -> None:
         """Note the end of a message: a separator is due after one that calls tools."""
-        self._is_due = self._is_due or bool(message.tool_calls or message.invalid_tool_calls)
+        self.is_due = self.is_due or bool(message.tool_calls or message.invalid_tool_calls)
 
     def ask(self) -> None:
         """Note that the next text is a direct result, before which a separator is always due."""
-        self._is_due = True
+        self.is_due = True

@@ -16,6 +16,7 @@ from ..chunks import is_text_block, new_chunk
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.carrier import serialize_messages
+from ..messages.joints import Joints
 from ..messages.live import attach_messages
 from ..messages.metadata import ASKED, KEY, text_of
 from ..messages.places import generation_id, number_messages
@@ -42,11 +43,9 @@ class RunOutput:
     def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False) -> None:
         self.anew = partial(RunOutput, position=position, separator=separator, carry_messages=carry_messages, blocks=blocks, listed=listed)
         self._position = position
-        self._separator = separator
+        self._joints = Joints(separator)
         self._carry = carry_messages
         self._blocks = blocks
-        self._last_character = ""
-        self._separator_due = False
         self._generation: str | None = None
         self._message: AIMessage | None = None
         self._indices: dict[object, int] = {}
@@ -63,10 +62,13 @@ class RunOutput:
         content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
         if not (extra or fields["chunk_position"]):
             if content.__class__ is str:
-                return self._separated(new_chunk(content, {}, None), content) if content else []
-            if not (metadata or self._separator_due or self._blocks) and is_text_block(content) and content[0]["text"]:
+                separator = self._joints.before(content)
+                text = [new_chunk(content, {}, None)] if content else []
+                return [self._text_chunk(separator), *text] if separator else text
+            if not (metadata or self._joints.is_due or self._blocks) and is_text_block(content) and content[0]["text"]:
                 self._listed = True
-                return self._separated(new_chunk([self._numbered(content[0])], {}, None), content[0]["text"])
+                self._joints.before(content[0]["text"])
+                return [new_chunk([self._numbered(content[0])], {}, None)]
         return self._general(content, extra, metadata)
 
     def from_message(self, message: AIMessage) -> list[AIMessageChunk]:
@@ -79,7 +81,7 @@ class RunOutput:
             content = [block for block in content if not is_call_block(block)]
         if not content and not kept:
             return []
-        first = _first_text(content) if self._separator_due else 0
+        first = _first_text(content) if self._joints.is_due else 0
         before = [self._chunk(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
         chunk = self._chunk(content[first:], kept, metadata)
         separated = self._separated(chunk, text_of(chunk))
@@ -98,12 +100,8 @@ class RunOutput:
 
     def _separated(self, chunk: AIMessageChunk, text: str) -> list[AIMessageChunk]:
         """The chunk, after a separator where one is due."""
-        if not text:
-            return [chunk]
-        due = self._separator_due and self._separator and self._last_character and not self._last_character.isspace()
-        self._separator_due = False
-        self._last_character = text[-1]
-        return [self._text_chunk(self._separator), chunk] if due else [chunk]
+        separator = self._joints.before(text)
+        return [self._text_chunk(separator), chunk] if separator else [chunk]
 
     def _text_chunk(self, text: str) -> AIMessageChunk:
         """Text of the run's own, as a block where the run's content is blocks."""
@@ -136,7 +134,7 @@ class RunOutput:
         """A turn's finished AI message: in its place, and the chunk that brings it."""
         self._generation = generation_id(message, self._position + len(self.handed_out))
         (self._message,) = number_messages(self._generation, [message])
-        self._separator_due = self._separator_due or bool(message.tool_calls or message.invalid_tool_calls)
+        self._joints.ended(message)
         return self._message, self.carrier_chunk(self._message)
 
     def carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
@@ -164,7 +162,7 @@ class RunOutput:
     def end(self, outcome: RunOutcome) -> Iterable[AIMessageChunk]:
         """The last chunks: the text of direct results, then what is true of the run as a whole."""
         for result in outcome.direct:
-            self._separator_due = True
+            self._joints.ask()
             text = text_of(result)
             if text:
                 yield from self._separated(self._text_chunk(text), text)

@@ -163,7 +163,7 @@ class RunEvents:
         self._message_id = None
         self._discard(why_discarded)
         if message is not None:
-            self._joints.wrote(text_of(message))
+            self._joints.before(text_of(message))
             self._joints.ended(message)
             self._separator = self._joints.pending
             self._tell(MessageDone(**self._about, message=message))

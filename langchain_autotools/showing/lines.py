@@ -81,9 +81,7 @@ class JoinedText:
         return self._next(text)
 
     def _next(self, text: str) -> str:
-        before = self._joints.pending
-        self._joints.wrote(text)
-        return before + text if text else ""
+        return self._joints.before(text) + text
 
 
 class Lines:

@@ -42,8 +42,15 @@ STORIES: dict[str, list[Any]] = {
             AIMessageChunk([{"type": "text", "text": "It is 21.", "index": 1}]),
         ],
     ],
+    "only invalid calls": [["Let me look.", {"index": 0, "id": "call 1", "name": "look", "args": '{"place'}], "It is 21."],
     "an answer": ["It is 21."],
 }
+JOINED = dict.fromkeys(STORIES, "Let me look.\nIt is 21.") | {
+    "white space": "Let me look. It is 21.",
+    "no text before": "It is 21.",
+    "an answer": "It is 21.",
+}
+"""The text of each story's run message."""
 
 
 def chat(story: str, **settings: Any) -> ScriptedChatModel:
@@ -76,6 +83,13 @@ def of_an_agent(model: ScriptedChatModel) -> tuple[list[RunEvent], str]:
     """The same of an agent's answer."""
     stream = events(Agent(model).run_stream("Go"))
     return list(stream), stream.message.text
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_one_separator_stands_after_calls(story: str) -> None:
+    """Before the first text that follows them, where the text before it does not end in white space; in a stream as in a message."""
+    assert chat(story).invoke("Go").text == JOINED[story]
+    assert "".join(chunk.text for chunk in chat(story).stream("Go")) == JOINED[story]
 
 
 @pytest.mark.parametrize("read", [streamed, streamed_asynchronously, of_an_agent])
