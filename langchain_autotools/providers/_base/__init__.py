@@ -1,1 +1,1 @@
-"""What the chat model of every vendor is made of."""
+"""The building blocks of every vendor's chat model."""

@@ -1,4 +1,4 @@
-"""The base of every vendor's chat model: constructor arguments, secrets, what traces tell, copies.
+"""The base class of every vendor's chat model: constructor arguments, secrets, trace metadata, copies.
 
 What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
 """
@@ -49,48 +49,48 @@ from .values import DICTS, NUMBERS, check_values
 
 
 class ProviderChatModel(PortableChatModel):
-    """A chat model of a vendor."""
+    """A chat model of one vendor."""
 
     model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
 
     streaming: bool | None = None
-    """Whether `invoke` requests a stream too. None: where a callback listens to its chunks; False: nothing ever streams."""
+    """Whether `invoke` streams its request. None: only if a callback handler listens to chunks; False: never stream."""
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Request parameters that this class does not name."""
 
     _ls_provider: ClassVar[str]
     """The vendor's name in traces."""
     _variable_prefix: ClassVar[str] = ""
-    """What the names of environment variables begin with; "": the vendor's name in traces."""
+    """The prefix of the vendor's environment variables; "": the vendor's name in traces."""
 
     _model_field: ClassVar[str] = "model"
     _wire_names: ClassVar[Mapping[str, str]] = {}
-    """The fields that are sent, by the parameter that each becomes. None and an empty list are not sent."""
+    """The fields that are sent, each with its parameter on the wire. None and an empty list are not sent."""
     _synonyms: ClassVar[Mapping[str, str]] = {}
-    """The wire's names of parameters, by other names that a call or `model_kwargs` may use for them."""
+    """Alternative names of parameters that a call or `model_kwargs` may use, each with the wire's name."""
     _client_keywords: ClassVar[frozenset[str]] = frozenset({"extra_headers", "extra_query", "extra_body", "timeout", "stream_usage"})
-    """Keywords of a call that are no parameters of its request."""
+    """Keywords of a call that are not parameters of its request."""
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version",)
     """The fields that a reply depends on, besides the parameters of the request."""
     _limit_params: ClassVar[tuple[str, ...]] = ("max_tokens",)
-    """The wire's names of the limit of tokens; the first that is set counts."""
+    """The wire's names of the token limit, in order of precedence."""
     _stop_param: ClassVar[str] = "stop"
     """The wire's name of the stop sequences."""
     _sampling_object: ClassVar[str] = ""
-    """The object of a request that holds both; "": its top."""
+    """The key of the request object that holds the token limit and the stop sequences; "": the top level."""
     _v0_content: ClassVar[str] = "text"
-    """What the content of messages is under `output_version="v0"`."""
+    """The form of message content under `output_version="v0"`."""
 
     _refused: ClassVar[Mapping[str, str]] = {"client": OWN_CLIENTS, "async_client": OWN_CLIENTS}
-    """Constructor arguments that other packages know and this class refuses, with the reason. None and False ask for nothing."""
+    """Constructor arguments of other packages that this class rejects, with the reason. None and False are accepted."""
     _checks: ClassVar[Mapping[str, Check | None]] = {}
-    """Checks of fields, besides those that every vendor's class has; None in place of one of these: not here."""
+    """Field checks in addition to those of every vendor's class; None removes one of these."""
     _connection: ClassVar[frozenset[str]] = frozenset()
-    """The fields that say how to reach the server, besides those that every class has. A call cannot change them."""
+    """The fields for the connection, in addition to those of every class. A call cannot change them."""
     _numbers: ClassVar[Mapping[str, Check]] = NUMBERS
-    """Checks of numbers that a request sends, given to the constructor or to a call."""
+    """Checks of numeric request parameters, for the constructor and for a call."""
     _dicts: ClassVar[Mapping[str, str]] = DICTS
-    """Parameters of a call that are dicts, each with what may have been meant instead."""
+    """Parameters of a call that are dicts, each with the likely intended name for an error message."""
 
     _not_per_call: ClassVar[frozenset[str]] = PortableChatModel._not_per_call | {
         *("max_retries", "retry", "include_response_headers", "model_kwargs", "stream_chunk_timeout"),
@@ -121,7 +121,7 @@ class ProviderChatModel(PortableChatModel):
 
     @classmethod
     def _field_checks(cls) -> dict[str, Check]:
-        """Checks of the fields that say the same in every vendor's class."""
+        """Return the field checks that all vendors' classes share."""
         checks = {
             "max_retries": check_count,
             cls._model_field: check_model,
@@ -168,12 +168,12 @@ class ProviderChatModel(PortableChatModel):
 
     @model_serializer(mode="wrap")
     def _to_public(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        """Without secrets; in Python's form headers and query parameters have their values, as `SecretStr` has."""
+        """Serialize without secrets; in Python mode headers and query parameters keep their values, as `SecretStr` does."""
         keeps = not info.mode_is_json()
         return {name: value if keeps and is_sent_beside(name, value) else shown(name, value) for name, value in handler(self).items()}
 
     def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """What traces tell of a request: no secret of a call's own headers and query, nor of the servers that it names.
+        """Return the request parameters for traces, without the secrets in headers, query parameters and server entries of a call.
 
         Core asks this before anything else of every request.
         """
@@ -181,7 +181,7 @@ class ProviderChatModel(PortableChatModel):
         return public_params(super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()}))
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
-        """What the LLM cache keeps replies apart by: by such a secret too, which it holds as a digest."""
+        """Return the key of the LLM cache. It covers secret headers and parameters too, as a digest."""
         return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in kwargs.items()})
 
     @classmethod
@@ -191,14 +191,14 @@ class ProviderChatModel(PortableChatModel):
         return unknown_argument(cls, name, cls._argument_names(), "others that the vendor knows go into model_kwargs={...}")
 
     def _check_call(self, kwargs: Mapping[str, Any]) -> None:
-        """Refuse keywords of a call that cannot work."""
+        """Raise if keywords of a call cannot work."""
         check_call(type(self), self._connection, kwargs)
         check_values(kwargs, self._numbers, self._dicts)
 
     if not TYPE_CHECKING:  # the type that core gives it is private to core
 
         def bind(self, **kwargs: Any) -> Any:
-            """The model with these keywords in every request.
+            """Return the model with these keywords bound to every request.
 
             Raises:
                 ConfigurationError: One of them is for the constructor or cannot work, or two different `tools` have one name.
@@ -210,7 +210,7 @@ class ProviderChatModel(PortableChatModel):
 
     @abstractmethod
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        """All parameters of one request, in the wire's names. Keywords of the call go before the constructor's; None means: do not send.
+        """Return all parameters of one request, by their wire names. Keywords of the call take precedence; None omits a parameter.
 
         Args:
             stop: The call's stop sequences.
@@ -219,17 +219,17 @@ class ProviderChatModel(PortableChatModel):
         """
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
-        """What is known of a model; empty if nothing is."""
+        """Return the known profile of a model; empty if there is none."""
         return {}
 
     # ------------------------------------------------------------------------------------------ models by name
 
     def known_models(self) -> list[str]:
-        """The names of the vendor's models that have a profile here; empty where none has."""
+        """Return the names of the vendor's models that have a built-in profile; may be empty."""
         return []
 
     def served_models(self) -> list[str]:
-        """The names of the models that the server lists; one request, which is not retried.
+        """Return the names of the models that the server lists. Makes one request, without retries.
 
         Raises:
             ConfigurationError: There is no key.
@@ -240,46 +240,46 @@ class ProviderChatModel(PortableChatModel):
 
     @abstractmethod
     def _served_models(self) -> list[str]:
-        """The names of the models that the server lists."""
+        """Return the names of the models that the server lists."""
 
     # ------------------------------------------------------------------------------------------ parameters of requests
 
     def _request_defaults(self) -> dict[str, Any]:
-        """The parameters that the constructor sets, in the wire's names."""
+        """Return the parameters that the constructor sets, by their wire names."""
         return {"model": self._wire_model, **self._field_params(), **self._renamed(self.model_kwargs)}
 
     def _field_params(self) -> dict[str, Any]:
-        """The parameters that fields set, in the wire's names."""
+        """Return the parameters that fields set, by their wire names."""
         fields = {wire: getattr(self, name) for name, wire in self._wire_names.items()}
         return {name: value for name, value in fields.items() if value is not None and value != []}
 
     def _call_keywords(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that the keywords of a call set, in the wire's names."""
+        """Return the parameters that the keywords of a call set, by their wire names."""
         return self._renamed({name: value for name, value in kwargs.items() if name not in self._client_keywords})
 
     def _renamed(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters under the wire's names."""
+        """Return the parameters by their wire names."""
         return {self._synonyms.get(name, name): value for name, value in params.items()}
 
     def _extra_body(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The keys of a request's JSON that win over everything else: the constructor's and the call's."""
+        """Return the extra keys of a request's JSON, from the constructor and the call. They override everything else."""
         return {**(getattr(self, "extra_body", None) or {}), **(kwargs.get("extra_body") or {})}
 
     # ------------------------------------------------------------------------------------------ settings, by what they mean
 
     @property
     def _wire_model(self) -> str:
-        """What requests call the model."""
+        """The model's name in requests."""
         return str(getattr(self, self._model_field))
 
     @property
     def _endpoint(self) -> str | None:
-        """Where requests go, as far as it decides whose state a history holds; None: the vendor itself."""
+        """The endpoint that the server's state in a history belongs to; None: the vendor's own."""
         url: str | None = getattr(self, self._url_field)
         return url
 
     def _client_arguments(self) -> dict[str, Any]:
-        """What every SDK's client is made from."""
+        """Return the arguments that every SDK's client is made from."""
         return {
             "api_key": getattr(self, self._key_field),
             "base_url": getattr(self, self._url_field),
@@ -290,19 +290,19 @@ class ProviderChatModel(PortableChatModel):
         }
 
     def _profile_for(self, model: str) -> Mapping[str, Any]:
-        """The profile of the model that is requested, which a call may name."""
+        """Return the profile of the requested model, which a call may name."""
         return (self.profile or {}) if model == self._wire_model else self._known_profile(model)
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
-        """Where the class is to be found, as traces name it."""
+        """Return the namespace of the class for LangChain's traces and serialization."""
         return ["langchain_autotools"]
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        """What a reply depends on: traces show it, and the LLM cache keeps replies apart by it."""
+        """The parameters that a reply depends on, for traces and for the key of the LLM cache."""
         about = {"base_url": public_url(self._endpoint), **{name: getattr(self, name) for name in self._identifying_fields}}
         return self._public({**self._request_defaults(), **{name: value for name, value in about.items() if value}})
 
@@ -322,7 +322,7 @@ class ProviderChatModel(PortableChatModel):
         return traced
 
     def _traced_name(self, model: str) -> str:
-        """How traces name a model."""
+        """Return the name of a model in traces."""
         return model
 
     def _resolve_model_profile(self) -> ModelProfile | None:
@@ -330,7 +330,7 @@ class ProviderChatModel(PortableChatModel):
 
     @property
     def lc_secrets(self) -> dict[str, str]:
-        """The fields that are secrets, by the environment variable to find each in."""
+        """The secret fields, each with its environment variable."""
         prefix, environment = self._variable_prefix or self._ls_provider.upper(), self._environment
         headers = header_variables(prefix, self._headers_field, self._headers)
         proxy = {self._proxy_field: [*environment.proxy, f"{prefix}_PROXY"][0]} if self._proxy_field and has_password(self._proxy) else {}
@@ -339,11 +339,11 @@ class ProviderChatModel(PortableChatModel):
     # ------------------------------------------------------------------------------------------ tokens
 
     def get_num_tokens(self, text: str) -> int:
-        """The tokens of a text: by `custom_get_token_ids` if it was given, else estimated. Never asks the network."""
+        """Return the number of tokens of a text, by `custom_get_token_ids` if given, else estimated. Makes no request."""
         return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
 
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
-        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`).
+        """Return the estimated number of tokens of a request with these messages and tools, offline (see `get_num_tokens`).
 
         Args:
             messages: The messages of the request.

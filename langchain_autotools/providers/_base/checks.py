@@ -1,4 +1,4 @@
-"""What a constructor refuses because no request could be made with it: addresses, keys, headers, times, HTTP clients.
+"""Constructor checks that reject unusable values: addresses, keys, headers, timeouts, HTTP clients.
 
 Each check takes the argument's name and its value, and raises a `ConfigurationError` that says what would work. None of them shows
 what may be secret. The HTTP libraries notice the same only inside a request, and then repeat a key that they cannot send.
@@ -34,13 +34,13 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def check_model(name: str, value: Any) -> None:
-    """Refuse an empty name of a model."""
+    """Raise if the name of the model is empty."""
     if value is not None and not value.strip():
         raise ConfigurationError(f"{name} is empty: say which model")
 
 
 def check_key(name: str, value: Any) -> None:
-    """Refuse a key that is empty or cannot stand in a header. A function that returns one is asked later."""
+    """Raise if a key is empty or not a legal header value. A function that returns the key is not called."""
     if isinstance(value, SecretStr) and not value.get_secret_value():
         raise ConfigurationError(
             f"{name} is empty: leave it out to take it from the environment; for a server that wants none give any text"
@@ -49,7 +49,7 @@ def check_key(name: str, value: Any) -> None:
 
 
 def check_header(name: str, value: Any) -> None:
-    """Refuse a text that HTTP cannot carry in a header."""
+    """Raise if HTTP cannot carry the text in a header."""
     text = value.get_secret_value() if isinstance(value, SecretStr) else value
     if not isinstance(text, str):
         return
@@ -60,7 +60,7 @@ def check_header(name: str, value: Any) -> None:
 
 
 def check_headers(name: str, value: Any) -> None:
-    """Refuse headers with a name or value that HTTP cannot carry."""
+    """Raise if a header has a name or value that HTTP cannot carry."""
     for header, text in (value or {}).items():
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
             raise ConfigurationError(f"{name} names a header {header!r}: only letters, digits and -_.!#$%&'*+^`|~ can stand in its name")
@@ -68,7 +68,7 @@ def check_headers(name: str, value: Any) -> None:
 
 
 def check_client_arguments(name: str, value: Any) -> None:
-    """Refuse arguments of HTTP clients whose headers HTTP cannot carry. (What else a client takes it says itself.)"""
+    """Raise if the HTTP client arguments contain headers that HTTP cannot carry. Other arguments are left to the client."""
     headers = (value or {}).get("headers")
     if isinstance(headers, str):
         raise ConfigurationError(f"{name}['headers'] must be a dict, not a text")
@@ -76,14 +76,14 @@ def check_client_arguments(name: str, value: Any) -> None:
 
 
 def extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
-    """The headers that one call gives, checked."""
+    """Return the checked headers of one call."""
     headers = SecretDict(keywords.get("extra_headers") or {})
     check_headers("extra_headers", headers)
     return headers
 
 
 def check_address(name: str, value: Any, schemes: tuple[str, ...] = _WEB) -> None:
-    """Refuse an address without scheme or host."""
+    """Raise if an address has no scheme or no host."""
     if not value:
         return
     try:
@@ -99,34 +99,34 @@ def check_address(name: str, value: Any, schemes: tuple[str, ...] = _WEB) -> Non
 
 
 check_proxy: Check = partial(check_address, schemes=_PROXIES)
-"""Refuse the address of a proxy without scheme or host."""
+"""Raise if the address of a proxy has no scheme or no host."""
 
 
 def check_seconds(name: str, value: Any) -> None:
-    """Refuse a time that is none."""
+    """Raise if a duration is not a positive number of seconds."""
     if value is not None and not is_duration(value):
         raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse a negative number, and what is none."""
+    """Raise if a number is negative."""
     if value is not None and not value >= 0:
         raise ConfigurationError(f"{name} must be 0 or more, not {value!r}")
 
 
 def check_client(name: str, value: Any, *, kind: str = "Client", other: str = "AsyncClient") -> None:
-    """Refuse what is no HTTP client, or is one for the other kind of requests."""
+    """Raise if the value is not an HTTP client of the required kind (synchronous or asynchronous)."""
     kinds = {base.__name__ for base in type(value).__mro__}
     if value is not None and (not hasattr(value, "send") or (other in kinds and kind not in kinds)):
         raise ConfigurationError(f"{name} must be an httpx.{kind}, not {type(value).__module__}.{type(value).__name__}")
 
 
 check_async_client: Check = partial(check_client, kind="AsyncClient", other="Client")
-"""Refuse what is no asynchronous HTTP client."""
+"""Raise if the value is not an asynchronous HTTP client."""
 
 
 def check_call(model: type[BaseModel], connection: frozenset[str], keywords: Mapping[str, Any]) -> None:
-    """Refuse keywords of a call that say how to reach the server: sent in the request they would tell it, and traces, a key.
+    """Raise if keywords of a call set the connection: sent in the request, they would leak a key to the server and to traces.
 
     Args:
         model: The chat model's class.
@@ -155,12 +155,12 @@ def _connection_names(model: type[BaseModel], connection: frozenset[str]) -> fro
 
 
 def key_of(get_key: Callable[[], str]) -> Callable[[], str]:
-    """The function, whose key is checked."""
+    """Return a function that calls `get_key` and checks the key."""
     return lambda: _sound(get_key())
 
 
 def akey_of(get_key: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
-    """The same for an asynchronous function."""
+    """Like `key_of`, for an asynchronous function."""
 
     async def get() -> str:
         return _sound(await get_key())
@@ -181,7 +181,7 @@ def _sound(key: Any) -> str:
 
 
 def describe_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
-    """What pydantic has against the arguments of a model's constructor, in one line and without their values.
+    """Return pydantic's complaints about constructor arguments in one line, without the arguments' values.
 
     Args:
         error: What pydantic raised.

@@ -1,4 +1,4 @@
-"""What the vendors' SDKs and their HTTP libraries raise, as errors that are both the SDK's and LangChain's: how, for every vendor.
+"""Translation of the errors of vendors' SDKs and HTTP libraries into classes that are both the SDK's and LangChain's.
 
 A vendor gives an `ErrorMapping`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
 error becomes which class, whether the same request may succeed later, and that no secret stands in an error.
@@ -35,7 +35,7 @@ _BY_STATUS = {
 
 
 class ProviderError(BriefInNotebooks, ModelError):
-    """A vendor's server refused or failed, or the connection to it did: above the classes of all vendors.
+    """Base class for errors of all vendors: the server rejected the request or failed, or the connection failed.
 
     Attributes:
         is_retryable: Whether the same request may succeed later.
@@ -53,7 +53,7 @@ class ProviderError(BriefInNotebooks, ModelError):
 
 
 def lazy_classes(module: str, prefix: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a vendor's `errors`: loads the SDK, and `error_types` with it, when a class is first asked for.
+    """Return the `__getattr__` of a vendor's `errors` module, which loads the SDK and `error_types` on first access to a class.
 
     Args:
         module: The module's name.
@@ -64,7 +64,7 @@ def lazy_classes(module: str, prefix: str) -> Callable[[str], Any]:
 
 @dataclass(frozen=True)
 class ErrorMapping:
-    """The errors of one vendor.
+    """The error classes of one vendor.
 
     Attributes:
         library: Gives the HTTP library's module.
@@ -98,7 +98,7 @@ class ErrorMapping:
     # ------------------------------------------------------------------------------------------ what is raised
 
     def table(self, secrets: Iterable[str] = ()) -> ErrorTable:
-        """How `errors.map_errors` translates what the SDK, and the HTTP library while a body is read, raise.
+        """Return the table by which `errors.map_errors` translates errors of the SDK, and of the HTTP library while it reads a body.
 
         Args:
             secrets: Texts that must not stand in any error.
@@ -116,7 +116,7 @@ class ErrorMapping:
         return table
 
     def _translate(self, error: Any, secrets: list[str]) -> Exception:
-        """The error as one of ours; one that already is, or that says nothing of the transport, stays itself."""
+        """Translate an error; errors that are already translated or do not concern the transport are returned unchanged."""
         hide_secrets(error, [*secrets, *_sent_secrets(error)])
         same: Exception = error
         if self.sdk is None or isinstance(error, ModelError):
@@ -160,7 +160,7 @@ class ErrorMapping:
             return self.library().Request("POST", "http://unknown")
 
     def status_error(self, message: str, response: Any, body: Any) -> Exception:
-        """The error that a response with an error status means.
+        """Return the error for a response with an error status.
 
         Args:
             message: What it says.
@@ -180,7 +180,7 @@ class ErrorMapping:
         return typed
 
     def _may_succeed(self, status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
-        """Whether the same request may succeed later: the server's word, then what is known of the code, then the status."""
+        """Whether a retry may succeed: by the server's header, else by the error code, else by the status."""
         advised = should_retry(headers)
         if advised is not None:
             return advised
@@ -195,7 +195,7 @@ class ErrorMapping:
     # ------------------------------------------------------------------------------------------ errors inside a reply
 
     def from_body(self, error: Any, status: int | None = None) -> Exception:
-        """The error that an error object inside a reply means, as if the server had sent it with its HTTP status.
+        """Return the error for an error object inside a reply, as if the server had sent it with its HTTP status.
 
         Args:
             error: What stood under `error`.
@@ -224,7 +224,7 @@ class ErrorMapping:
 
 
 def _message(error: Any) -> str:
-    """The error's message; of servers that say theirs under `detail`, or as a bare text under `error`, with that.
+    """Return the message of an error, also from `detail` or a bare text under `error`.
 
     A page that is not there is told with its address.
     """
@@ -238,7 +238,7 @@ def _message(error: Any) -> str:
 
 
 def _origin_url(url: Any) -> str:
-    """The server that an HTTP library's URL names, without user and password."""
+    """Return the server's URL without user and password."""
     return f"{url.scheme}://{url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
 
 
@@ -247,13 +247,13 @@ def _describe(error: BaseException) -> str:
 
 
 def _is_unsendable(error: BaseException) -> bool:
-    """Whether an HTTP library's error says that this request can never go out."""
+    """Whether an HTTP library's error means that the request can never be sent."""
     kind = type(error).__name__
     return kind == "UnsupportedProtocol" or (kind == "LocalProtocolError" and "Illegal header" in str(error))
 
 
 def labels_of(body: Any) -> frozenset[str]:
-    """The `code` and `type` of an error object, also of one that stands under `error`."""
+    """Return the `code` and `type` of an error object, also of one under `error`."""
     if not isinstance(body, Mapping):
         return frozenset()
     inner = body.get("error")
@@ -262,5 +262,5 @@ def labels_of(body: Any) -> frozenset[str]:
 
 
 def _sent_secrets(error: Any) -> list[str]:
-    """The secrets that the failed request itself carried: a key that a function gave, headers of one call."""
+    """Return the secrets that the failed request itself carried: a key from a function, headers of one call."""
     return header_secrets(getattr(getattr(error, "request", None), "headers", None) or {})

@@ -1,4 +1,4 @@
-"""Makes the requests of a chat model: retries, streams that end when their reader does, typed errors.
+"""HTTP requests of a chat model: retries, streams that close with their reader, typed errors.
 
 A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`_client_settings`), and says how errors are translated
 (`_error_mapping`). The synchronous and asynchronous halves differ by their `await`s only.
@@ -41,44 +41,44 @@ else:
 
 
 class HttpChatModel(ToolsAndMessagesMixin):
-    """A chat model whose turns are requests over HTTP."""
+    """A chat model that makes one HTTP request per turn."""
 
     max_retries: int | None = None
-    """Maximum number of retries of a failed request. None: as `retry` says (2 unless changed)."""
+    """Maximum number of retries of a failed request. None: as set by `retry` (2 by default)."""
     retry: Retry = Field(default_factory=RetryPolicy, exclude=True)
     """Retry policy for failed requests, or tenacity's `Retrying` or `AsyncRetrying`, whose strategies are kept. Nothing is retried once a
     chunk has reached the caller."""
     include_response_headers: bool = False
-    """Whether messages carry the HTTP headers of the response, in `response_metadata["headers"]`."""
+    """Whether messages include the response's HTTP headers, in `response_metadata["headers"]`."""
     stream_chunk_timeout: float | None = None
-    """Timeout in seconds between two events of a stream. None: as long as `timeout` allows between two bytes."""
+    """Timeout in seconds between two events of a stream. None: `timeout` applies between two bytes."""
 
     _error_mapping: ClassVar[ErrorMapping]
-    """How the errors of the SDK and its HTTP library are translated."""
+    """The translation table for errors of the SDK and its HTTP library."""
     _timeout_field: ClassVar[str] = "timeout"
-    """What the class calls the field that every vendor's has."""
+    """The name of the timeout field, which differs between vendors' classes."""
     _cache: PerLoopCache = PrivateAttr(default_factory=PerLoopCache)
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
     @abstractmethod
     def _check_call(self, kwargs: Mapping[str, Any]) -> None:
-        """Refuse keywords of a call that cannot work."""
+        """Raise if keywords of a call cannot work."""
 
     @abstractmethod
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        """The request for these messages, encoded."""
+        """Return the encoded request for these messages."""
 
     @abstractmethod
     def _client_settings(self) -> ClientSettings:
-        """What sends requests."""
+        """The settings of the HTTP client."""
 
     @abstractmethod
     def _secrets(self) -> list[str]:
-        """Texts that must not stand in an error."""
+        """Return the texts that must not appear in an error."""
 
     def _open(self, exchange: Exchange) -> Response:
-        """Send the request; returns as soon as the reply's head is there."""
+        """Send the request and return the response as soon as its head has arrived."""
         return self._client_settings().post(exchange, self._cache)
 
     async def _aopen(self, exchange: Exchange) -> Response:
@@ -90,7 +90,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
     def _request_options(
         self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
     ) -> dict[str, Any]:
-        """What the HTTP client is told with one request: `headers`, `params` and `timeout`, each where there is anything to say.
+        """Return the HTTP client's options for one request: `headers`, `params` and `timeout`, each only if set.
 
         Args:
             kwargs: The call's keywords; its `extra_headers` and `extra_query` win.
@@ -106,26 +106,26 @@ class HttpChatModel(ToolsAndMessagesMixin):
         return {name: value for name, value in options.items() if value not in (None, {})}
 
     def _client_timeout(self, kwargs: Mapping[str, Any], idle_timeout: float | None) -> Any:
-        """The timeout of a request, as the client takes it; None leaves it to the client."""
+        """Return the timeout of a request in the client's form; None uses the client's default."""
         return request_timeout(self._error_mapping.sdk, self._timeout(kwargs), idle_timeout)
 
     def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
-        """The timeout that a call or the constructor says."""
+        """Return the timeout set by the call, else by the constructor."""
         return kwargs.get("timeout") or getattr(self, self._timeout_field)
 
     def _idle_timeout(self, kwargs: Mapping[str, Any]) -> float | None:
-        """Seconds that may pass between two events of a reply; None for any time."""
+        """Return the maximum number of seconds between two events of a reply; None: no limit."""
         return self.stream_chunk_timeout or read_timeout(self._timeout(kwargs))
 
     # ------------------------------------------------------------------------------------------ requests
 
     def _says_enough(self, kwargs: Mapping[str, Any]) -> bool:
-        """Whether a request without messages has something to answer: the server keeps the conversation, or a prompt."""
+        """Whether a request may have no messages because the server holds the conversation or a prompt."""
         asked = {**(getattr(self, "model_kwargs", None) or {}), **(getattr(self, "extra_body", None) or {}), **kwargs}
         return self.continues_conversation(kwargs) or bool(asked.get("prompt"))
 
     def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        """The request for these messages.
+        """Return the encoded request for these messages.
 
         Raises:
             ConfigurationError: There is no message; or a keyword is for the constructor, or has a value that cannot work.
@@ -145,18 +145,18 @@ class HttpChatModel(ToolsAndMessagesMixin):
             ) from error
 
     def _attempts(self, *, awaits: bool = False) -> Attempts:
-        """The attempts at one request; asynchronous strategies are refused where nothing `awaits` them."""
+        """Return the attempts at one request; raise for asynchronous strategies unless `awaits` is set."""
         return Attempts(self._retry_settings, type(self).__name__, awaits=awaits)
 
     @property
     def _retry_settings(self) -> RetryPolicy | RetryStrategies:
-        """`retry`, with what `max_retries` says."""
+        """Return `retry` with the number of attempts that `max_retries` sets."""
         retry = cast("RetryPolicy | RetryStrategies", self.retry)
         return retry if self.max_retries is None else retry.with_retries(self.max_retries)
 
     @cached_property
     def _serialized(self) -> dict[str, Any]:
-        """The model as callbacks are told of it; of its settings those that are plain, which tracers look for in `kwargs`."""
+        """The model's serialized form for callbacks, with its plain settings in `kwargs`, where tracers look for them."""
         told = {**self._identifying_params, "max_retries": self.max_retries}
         plain = {name: value for name, value in told.items() if isinstance(value, str | int | float)}
         return {**super()._serialized, "kwargs": plain}
@@ -167,7 +167,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
     # ------------------------------------------------------------------------------------------ streams
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        """Make one request and yield its reply as it comes. Closing the generator ends the connection.
+        """Make one request and yield its reply as it arrives. Closing the generator closes the connection.
 
         Where the server says that it does not stream, the reply is asked for whole and is one chunk.
 
@@ -199,7 +199,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
     async def araw_stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any
     ) -> AsyncGenerator[AIMessageChunk, None]:
-        """Like `raw_stream`, asynchronously. Cancelling the task ends the connection."""
+        """Like `raw_stream`, asynchronously. Cancelling the task closes the connection."""
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         attempts = self._attempts(awaits=True)
         opened = partial(self._aopened, exchange, attempts, partial(self.araw_invoke, messages, stop, **kwargs))
@@ -220,7 +220,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
                     yield chunk
 
     def _opened(self, exchange: Exchange, attempts: Attempts, whole: Callable[[], AIMessage], *, at_once: bool = False) -> Opened:
-        """The first chunks of a reply, and the others. One that cannot be streamed is asked for whole."""
+        """Return the first chunks of a reply and an iterator of the rest. A reply that cannot be streamed is requested whole."""
         try:
             return opened_in_time(partial(attempts.call, partial(self._begin, exchange, at_once=at_once)))()
         except EndedEarly as early:
@@ -243,7 +243,9 @@ class HttpChatModel(ToolsAndMessagesMixin):
             return [as_chunk(await whole())], _no_achunks()
 
     def _begin(self, exchange: Exchange, *, at_once: bool) -> Opened:
-        """One attempt: up to the first chunk of which the caller sees anything, with `at_once` up to the first one. What fails, or just
+        """Make one attempt and read up to the first chunk with visible output, or with `at_once` up to the first chunk.
+
+        Until then a reply that fails or merely ends may be retried.
         ends, before may be tried again."""
         chunks = self._chunks(exchange)
         begun: list[AIMessageChunk] = []
@@ -329,14 +331,14 @@ class HttpChatModel(ToolsAndMessagesMixin):
         return ReplyReader(decoder, response.headers, events=events, annotate=annotate, idle_timeout=exchange.idle_timeout)
 
     def _annotate(self, last: AIMessageChunk, response: Response) -> None:
-        """Add to the last chunk of a reply what is known besides its events."""
+        """Add metadata of the response to the last chunk of a reply."""
         if self.include_response_headers:
             last.response_metadata["headers"] = dict(response.headers)
 
     # ------------------------------------------------------------------------------------------ whole replies
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Make one request that is not streamed and return its reply.
+        """Make one request without streaming and return its reply.
 
         Args:
             messages: The messages to send, of a repaired history.

@@ -1,4 +1,4 @@
-"""Names of a module that are loaded when they are first asked for (PEP 562), so that importing it loads no SDK."""
+"""Module names that load on first access (PEP 562), so that importing the module loads no SDK."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def lazy(module: str, home: Callable[[str], str | None]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module.
+    """Return the `__getattr__` of a module with lazy names.
 
     Args:
         module: The module's name.

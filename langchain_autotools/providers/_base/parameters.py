@@ -1,4 +1,4 @@
-"""What users give to a model, and traces tell of it, where that is the same for all vendors."""
+"""Model parameters and trace metadata that are the same for all vendors."""
 
 import logging
 import os
@@ -9,17 +9,17 @@ from typing import Any
 _logger = logging.getLogger("langchain_autotools")
 
 OWN_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
-"""Why a constructor refuses a vendor SDK's client."""
+"""Error message for constructors that reject a vendor SDK's client."""
 
 
 def first_of(*names: str) -> str | None:
-    """The value of the first environment variable that is set; an empty one is not."""
+    """Return the value of the first environment variable that is set and not empty; None if there is none."""
     return next((value for name in names if (value := os.environ.get(name))), None)
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The environment variables of a vendor, by what they hold; the first that is set counts."""
+    """The environment variables of a vendor, by setting, each in order of precedence."""
 
     key: tuple[str, ...] = ()
     base_url: tuple[str, ...] = ()
@@ -27,12 +27,12 @@ class Environment:
     proxy: tuple[str, ...] = ()
 
     def read(self, what: str) -> str | None:
-        """The value of the first variable that is set; an empty one is not."""
+        """Return the value of the first variable that is set and not empty; None if there is none."""
         return first_of(*getattr(self, what))
 
 
 def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:
-    """Log of a request that several calls in one turn cannot be ruled out, where that was asked for and the wire has no word for it.
+    """Log that a request cannot rule out parallel tool calls although asked to, because the wire has no such parameter.
 
     Args:
         keywords: The call's keywords.

@@ -1,4 +1,4 @@
-"""What a vendor's chat model takes from its environment, and what of it goes into a pickle: everything but secrets and connections.
+"""Environment variables and pickling of vendors' chat models: a pickle holds everything but secrets and connections.
 
 A pickle that would leave anything else out in silence is refused: keys apart, a copy that is made here must be as the model is.
 """
@@ -15,32 +15,32 @@ from .structured_output import StructuredChatModel
 
 
 class PortableChatModel(StructuredChatModel):
-    """A vendor's chat model, as far as secrets, copies and pickles are concerned."""
+    """A vendor's chat model that can be copied and pickled without secrets."""
 
     _environment: ClassVar[Environment] = Environment()
-    """The environment variables that complete the constructor."""
+    """The environment variables of missing constructor arguments."""
     _key_field: ClassVar[str] = "api_key"
     _url_field: ClassVar[str] = "base_url"
     _proxy_field: ClassVar[str] = ""
     _headers_field: ClassVar[str] = "default_headers"
-    """What the class calls these fields; "": it has none."""
+    """The names of the class's fields for the key, the base URL, the proxy and the headers; "": the class has no such field."""
 
     _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client")
-    """Fields whose objects a copy shares: they hold locks and connections, which cannot be copied."""
+    """Fields whose objects a copy shares because they hold locks and connections."""
 
     def _variable(self, what: str) -> str | None:
-        """The environment's key, base URL, organization or proxy."""
+        """Return the environment's key, base URL, organization or proxy."""
         return self._environment.read(what)
 
     @property
     def _proxy(self) -> str | None:
-        """The URL of the proxy."""
+        """Return the URL of the proxy."""
         proxy: str | None = getattr(self, self._proxy_field) if self._proxy_field else None
         return proxy
 
     @property
     def _headers(self) -> Mapping[str, str]:
-        """The headers of every request."""
+        """Return the headers of every request."""
         return getattr(self, self._headers_field) or {}
 
     def _secrets(self) -> list[str]:
@@ -51,16 +51,16 @@ class PortableChatModel(StructuredChatModel):
 
     @property
     def _keys(self) -> tuple[str, ...]:
-        """The fields that every process takes from its own environment."""
+        """The fields that every process reads from its own environment."""
         return (self._key_field,)
 
     def _portable_fields(self) -> dict[str, Any]:
-        """What a pickle holds in place of the fields that are, or hold, secrets, clients and connections."""
+        """Return replacements for the fields that hold secrets, clients and connections, for a pickle."""
         hidden = {**dict.fromkeys(self._uncopied), self._key_field: findable(getattr(self, self._key_field))}
         return {**hidden, self._proxy_field: None if has_password(self._proxy) else self._proxy} if self._proxy_field else hidden
 
     def __getstate__(self) -> dict[Any, Any]:
-        """The model without secrets, clients and connections: what is unpickled takes its keys from the environment.
+        """Return the state without secrets, clients and connections: an unpickled model takes its keys from the environment.
 
         Raises:
             PicklingError: Something else is secret, or cannot be pickled, and the environment does not say it.
@@ -77,7 +77,7 @@ class PortableChatModel(StructuredChatModel):
         return {**state, "__dict__": {**fields, **self._portable_fields()}}
 
     def _what_is_lost(self, state: dict[Any, Any]) -> str | None:
-        """What a copy that is made here would lack, apart from keys, and what to do about it; None if nothing."""
+        """Describe the settings, apart from keys, that a copy made here would lack, and the remedy; None if none is lost."""
         fields = state["__dict__"]
         other = type(self).__new__(type(self))
         other.__setstate__({**state, "__dict__": {**fields}, "__pydantic_fields_set__": set(state["__pydantic_fields_set__"])})
@@ -89,7 +89,7 @@ class PortableChatModel(StructuredChatModel):
         return left_out(type(self).__name__, [*lost, *remote], self._advice(lost))
 
     def _advice(self, lost: Sequence[str]) -> str | None:
-        """Where a copy finds what no pickle holds."""
+        """Return where a copy finds the settings that a pickle does not hold."""
         places = {self._url_field: self._environment.base_url, self._proxy_field: self._environment.proxy}
         if not lost or not all(places.get(name) for name in lost):
             return None
@@ -109,6 +109,6 @@ class PortableChatModel(StructuredChatModel):
             setattr(self, self._proxy_field, self._proxy or self._variable("proxy"))
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """A copy that uses the same HTTP clients."""
+        """Return a deep copy that shares the HTTP clients."""
         held = [getattr(self, name, None) for name in self._uncopied]
         return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})

@@ -1,4 +1,4 @@
-"""Tables of what is known of a vendor's models, for `model.profile`."""
+"""Tables of the known properties of a vendor's models, for `model.profile`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 def by_name(table: Mapping[str, T]) -> dict[str, T]:
-    """A table whose keys hold several names, separated by spaces, with one name a key."""
+    """Return a table with one name per key, from a table whose keys hold several names separated by spaces."""
     return {name: row for names, row in table.items() for name in names.split()}
 
 
 def described(profiles: Mapping[str, Mapping[str, Any]], cards: str) -> dict[str, dict[str, Any]]:
-    """Profiles with what a vendor says of its models beside their abilities.
+    """Return profiles with the vendor's descriptive data of its models added.
 
     Args:
         profiles: The profiles, as of `by_name`.
@@ -32,7 +32,7 @@ def described(profiles: Mapping[str, Mapping[str, Any]], cards: str) -> dict[str
 
 
 def profile_in(profiles: Mapping[str, Mapping[str, Any]], model: str, version: re.Pattern[str]) -> dict[str, Any]:
-    """What a table says of a model; empty if nothing.
+    """Return the entry of a table for a model; empty if there is none.
 
     Args:
         profiles: The profiles by lower-case name.
@@ -58,7 +58,7 @@ def profile(
     streams_calls: bool = True,
     **more: Any,
 ) -> dict[str, Any]:
-    """The profile of a model that calls tools and reads and writes text.
+    """Return the profile of a model that calls tools and reads and writes text.
 
     Args:
         input_tokens: The most tokens of a request.

@@ -1,4 +1,4 @@
-"""The error of a model that declines. LangChain's core has it from 1.7.5 on; before that, the same class stands here."""
+"""The error for a model's refusal: LangChain core's class (from 1.7.5), or an identical one for older releases."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 if TYPE_CHECKING or not hasattr(exceptions, "ModelRefusalError"):
 
     class ModelRefusalError(ModelError):
-        """The model declined to give the structured output that was asked for. Asking again is unlikely to help.
+        """Raised when the model refuses to give the requested structured output. A retry is unlikely to help.
 
         Attributes:
             raw_message: The message in which it declined.

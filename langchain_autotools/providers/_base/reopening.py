@@ -1,4 +1,4 @@
-"""Streams that are asked for again although pieces of calls have been shown already.
+"""Retry of streams that break off after fragments of tool calls have been shown.
 
 Nothing of a reply that has only begun to write calls reaches the caller: where it breaks off it is asked for again, whoever listens. A
 listener is shown the pieces as they come, and is told where they count no more; one that hands them to the caller (`Listener.delivered`)
@@ -18,12 +18,12 @@ from ...turn.forming import restart_chunk
 from .._transport.reader import EndedEarly, leaves_at_once
 
 Opened = tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]
-"""The first chunks of a reply, and the others."""
+"""The first chunks of a reply, and an iterator of the rest."""
 AsyncOpened = tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]
 
 
 def shown(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessageChunk, None, None]:
-    """The chunks of a reply as they come. Between two attempts comes one that says so.
+    """Yield the chunks of a reply as they arrive, with a restart chunk between two attempts.
 
     Args:
         attempts: The attempts at its request.
@@ -66,7 +66,7 @@ async def ashown(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]
 
 
 class _ShownReply:
-    """An opened reply whose calls are shown while they are written.
+    """An open reply whose tool calls are shown while they are written.
 
     Args:
         attempts: The attempts at its request.
@@ -82,19 +82,19 @@ class _ShownReply:
         self.wait: float | None = None
 
     def first(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
-        """The chunks up to the first one that is more than a piece of a call."""
+        """Yield the chunks up to the first one with more than a fragment of a call."""
         for chunk in chunks:
             yield self.seen(chunk)
             if self.left:
                 return
 
     def seen(self, chunk: AIMessageChunk) -> AIMessageChunk:
-        """The chunk, of which note was taken."""
+        """Record whether visible output has left, and return the chunk."""
         self.left = self.left or leaves_at_once(chunk)
         return chunk
 
     def tail(self, error: Exception) -> Sequence[AIMessageChunk]:
-        """What is left to hand out of a reply that broke off with this error, which is raised where that does not end it."""
+        """Return the remaining chunks of a reply that broke off; raise the error unless it ends the reply or the reply is retried."""
         self.wait = None if self.left or _is_delivered() else self._attempts.wait_after(error)
         return self._tail(error)
 
@@ -112,6 +112,6 @@ class _ShownReply:
 
 
 def _is_delivered() -> bool:
-    """Whether the caller has something of what was shown."""
+    """Whether the caller has received any shown fragment."""
     place = listening.get()
     return place is not None and place.listener.delivered

@@ -1,4 +1,4 @@
-"""The signature of a chat model's constructor: complete for programs, short and with the important names first for people."""
+"""The signature of a chat model's constructor: complete for programs, short and ordered by importance for people."""
 
 from inspect import Parameter, Signature
 from typing import Any, Final
@@ -10,7 +10,7 @@ _SHOWN: Final = 48  # characters of names that `help` shows
 
 
 class ConstructorSignature(Signature):
-    """A signature that has every argument, and whose text, which `help` begins with, has the first names alone."""
+    """A signature with all parameters whose text, the heading of `help`, shows only the first ones."""
 
     def __str__(self) -> str:
         shown = ""
@@ -21,12 +21,12 @@ class ConstructorSignature(Signature):
         return f"(*, {shown}...)"
 
     def format(self, **options: Any) -> str:
-        """The same text: newer Pythons' `help` asks for it here."""
+        """Return the short text; `help` of newer Python versions calls this method."""
         return str(self)
 
 
 class LazySignature:
-    """The signature of a class, made from pydantic's when it is first wanted.
+    """A class's signature, derived from pydantic's on first access.
 
     Args:
         made: What pydantic made for the class: it gives its signature as an attribute of a class does.
@@ -41,7 +41,7 @@ class LazySignature:
 
 
 def _ordered(model: type[Any], signature: Signature) -> Signature:
-    """Under the names that type checkers know: model and tools, then what is the class's own, then what it has in common with others."""
+    """Return the parameters under their public names: model and tools, then the class's own, then the inherited ones."""
     known = {name: field for field in model.model_fields for name in names_of(model, field)}
     own = [one for one in signature.parameters.values() if one.kind is Parameter.KEYWORD_ONLY and one.name in known]
     named = [(known[one.name], one.replace(name=names_of(model, known[one.name])[0])) for one in own]

@@ -1,4 +1,4 @@
-"""Partial outputs: what a parser of structured output yields of a stream before the output is whole.
+"""Partial outputs: values that a structured output parser yields from a stream before the output is complete.
 
 A snapshot is the output as far as it has been written: in the text, or in the arguments of the call that stands for the schema. Pieces of
 arguments come as provisional events, for no chunk holds them. A snapshot is parsed and never run; after the last one comes what `invoke`
@@ -25,7 +25,7 @@ _END: Any = object()
 
 
 class SnapshotParser(BaseTransformOutputParser[Any]):
-    """A parser that yields each new snapshot of a stream, then the output. `parse_result` with `partial` reads a snapshot.
+    """A parser that yields each new snapshot of a stream, then the output. `parse_result` with `partial` parses a snapshot.
 
     Attributes:
         expected: The name of the tool whose call is the output; None where the text is.
@@ -34,7 +34,7 @@ class SnapshotParser(BaseTransformOutputParser[Any]):
     expected: str | None = None
 
     def snapshot(self, written: str) -> Any:
-        """The output as far as it has been written; None where nothing can be made of that.
+        """Return the output parsed from an incomplete text; None if nothing can be parsed yet.
 
         Args:
             written: The text, or the arguments of the call, so far.
@@ -47,7 +47,7 @@ class SnapshotParser(BaseTransformOutputParser[Any]):
             return None
 
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """The snapshots and the output of a stream of message chunks. Leaving it closes the stream, and with it the request."""
+        """Yield the snapshots and the output of a stream of message chunks. Closing it closes the stream and its request."""
         reading = _Reading(self)
         outputs = self._transform_stream_with_config(reading.chunks(input), reading.outputs, config, run_type="parser")
         try:
@@ -71,7 +71,7 @@ class SnapshotParser(BaseTransformOutputParser[Any]):
 
 
 class _WrittenCall(Tap):
-    """Takes the arguments of the call that is the output, each time as far as they have been written."""
+    """Collects the growing arguments of the tool call that holds the output."""
 
     def __init__(self, name: str) -> None:
         super().__init__(listening.get())
@@ -80,7 +80,7 @@ class _WrittenCall(Tap):
         self._written = ""
 
     def take(self, event: Any) -> None:
-        """Keep the arguments so far, where there is more of them: those of the turn's first call of the name."""
+        """Record the longer arguments of the turn's first call of the name."""
         match event:
             case CallStarted(name=self._name, provisional=True) if self._call_id is None:
                 self._call_id, self._written = event.call_id, ""
@@ -96,14 +96,14 @@ class _WrittenCall(Tap):
                 self._call_id, self.delivered = None, False
 
     def taken(self) -> list[str]:
-        """What was kept since this was asked for the last time."""
+        """Return the arguments recorded since the last time this method was called."""
         taken = [*self.waiting]
         self.waiting.clear()
         return taken
 
 
 class _Reading:
-    """One stream on its way through a parser.
+    """One pass of a stream through a parser.
 
     Attributes:
         left: Whether nobody reads it any more.
@@ -121,7 +121,7 @@ class _Reading:
     # ------------------------------------------------------------------------------------------ the stream
 
     def chunks(self, input: Iterator[Any]) -> Iterator[Any]:
-        """The chunks of the stream, with an ear for the pieces of the call."""
+        """Yield the chunks of the stream while listening for fragments of the call."""
         while not self.left:
             before = listening.set(self._call.place) if self._call else None
             try:
@@ -149,13 +149,13 @@ class _Reading:
                 yield chunk
 
     def _brings(self, chunk: Any) -> bool:
-        """Whether a chunk has a part in the message, or comes with a piece of the call."""
+        """Whether a chunk contributes to the message, or carries a fragment of the call."""
         return not (isinstance(chunk, AIMessageChunk) and is_blank(chunk)) or bool(self._call and self._call.waiting)
 
     # ------------------------------------------------------------------------------------------ what comes of it
 
     def outputs(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """The snapshots, each once, and the output."""
+        """Yield each new snapshot once, then the output."""
         for chunk in chunks:
             for written in self._written(chunk):
                 if self._is_new(snapshot := self._parser.snapshot(written)):
@@ -173,7 +173,7 @@ class _Reading:
             yield output
 
     def _written(self, chunk: Any) -> Sequence[str]:
-        """Take a chunk; returns what has been written since the one before, each time as far as it goes."""
+        """Process a chunk and return the texts written since the previous one, each from the start of the output."""
         if not isinstance(chunk, AIMessageChunk):
             self._message = chunk
         else:
@@ -185,7 +185,7 @@ class _Reading:
         return ["".join(self._text)] if text else ()
 
     def _is_new(self, snapshot: Any) -> bool:
-        """Whether a snapshot is to be yielded."""
+        """Whether a snapshot is yet to be yielded."""
         if snapshot is None or not self._differs(snapshot):
             return False
         self._last = snapshot
@@ -194,10 +194,10 @@ class _Reading:
         return True
 
     def _differs(self, output: Any) -> bool:
-        """Whether this is something else than what was yielded last; nothing is, where nothing was."""
+        """Whether this differs from the last yielded output; False if there was none."""
         return bool(output != self._last)
 
     def _result(self) -> list[Generation]:
-        """The whole message, as parsers take it; nothing where the stream was empty."""
+        """Return the whole message in the form that parsers accept; empty for an empty stream."""
         message = self._parts.message() if self._message is None and self._parts else self._message
         return [] if message is None else [ChatGeneration(message=message)]

@@ -1,4 +1,4 @@
-"""Reads the structured output of a model out of its last AI message, for every vendor.
+"""Parsers of structured output from a model's last AI message, for every vendor.
 
 What `invoke` returns, and a stream ends in, is complete or an error: a reply that was cut off, refused or filtered is never parsed, and
 JSON is read as it stands, not completed. What a stream yields before that is in `snapshots`.
@@ -45,7 +45,7 @@ _FENCED = re.compile(r"\A```(?:json)?\s*\n(?P<body>.*?)\n?\s*```\Z", re.DOTALL |
 
 
 def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include_raw: bool) -> Runnable[Any, Any]:
-    """The model followed by its parser; with `include_raw` a dict of the message, what was parsed, and the error if that failed.
+    """Return the model followed by its parser; with `include_raw` the output is a dict of message, parsed value and parsing error.
 
     Args:
         model: The model, with the parameters that ask for the output.
@@ -62,12 +62,12 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
 
 
 def json_parser(schema: Any) -> Runnable[Any, Any]:
-    """Reads the text of the last AI message as JSON: an object of a pydantic class, else plain data."""
+    """Return a parser of the last AI message's text as JSON, to an object of a pydantic class or to plain data."""
     return _PydanticText(pydantic_object=schema, describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
-    """Reads the call of the tool `name` that stands for the schema; None where the model ended its answer without it.
+    """Return a parser of the call of the tool `name` that stands for the schema; it returns None if the model did not call it.
 
     Args:
         schema: The schema.
@@ -79,7 +79,7 @@ def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
 
 
 class _RawMap(Batched, RunnableMap[Any]):
-    """The model's message as `raw`, asked for with the keywords of the call, which core's own map leaves behind."""
+    """Runs the model for the key `raw` with the keywords of the call, which core's own map does not pass on."""
 
     def _asking(self, keywords: dict[str, Any]) -> RunnableMap[Any]:
         model = self.steps__["raw"]
@@ -109,12 +109,12 @@ def _last_message(result: list[Any]) -> BaseMessage:
 
 
 def _is_whole(result: list[Any], partial: bool) -> bool:
-    """Whether nothing more can come: outside a stream always, in a stream once the last chunk is there."""
+    """Whether the output is final: always outside a stream, within a stream once the last chunk has arrived."""
     return not partial or getattr(result[0].message, "chunk_position", None) == "last"
 
 
 def _check_complete(message: BaseMessage) -> None:
-    """Refuse a message that is not a complete answer.
+    """Raise if a message is not a complete answer.
 
     Raises:
         ModelRefusalError: The model declined, or its answer was filtered.
@@ -131,7 +131,7 @@ def _check_complete(message: BaseMessage) -> None:
 
 
 def _check_run(run: BaseMessage) -> None:
-    """Refuse a run that ended before the output was there.
+    """Raise if a run ended before it produced the output.
 
     Raises:
         OutputParserException: It did; `new_messages` of the error gives what the run brought.
@@ -145,7 +145,7 @@ def _check_run(run: BaseMessage) -> None:
 
 
 def _check_approved(run: BaseMessage) -> None:
-    """Refuse a run that ended because calls wait for approval, or for a vendor's tool: whatever stands beside them is no output.
+    """Raise if a run ended with calls that wait for approval or for a vendor's tool: text beside them is not the output.
 
     Raises:
         CallsPendingError: They do; `new_messages` of the error gives what the run brought.
@@ -161,7 +161,7 @@ def _check_approved(run: BaseMessage) -> None:
 
 
 def _strict_json(message: BaseMessage) -> Any:
-    """The text as exactly one JSON document, a Markdown fence around it apart. None: no text beside tool calls."""
+    """Parse the text as exactly one JSON document, optionally in a Markdown fence; None if it is empty beside tool calls."""
     text = text_of(message).strip()
     if not text and isinstance(message, AIMessage) and message.tool_calls:
         return None
@@ -173,7 +173,7 @@ def _strict_json(message: BaseMessage) -> Any:
 
 
 def _json_output(result: list[Any]) -> Any:
-    """What the text of the last AI message says as JSON; None beside calls that are left to the caller."""
+    """Return the text of the last AI message parsed as JSON; None beside calls that are left to the caller."""
     message = _last_message(result)
     _check_approved(_message_of(result))
     _check_complete(message)
@@ -191,12 +191,12 @@ def _json_output(result: list[Any]) -> Any:
 
 
 class _Described(SnapshotParser):
-    """A parser that says what comes out of it."""
+    """A parser that knows the schema of its output."""
 
     describes: Any = None
 
     def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
-        """The schema as a pydantic class: itself where it is one."""
+        """Return the schema as a pydantic class."""
         schema = self.describes
         if isinstance(schema, type) and issubclass(schema, BaseModel):
             return schema
@@ -206,7 +206,7 @@ class _Described(SnapshotParser):
 
 
 def _class_of(described: Mapping[str, Any]) -> type[BaseModel]:
-    """A class of plain data that has this JSON schema."""
+    """Return a class of plain data for this JSON schema."""
 
     class Described(RootModel[Any]):
         @classmethod
@@ -218,7 +218,7 @@ def _class_of(described: Mapping[str, Any]) -> type[BaseModel]:
 
 
 class _JsonText(_Described, JsonOutputParser):
-    """Plain data out of the message's text."""
+    """Parses the message's text as plain data."""
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if not _is_whole(result, partial):
@@ -227,7 +227,7 @@ class _JsonText(_Described, JsonOutputParser):
 
 
 class _PydanticText(_Described, PydanticOutputParser[Any]):
-    """An object of a pydantic class out of the message's text."""
+    """Parses the message's text as an object of a pydantic class."""
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if not _is_whole(result, partial):
@@ -237,7 +237,7 @@ class _PydanticText(_Described, PydanticOutputParser[Any]):
 
 
 def _check_call(message: BaseMessage, name: str) -> None:
-    """Refuse a message whose call of `name` is no complete JSON object."""
+    """Raise if the arguments of the call of `name` are not a complete JSON object."""
     _check_approved(message)
     _check_complete(message)
     if not isinstance(message, AIMessage) or any(call["name"] == name for call in message.tool_calls):
@@ -255,7 +255,7 @@ def _message_of(result: list[Any]) -> BaseMessage:
 
 
 class _Call(_Described):
-    """A parser of the schema's call."""
+    """A parser of the tool call that stands for the schema."""
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if _is_whole(result, partial):
@@ -264,8 +264,8 @@ class _Call(_Described):
 
 
 class _JsonCall(_Call, JsonOutputKeyToolsParser):
-    """The arguments of the schema's call as plain data."""
+    """Parses the arguments of the schema's call as plain data."""
 
 
 class _PydanticCall(_Call, PydanticToolsParser):
-    """The schema's call as an object of its class."""
+    """Parses the schema's call as an object of its class."""

@@ -1,4 +1,4 @@
-"""`with_structured_output`, for every vendor: which method is used, what the request then says, and what reads its reply."""
+"""`with_structured_output` for every vendor: choice of the method, parameters of the request, parser of the reply."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeVar, get_args, overload
@@ -21,14 +21,14 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 
 class StructuredChatModel(HttpChatModel):
-    """A chat model whose reply can be held to a schema."""
+    """A chat model with structured output."""
 
     _schemaless_methods: ClassVar[tuple[str, ...]] = ("json_mode",)
     """The methods that need no schema."""
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema",)
-    """The methods that leave room for tools."""
+    """The methods that allow tools beside the schema."""
     _strict_schemas: ClassVar[bool] = False
-    """Whether `strict` is also said of tools that are declared beside the schema."""
+    """Whether `strict` also applies to tools declared beside the schema."""
 
     @overload
     def with_structured_output(
@@ -84,7 +84,7 @@ class StructuredChatModel(HttpChatModel):
         tools: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]:
-        """A runnable that returns output of a schema: an object of a pydantic class, else a dict.
+        """Return a runnable whose output follows a schema: an object of a pydantic class, else a dict.
 
         With constructor tools the output is that of the last turn. An incomplete reply is an error, never half an object.
 
@@ -129,7 +129,7 @@ class StructuredChatModel(HttpChatModel):
             raise ConfigurationError("tools go with method='json_schema' only; otherwise declare them with the model's tools=[...]")
 
     def _traced(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
-        """The schema and the method as traces show them."""
+        """Return the schema and the method for traces."""
         arguments = {"method": method, **({"strict": strict} if self._strict_schemas and method != "json_mode" else {})}
         try:
             return {"kwargs": arguments, "schema": convert_to_openai_tool(schema)}
@@ -139,11 +139,11 @@ class StructuredChatModel(HttpChatModel):
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
     def _default_method(self) -> str:
-        """The method where the caller names none."""
+        """Return the method for callers that name none."""
         return "json_schema"
 
     def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:
-        """The method that is used where the caller asks for `method`.
+        """Return the method to use for the requested one.
 
         Raises:
             ConfigurationError: The vendor has neither it nor one that does the same.
@@ -151,13 +151,13 @@ class StructuredChatModel(HttpChatModel):
         return method
 
     def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
-        """The parameters of a request whose reply is JSON of a schema."""
+        """Return the parameters of a request for JSON of a schema."""
         raise NotImplementedError
 
     def _call_params(self, name: str) -> dict[str, Any]:
-        """The parameters of a request that forces a call of the tool `name`."""
+        """Return the parameters of a request that forces a call of the tool `name`."""
         return {"tool_choice": name}
 
     def _bind_schema(self, schema: Any, strict: bool | None, kwargs: dict[str, Any]) -> Runnable[LanguageModelInput, AIMessage]:
-        """The model with the schema as its only declared tool."""
+        """Return the model with the schema as its only declared tool."""
         return self.bind_tools([schema], strict=strict, **kwargs)

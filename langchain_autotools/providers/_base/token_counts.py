@@ -1,4 +1,4 @@
-"""Token counts as LangChain tells them, made of what replies say."""
+"""Token counts of replies in LangChain's form."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ _Counts = Mapping[str, int | None]
 
 
 def token_count(counts: Mapping[str, Any], key: str) -> int | None:
-    """One count of a reply; None where it says none.
+    """Return one token count of a reply; None if it is missing.
 
     Args:
         counts: The reply's counts.
@@ -20,7 +20,7 @@ def token_count(counts: Mapping[str, Any], key: str) -> int | None:
 
 
 def detailed_usage(input_tokens: int, output_tokens: int, read: _Counts, written: _Counts, total: int | None = None) -> UsageMetadata:
-    """The usage of one reply.
+    """Return the usage of one reply.
 
     Args:
         input_tokens: All tokens of the request.

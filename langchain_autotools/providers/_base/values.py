@@ -1,4 +1,4 @@
-"""Values of parameters that no vendor takes: refused by name where they are given, in the constructor and at a call.
+"""Checks of parameter values that no vendor accepts, in the constructor and at a call.
 
 What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
 """
@@ -15,10 +15,10 @@ NUMBERS: Mapping[str, Check] = dict.fromkeys(
     ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
     check_count,
 )
-"""Parameters that are never negative."""
+"""Parameters that must not be negative."""
 
 DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
-"""Parameters that are dicts, each with what may have been meant instead."""
+"""Parameters that are dicts, each with the likely intended name for an error message."""
 
 _NESTED = ("options", "generation_config", "generationConfig", "model_kwargs")
 
@@ -29,7 +29,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts: Mapping[str, str]) -> None:
-    """Refuse values that cannot work.
+    """Raise if a value cannot work.
 
     Args:
         values: Parameters by name.
