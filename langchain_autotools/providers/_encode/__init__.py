@@ -1,1 +1,1 @@
-"""From LangChain's messages and tools to a wire: what every vendor's encoder is made of."""
+"""The building blocks of every vendor's encoder of LangChain messages and tools."""

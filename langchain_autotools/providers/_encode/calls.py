@@ -1,4 +1,4 @@
-"""Tool calls of a history, as every wire takes them back: ids, arguments, and which call a result answers."""
+"""Tool calls of a history in every wire's terms: ids, arguments, and the call that a result answers."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ BELOW = "(the output follows in the next message)"
 
 
 class _SentCall(Protocol):
-    """A call by the id that LangChain knows, and what its result must repeat of it on the wire."""
+    """A tool call with LangChain's id and the values that its result must repeat on the wire."""
 
     @property
     def known(self) -> str: ...
@@ -24,12 +24,12 @@ CallT = TypeVar("CallT", bound=_SentCall)
 
 
 def find_call(identifier: str, calls: Sequence[CallT]) -> CallT | None:
-    """The first call of this id."""
+    """Return the first call with this id."""
     return next((call for call in calls if call.known == identifier), None)
 
 
 def without_call(identifier: str, calls: tuple[CallT, ...]) -> tuple[CallT, ...]:
-    """The calls without the first of this id: calls that share an id are answered in order."""
+    """Return the calls without the first one with this id: calls that share an id are answered in order."""
     if not calls or calls[0].known == identifier:  # nearly always: results come in the order of the calls
         return calls[1:]
     position = next((number for number, call in enumerate(calls) if call.known == identifier), None)
@@ -37,7 +37,7 @@ def without_call(identifier: str, calls: tuple[CallT, ...]) -> tuple[CallT, ...]
 
 
 def derived_id(prefix: str, identifier: str, name: str = "", position: int = 0, *, digits: int = 24) -> str:
-    """An id for a call whose own cannot be sent; the same call always gets the same.
+    """Return a derived id for a call whose own id cannot be sent; equal calls get equal ids.
 
     Args:
         prefix: What the id begins with.
@@ -51,12 +51,12 @@ def derived_id(prefix: str, identifier: str, name: str = "", position: int = 0, 
 
 
 def empty_output(*, failed: bool) -> str:
-    """What a result without text says: some vendors refuse an empty one."""
+    """Return the output of a result without text, because some vendors reject an empty one."""
     return _FAILED if failed else _NO_OUTPUT
 
 
 def legal_arguments(call: ToolCallRecord, *, unreadable: str = "") -> str:
-    """The arguments as the model wrote them where every server can read that, else the same object written anew.
+    """Return the arguments as the model wrote them if every server can read them, else the same object serialized again.
 
     Args:
         call: The call.

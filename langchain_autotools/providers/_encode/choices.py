@@ -1,4 +1,4 @@
-"""Tool choices in every spelling: how a vendor's `format_tool_choice` reads them, and what is wrong with one."""
+"""Validation and conversion of tool choices in every spelling, for a vendor's `format_tool_choice`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -20,7 +20,7 @@ def format_choice(
     from_mapping: Callable[[Mapping[str, Any], Tools], _Choice],
     forms: str = "a string, a bool or a dict",
 ) -> _Choice | None:
-    """A tool choice in a wire's form; None where nothing was chosen.
+    """Return a tool choice in a wire's form; None if nothing was chosen.
 
     Args:
         choice: None or False (the vendor decides), True (some tool), a word or a tool's name, or a dict.
@@ -45,7 +45,7 @@ def format_choice(
 
 
 def unknown_choice(choice: str, names: Sequence[str], words: Iterable[str]) -> ConfigurationError:
-    """The error of a tool choice that is neither the name of a declared tool nor one of the words that mean something."""
+    """Return the error for a tool choice that is neither a declared tool's name nor a known word."""
     near = get_close_matches(choice, [*names, *words], n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return ConfigurationError(f"tool_choice {choice!r} is none of the declared tools {names}{hint}")

@@ -1,4 +1,4 @@
-"""The base of every wire's encoder: each message is encoded alone, and remembered for as long as it lives.
+"""The base class of every wire's encoder. Each message is encoded alone, and the result cached for the message's lifetime.
 
 The same history gives the same bytes, and a longer one starts with those of a shorter one.
 """
@@ -16,7 +16,7 @@ from .origin import is_same_origin
 
 
 class _Encoded(Protocol):
-    """One message on a wire, with its calls as far as their results must know them."""
+    """One encoded message, with the data of its calls that their results need."""
 
     @property
     def calls(self) -> tuple[Any, ...]: ...
@@ -26,7 +26,7 @@ EncodedT = TypeVar("EncodedT", bound=_Encoded)
 
 
 class MessageEncoder(ABC, Generic[EncodedT, CallT]):
-    """Encodes messages of any vendor for one wire. Any number of threads may use one at once.
+    """Encodes messages of any vendor for one wire. Safe for use by any number of threads.
 
     Args:
         origin: Digest of the endpoint and model that are asked. Opaque state goes back only to the origin that it came from; "" keeps
@@ -35,9 +35,9 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
     """
 
     provider: ClassVar[str] = ""
-    """The wire's name in replies that other packages stored; "": only replies that say their origin are recognised."""
+    """The wire's name in replies stored by other packages; "": only replies that name their origin are recognised."""
     is_default_provider: ClassVar[bool] = False
-    """Whether a message that names no vendor is taken for one of this wire's."""
+    """Whether a message that names no vendor counts as one of this wire's."""
 
     def __init__(self, origin: str = "", model: str = "") -> None:
         self.origin = origin
@@ -68,7 +68,7 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
         raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
 
     def encode_each(self, messages: Sequence[BaseMessage]) -> Iterator[EncodedT]:
-        """Encode the messages in order, each result with the call that it answers."""
+        """Encode the messages in order, each tool result with the call that it answers."""
         waiting: tuple[CallT, ...] = ()
         for message in messages:
             if isinstance(message, ToolMessage):
@@ -80,7 +80,7 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
             yield encoded
 
     def is_same_origin(self, message: AIMessage) -> bool:
-        """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from."""
+        """Whether a message comes from the requested endpoint and model, as far as its metadata tells."""
         assumed = self.provider if self.is_default_provider else None
         return is_same_origin(message, self.origin, self.model, self.provider, assumed=assumed)
 
@@ -93,12 +93,12 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
 
     @abstractmethod
     def _assistant(self, message: AIMessage) -> EncodedT:
-        """Encode a reply of a model, of any vendor."""
+        """Encode an AI message of any vendor."""
 
     @abstractmethod
     def _result(self, message: ToolMessage, call: CallT | None) -> EncodedT:
-        """Encode the result of a call; None where the call is not known."""
+        """Encode the result of a call; `call` is None if the call is unknown."""
 
     @abstractmethod
     def _other(self, message: BaseMessage, role: str) -> EncodedT:
-        """Encode a message of a user, of the system, or of a role that the caller names."""
+        """Encode a user message, a system message, or a message with the caller's own role."""

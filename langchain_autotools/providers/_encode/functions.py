@@ -1,4 +1,4 @@
-"""Tools of every form as functions with a JSON schema: what each vendor's declaration is made of; and what is wrong with one.
+"""Conversion of tools of every form to functions with a JSON schema, the common input of the vendors' declarations.
 
 LangChain's core converts them; where a schema refers to itself, core writes an empty schema in place of the inner reference, and the
 model is not told what stands there. Such a schema is taken whole, with its definitions.
@@ -20,7 +20,7 @@ _OF_THE_TOOL = ("title", "description")
 
 
 class Function(TypedDict, total=False):
-    """A tool as a function.
+    """A tool in the form of a function.
 
     Attributes:
         name: Its name.
@@ -37,7 +37,7 @@ class Function(TypedDict, total=False):
 
 @contextmanager
 def declaring(tool: Any) -> Iterator[None]:
-    """Name the tool in whatever goes wrong in the body.
+    """Add the tool's name to any error raised in the body.
 
     Raises:
         ConfigurationError: Something did.
@@ -55,7 +55,7 @@ def _label(tool: Any) -> str:
 
 
 def function_of(tool: Any, *, strict: bool | None = None) -> Function:
-    """A tool as a function, its schema in the present dialect of JSON schema.
+    """Return a tool as a function, with its schema in the current dialect of JSON schema.
 
     Args:
         tool: A function, a pydantic class (of version 1 or 2), a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the
@@ -86,14 +86,14 @@ def function_of(tool: Any, *, strict: bool | None = None) -> Function:
 
 
 def heading(function: Function) -> Function:
-    """The name of a function, and its description if it has one, alone."""
+    """Return only the name of a function and its description, if it has one."""
     if description := function.get("description"):
         return {"name": function["name"], "description": description}
     return {"name": function["name"]}
 
 
 def json_schema_of(schema: Any) -> dict[str, Any]:
-    """The JSON schema that a schema of any form stands for: of a pydantic class its own, else that of the function's parameters.
+    """Return the JSON schema for a schema of any form: a pydantic class's own, else that of the function's parameters.
 
     Raises:
         ConfigurationError: None can be made of it.
@@ -109,7 +109,7 @@ def json_schema_of(schema: Any) -> dict[str, Any]:
 
 
 def _whole_schema(tool: Any) -> JsonSchema | None:
-    """The schema that core makes its own of; None where core leaves the tool's as it is, or makes it of a TypedDict."""
+    """Return the schema from which core derives its own; None if core keeps the tool's schema or derives it from a TypedDict."""
     schema: Any = tool.tool_call_schema if isinstance(tool, BaseTool) else tool
     if isinstance(schema, type):
         if not is_basemodel_subclass(schema):
@@ -123,7 +123,7 @@ def _whole_schema(tool: Any) -> JsonSchema | None:
 
 
 def _without_rest(tool: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters without the one that core makes of a function's `**kwargs`: the function would not get what it says."""
+    """Return the parameters without the one that core derives from `**kwargs`, because the function would not receive its values."""
     function = tool.func or tool.coroutine if isinstance(tool, StructuredTool) else tool
     properties = parameters.get("properties")
     if isinstance(function, BaseTool | Mapping | type) or not callable(function) or not isinstance(properties, Mapping):
@@ -134,14 +134,14 @@ def _without_rest(tool: Any, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _untitled(node: Any) -> Any:
-    """The schema without the titles that pydantic makes of names."""
+    """Return the schema without the titles that pydantic derives from names."""
     if not isinstance(node, Mapping):
         return node
     return {key: value for key, value in mapped(node, _untitled).items() if not (key == "title" and isinstance(value, str))}
 
 
 def _modern(node: Any) -> Any:
-    """The schema with the items of a tuple where they stand since 2020; pydantic 1 writes them as a list, which vendors refuse."""
+    """Return the schema with tuple items under the key of the current dialect; pydantic 1 uses the old one, which vendors reject."""
     if not isinstance(node, Mapping):
         return node
     changed = mapped(node, _modern)

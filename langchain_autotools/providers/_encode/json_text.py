@@ -17,7 +17,7 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON. What JSON has no form for becomes its text; NaN and infinities, which no server takes, become null."""
+    """Return compact JSON. Values without a JSON form become text; NaN and infinities, which servers reject, become null."""
     try:
         return _COMPACT.encode(value)
     except ValueError:
@@ -25,12 +25,12 @@ def dumps(value: Any) -> str:
 
 
 def encode(value: Any) -> bytes:
-    """Compact JSON as bytes, see `dumps` and `to_bytes`."""
+    """Return compact JSON as bytes (see `dumps` and `to_bytes`)."""
     return to_bytes(dumps(value))
 
 
 def request_body(params: Mapping[str, Any], key: str, bodies: Iterable[bytes], before: bytes = b"") -> bytes:
-    """The body of a request.
+    """Return the body of a request.
 
     Args:
         params: The parameters: what a caller set is sent as set, or refused.
@@ -61,7 +61,7 @@ def _finite(value: Any) -> Any:
 
 
 def to_bytes(text: str) -> bytes:
-    """UTF-8. Halves of a surrogate pair are joined, a lone half (a cut character) becomes U+FFFD."""
+    """Encode a text as UTF-8. Surrogate pairs are joined; a lone surrogate (a truncated character) becomes U+FFFD."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -69,5 +69,5 @@ def to_bytes(text: str) -> bytes:
 
 
 def read_object(text: str) -> dict[str, Any] | None:
-    """The object that `text` is in strict JSON, as the strictest server reads it; None if it is anything else."""
+    """Parse `text` as a strict JSON object; None if it is anything else."""
     return strict_json.read_object(text, control_characters=False)

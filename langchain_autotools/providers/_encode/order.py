@@ -1,4 +1,4 @@
-"""The order in which an assistant wrote its content and its calls, for wires that want both back in their places."""
+"""The order in which an assistant wrote its content and its calls, for wires that require both in their places."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from ...messages.calls import ToolCallRecord
 from ...messages.metadata import KEY
 
 CALLS = CALL_BLOCKS | {"custom_tool_call"}
-"""Content blocks that are calls, those of OpenAI's custom tools too: these stand in the message's `tool_calls`."""
+"""Types of content blocks for calls, including OpenAI's custom tools; these calls are in the message's `tool_calls`."""
 
 
 def in_order(message: AIMessage, records: Sequence[ToolCallRecord]) -> list[str | Mapping[str, Any] | int]:
-    """The content blocks, and the calls by number, in the order in which they were written.
+    """Return the content blocks, and the calls by number, in the order in which they were written.
 
     Where the calls stood is recorded where content followed them; else their own blocks in the content say it; else they come last.
     """
@@ -34,7 +34,7 @@ def in_order(message: AIMessage, records: Sequence[ToolCallRecord]) -> list[str 
 
 
 def _places(content: Sequence[Any], records: Sequence[ToolCallRecord]) -> list[int]:
-    """How many blocks that are no calls stand before each call."""
+    """Return the number of other blocks before each call."""
     places: dict[Any, int] = {}
     count = 0
     for block in content:

@@ -1,4 +1,4 @@
-"""Where a request goes, as a digest: opaque state (reasoning, signatures, the server's own ids) goes back only where it came from."""
+"""A request's origin as a digest: opaque state (reasoning, signatures, server ids) is sent back only to its origin."""
 
 import hashlib
 import re
@@ -10,21 +10,21 @@ from langchain_core.messages import AIMessage
 from ...messages.metadata import own_metadata
 
 _SNAPSHOT = re.compile(r"-\d{8}\Z|-\d{4}-\d{2}-\d{2}\Z|-\d{3}\Z|@\d+\Z|-latest\Z")
-"""How vendors name a version of a model: `-20260301`, `-2026-03-01`, `-001`, `@20260301`, and whichever is the latest."""
+"""Version suffixes of model names: `-20260301`, `-2026-03-01`, `-001`, `@20260301`, and `-latest`."""
 
 
 def origin_of(base_url: str | None, model: str) -> str:
-    """A digest of the endpoint and model that a request goes to."""
+    """Return a digest of the endpoint and model of a request."""
     return hashlib.sha256(f"{public_url(base_url)}\n{model}".encode()).hexdigest()[:16]
 
 
 def message_origin(message: AIMessage) -> Any:
-    """The origin that a message says it comes from; None if it does not."""
+    """Return the origin in a message's metadata; None if there is none."""
     return own_metadata(message).get("origin")
 
 
 def is_same_origin(message: AIMessage, origin: str, model: str, provider: str, *, assumed: str | None = None) -> bool:
-    """Whether a message comes from the endpoint and model that are asked, as far as it says where it comes from.
+    """Whether a message comes from the requested endpoint and model, as far as its metadata tells.
 
     Args:
         message: The message. Of this package it says its origin; of LangChain's partner packages the vendor and the model.
@@ -42,12 +42,12 @@ def is_same_origin(message: AIMessage, origin: str, model: str, provider: str, *
 
 
 def _is_same_model(named: str, asked: str) -> bool:
-    """Whether two names are of one model: equal, or equal but that one names the version too. (A longer name is another model.)"""
+    """Whether two names are of one model: equal but for a version suffix. (A longer name is another model.)"""
     named, asked = named.rpartition("models/")[2], asked.rpartition("models/")[2].removesuffix("-latest")
     return named == asked or _SNAPSHOT.sub("", named) == asked or named == _SNAPSHOT.sub("", asked)
 
 
 def public_url(url: str | None) -> str:
-    """A URL without what may be secret in it: user, password, query."""
+    """Return a URL without its secret parts: user, password, query."""
     parts = urlsplit(url or "")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}" if url else ""

@@ -1,4 +1,4 @@
-"""JSON schemas, walked: what every vendor's dialect is made with."""
+"""Functions that traverse JSON schemas, shared by the vendors' dialects."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
 JsonSchema = Mapping[str, Any]
-"""A JSON schema; what is made of one is a `dict`."""
+"""A JSON schema to read; new ones are a `dict`."""
 
 _ONE = ("items", "not", "additionalProperties", "contains")
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
@@ -16,7 +16,7 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 def mapped(node: JsonSchema, change: Callable[[Any], Any]) -> dict[str, Any]:
-    """The schema with each schema directly inside it changed; data such as defaults and enums stays as it is.
+    """Return the schema with `change` applied to each direct subschema; data such as defaults and enums stays as it is.
 
     Args:
         node: The schema.
@@ -30,7 +30,7 @@ def mapped(node: JsonSchema, change: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 def walked(node: Any, where: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every schema inside a schema, itself first, each with its place in words (`pets.items.name`)."""
+    """Yield the schema and every schema inside it, each with its path (`pets.items.name`)."""
     if not isinstance(node, Mapping):
         return
     yield where, node
@@ -45,18 +45,18 @@ def walked(node: Any, where: str = "") -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def reference(node: JsonSchema) -> str | None:
-    """The name of the definition that a schema refers to; "" for the whole schema; None if it refers to none."""
+    """Return the name of the definition that a schema refers to; "" for the whole schema; None if it has no reference."""
     target = node.get("$ref")
     return target.rpartition("/")[2].lstrip("#") if isinstance(target, str) else None
 
 
 def definitions_of(schema: JsonSchema) -> dict[str, Any]:
-    """The definitions of a schema, by name."""
+    """Return the definitions of a schema, by name."""
     return {name: node for key in DEFINITIONS for name, node in (schema.get(key) or {}).items()}
 
 
 def at_the_top(schema: JsonSchema) -> dict[str, Any]:
-    """The schema with an object at its top: a class that refers to itself stands among its own definitions."""
+    """Return the schema with an object at the top level, also for a class that refers to itself."""
     name = reference(schema)
     return {**definitions_of(schema)[name], **{key: schema[key] for key in DEFINITIONS if key in schema}} if name else dict(schema)
 
@@ -75,7 +75,7 @@ def is_recursive(schema: JsonSchema) -> bool:
 
 
 def free_keys(schema: Any) -> str | None:
-    """Where a schema has an object whose keys are not known, which no vendor's strict mode can express; None if nowhere."""
+    """Return the path of an object with arbitrary keys, which no vendor's strict mode supports; None if there is none."""
     for where, node in walked(schema):
         if node.get("additionalProperties") or (node.get("type") == "object" and "properties" not in node):
             return where or "its top"

@@ -1,4 +1,4 @@
-"""Where the data of a content block is, whose ever block it is: a URL, base64 data, the id of an uploaded file, or text.
+"""The source of a content block's data, for blocks of any vendor: a URL, base64 data, an uploaded file's id, or text.
 
 Understood are LangChain's v1 and v0 blocks and the blocks of OpenAI, Anthropic and Google.
 """
@@ -16,7 +16,7 @@ Block = Mapping[str, Any]
 
 _Part = TypeVar("_Part")
 FROM_TOOL = "Output of tool call {}:"
-"""What stands before what a tool gave, where a user's message says it."""
+"""Heading of a tool's output within a user message."""
 
 _TEXTS = ("text", "input_text", "output_text", "refusal", "custom_tool_call_output")
 _SOUNDS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
@@ -24,12 +24,12 @@ _MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lG": "image/gif", "UklG
 
 
 def unsupported(kind: Any, why: str) -> UnsupportedFeatureError:
-    """The error for a content block that a wire cannot carry."""
+    """Return the error for a content block that a wire cannot carry."""
     return UnsupportedFeatureError(f"content block of type {kind!r} cannot be sent: {why}")
 
 
 def unwrapped(block: Block) -> Block:
-    """The block; of one that LangChain does not know the vendor's own, which it holds."""
+    """Return the block, or the vendor's own block inside a non-standard LangChain block."""
     while block.get("type") == "non_standard" and isinstance(block.get("value"), Mapping):
         block = block["value"]
     return block
@@ -58,13 +58,13 @@ def convert_block(block: Block, text_part: Callable[[str], _Part], converters: M
 
 
 def convert_content(content: str | list[str | dict[Any, Any]], part_of: Callable[[str | Block], _Part | None]) -> list[_Part]:
-    """Convert the content of a message, without the blocks of which nothing is sent."""
+    """Convert the content of a message, omitting blocks that have no form on the wire."""
     blocks = [content] if isinstance(content, str) else content
     return [part for part in map(part_of, blocks) if part is not None]
 
 
 def block_text(block: Block) -> str | None:
-    """The text of a block that is nothing but text, or JSON, whose ever it is; None of any other.
+    """Return the text of a block that holds only text or JSON, of any vendor; None for other blocks.
 
     So is what the caller answered to a tool of another vendor's, where a result says it (`history.repair`).
     """
@@ -79,23 +79,23 @@ def block_text(block: Block) -> str | None:
 
 
 def joined_or_json(content: Any) -> str:
-    """Content as text: its texts, or what it is in JSON where it holds anything else."""
+    """Return content as text: the joined texts, or JSON if it holds anything else."""
     is_text = isinstance(content, str) or (isinstance(content, list) and all(isinstance(part, dict) and "text" in part for part in content))
     return (joined(content) if is_text else None) or json.dumps(content, ensure_ascii=False, default=str)
 
 
 def image_type(data: str) -> str | None:
-    """The media type of an image, by how its base64 data begins."""
+    """Return the media type of an image from the first characters of its base64 data."""
     return next((mime for head, mime in _MAGIC.items() if data.startswith(head)), None)
 
 
 def decoded_text(data: str) -> str:
-    """The text that base64 data holds."""
+    """Return the text inside base64 data."""
     return base64.b64decode(data).decode("utf-8", "replace")
 
 
 def flat_file(block: Block) -> Block:
-    """A file part of chat completions or of Responses in LangChain's form; any other block as it is."""
+    """Return a file part of chat completions or Responses in LangChain's form; other blocks unchanged."""
     nested = block.get("file")
     inner = nested if isinstance(nested, Mapping) else block
     if inner.get("file_data") or block.get("type") == "input_file":
@@ -105,14 +105,14 @@ def flat_file(block: Block) -> Block:
 
 
 def search_result_text(block: Block) -> str:
-    """A search result as text, for wires that have no such block."""
+    """Return a search result as text, for wires that have no such block."""
     head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
     return "\n".join(line for line in (head, joined(block.get("content"))) if line)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the data of a block is: exactly one of url, data (base64), file_id and text, where the block is well formed."""
+    """The source of a block's data: exactly one of url, data (base64), file_id and text in a well-formed block."""
 
     url: str | None = None
     data: str | None = None
@@ -122,7 +122,7 @@ class Source:
 
 
 def source_of(block: Block) -> Source:
-    """Where a block has its data. Data in the place of a URL, or in a `data:` URL, is taken out of it."""
+    """Return the source of a block's data. Data in a `data:` URL, or in the place of a URL, is extracted."""
     nested = block.get("source")
     if isinstance(nested, Mapping):  # Anthropic
         kind = nested.get("type")
@@ -149,7 +149,7 @@ def source_of(block: Block) -> Source:
 
 
 def _flat(block: Block) -> Block:
-    """A picture, a sound or a file of OpenAI's with its data where LangChain's own blocks have theirs; any other block as it is."""
+    """Return an OpenAI image, audio or file block in the layout of LangChain's own blocks; other blocks unchanged."""
     match block.get("type"):
         case "image_url" | "input_image":
             image = block.get("image_url")
@@ -170,7 +170,7 @@ def _base64(data: Any) -> str | None:
 
 
 def _from_data_url(source: Source) -> Source:
-    """What a `data:` URL holds; also of base64 data that stands where a URL should, as langchain-ollama takes it."""
+    """Return the data of a `data:` URL, or of base64 data in the place of a URL, which langchain-ollama accepts."""
     bare = image_type(source.url or "")
     if bare:
         return Source(data=source.url, mime_type=bare)
@@ -182,18 +182,18 @@ def _from_data_url(source: Source) -> Source:
 
 
 def joined(content: Any) -> str | None:
-    """The text of content that is text, or a list of text blocks."""
+    """Return the text of content that is a text or a list of text blocks."""
     if isinstance(content, list):
         return "\n".join(str(item.get("text", "")) for item in content if isinstance(item, Mapping))
     return content if isinstance(content, str) else None
 
 
 def holders(block: Block) -> list[Mapping[str, Any]]:
-    """Where a block may carry a value: the `metadata` of v0, the `extras` of v1, the block itself."""
+    """Return the mappings in which a block may carry a value: the `metadata` of v0, the `extras` of v1, the block itself."""
     return [holder for holder in (block.get("metadata"), block.get("extras"), block) if isinstance(holder, Mapping)]
 
 
 def extra(block: Block, *names: str) -> Any:
-    """The value of the first of `names` that the block carries anywhere."""
+    """Return the first of the named values that the block carries anywhere."""
     values = (holder[name] for name in names for holder in reversed(holders(block)) if holder.get(name))
     return next(values, None)

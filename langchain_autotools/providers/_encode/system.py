@@ -1,4 +1,4 @@
-"""System messages, for wires that have a place for them at the start of a request alone."""
+"""System messages for wires that accept them only at the start of a request."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,10 +6,10 @@ from langchain_core.messages import BaseMessage, SystemMessage
 
 
 def count_leading_system(messages: Sequence[BaseMessage]) -> int:
-    """How many system messages a history begins with."""
+    """Return the number of system messages at the start of a history."""
     return next((place for place, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
 
 
 def as_user_text(texts: Iterable[str]) -> str:
-    """The text of a later system message as the user says it, marked."""
+    """Return a later system message as marked text for a user message."""
     return "<system>\n" + "\n".join(texts) + "\n</system>"

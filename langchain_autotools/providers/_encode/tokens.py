@@ -1,4 +1,4 @@
-"""How many tokens messages take, estimated without a tokenizer and without the network.
+"""Estimates of token counts, without a tokenizer and without the network.
 
 A token is taken for four bytes of UTF-8: close for English text, and usable for scripts whose characters take three bytes and
 about one token each. A picture counts as one of ordinary size. A caller who needs the exact number of a text gives
@@ -25,12 +25,12 @@ _TEXTS = ("text", "reasoning", "thinking", "refusal")
 
 
 def estimate(text: str) -> int:
-    """The estimated tokens of a text."""
+    """Return the estimated number of tokens of a text."""
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
 
 def messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]) -> int:
-    """The estimated tokens of a request.
+    """Return the estimated number of tokens of a request.
 
     Args:
         messages: The messages; of a run message those that it carries are counted.

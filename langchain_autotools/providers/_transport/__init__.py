@@ -1,1 +1,1 @@
-"""Bytes and connections: clients, requests with a bound in time, and replies read into events."""
+"""Bytes and connections: clients, requests with a deadline, and decoding of replies to events."""

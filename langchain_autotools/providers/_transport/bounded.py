@@ -1,4 +1,4 @@
-"""Requests that a synchronous run gives up at its deadline, or when it is cancelled.
+"""Requests that end at a synchronous run's deadline or when the run is cancelled.
 
 A blocking read cannot be ended from within: a server that sends one byte now and then keeps it alive for ever. So each step of
 such a request (opening it, reading its next chunk) runs in a thread, and the caller waits no longer than there is time. The step
@@ -36,7 +36,7 @@ class _Steps:
         self._given_up = False
 
     def take(self, step: Callable[[], _T], discard: Callable[[_T], None]) -> _T:
-        """What the step returns, if it ends in time; else `discard` is called with it when it comes.
+        """Return the result of the step if it ends in time; else call `discard` with it when it arrives.
 
         Args:
             step: The step.
@@ -81,7 +81,7 @@ class _Steps:
         return result  # type: ignore[no-any-return]
 
     def rest(self, chunks: Generator[_T, None, None]) -> Generator[_T, None, None]:
-        """The chunks of an open reply, after nothing: only a generator that was begun ends the reply when it is closed."""
+        """Yield the chunks of an open reply. The first item is a placeholder: a generator that never started would not close the reply."""
         try:
             yield _END
             while (chunk := self.take(lambda: next(chunks, _END), lambda _: chunks.close())) is not _END:
@@ -91,7 +91,7 @@ class _Steps:
                 chunks.close()
 
     def _give_up(self, outcome: list[Any]) -> None:
-        """If the step has not ended, end what it waits for."""
+        """If the step has not ended, end the I/O that it waits for."""
         with self._lock:
             if outcome:
                 return
@@ -100,14 +100,14 @@ class _Steps:
                 _logger.warning("a request is given up: its thread goes on until the server answers, or the HTTP client gives up")
 
     def hold(self, response: Any) -> None:
-        """The response that the step now reads; None for none."""
+        """Set the response that the step now reads; None for none."""
         with self._lock:
             self._response, self._connected = response, None
             if self._given_up:
                 _shut(self._stream())
 
     def shorten(self, request: Any) -> None:
-        """Let a request that nobody waits for any more fail soon, where the server is silent.
+        """Shorten the timeout of an abandoned request, so that it fails soon even if the server is silent.
 
         Raises:
             DeadlinePassed: Nobody waits for it already: it is not sent.
@@ -122,14 +122,14 @@ class _Steps:
         request.extensions["trace"] = self._trace
 
     def _trace(self, event: str, info: Any) -> None:
-        """What the HTTP library tells of a request: where it has made a connection for it."""
+        """Record the new connection from the HTTP library's trace events."""
         made = info.get("return_value")
         if event.startswith("connection.") and hasattr(made, "get_extra_info"):
             with self._lock:
                 self._connected = made
 
     def _stream(self) -> Any:
-        """The connection that the step waits for, as long as it is this request's alone."""
+        """Return the connection that the step waits for, if only this request uses it."""
         response = self._response
         if response is None:
             return self._connected
@@ -140,7 +140,7 @@ _steps: ContextVar[_Steps | None] = ContextVar("autotools_steps", default=None)
 
 
 def _shut(stream: Any) -> bool:
-    """End a connection: its blocked read returns. False where it cannot be reached, or may serve other requests too."""
+    """Close a connection, which unblocks its read. Returns False if it is out of reach or may serve other requests."""
     socket = stream.get_extra_info("socket") if stream is not None else None
     tls = stream.get_extra_info("ssl_object") if stream is not None else None
     if socket is None or (tls is not None and tls.selected_alpn_protocol() == "h2"):
@@ -163,11 +163,11 @@ def _receiving(response: Any) -> None:
 
 
 EVENT_HOOKS: dict[str, list[Any]] = {"request": [_sending], "response": [_receiving]}
-"""For synchronous clients of this package's own: they see a response before its body, also where an SDK reads that."""
+"""Hooks of the package's own synchronous clients: they receive each response before its body, even if an SDK reads the body."""
 
 
 class holding:
-    """While it lasts, the response is the one that the current step reads."""
+    """A context manager that registers the response as the one that the current step reads."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -180,7 +180,7 @@ class holding:
 
 
 def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
-    """A function that returns what `whole` returns; `whole` itself where the run has no deadline.
+    """Return a function that calls `whole` within the run's deadline; `whole` itself if there is none.
 
     It raises `DeadlinePassed` where the deadline comes first.
     """
@@ -189,7 +189,7 @@ def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
 
 
 def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]]:
-    """A function that returns the first chunks of a reply, and the others, each as long as there is time; `begin` itself where the run
+    """Return a function that opens a reply and reads its chunks within the run's deadline; `begin` itself if the run
     has no deadline.
 
     It raises `DeadlinePassed` where the deadline comes before the first chunk.

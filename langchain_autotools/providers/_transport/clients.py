@@ -1,4 +1,4 @@
-"""The clients and connection pools of vendors' SDKs: made when first needed, kept per process and event loop, closed at the end.
+"""Clients and connection pools of vendors' SDKs: created on first use, cached per process and event loop, closed at the end.
 
 SDKs of one make (openai, anthropic) give their HTTP clients' classes as `DefaultHttpxClient` and `DefaultAsyncHttpxClient`.
 """
@@ -22,7 +22,7 @@ _NO_LOOP = object()
 
 
 class Shared:
-    """What copies of a model share, and pickles do not hold."""
+    """State that copies of a model share and pickles omit."""
 
     def __copy__(self) -> Self:
         return self
@@ -35,14 +35,14 @@ class Shared:
 
 
 class PerLoopCache(Shared):
-    """Keeps what was made once per key, process and event loop. Safe for threads."""
+    """A thread-safe cache of one object per key, process and event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._entries: dict[Hashable, tuple[Callable[[], Any], Any]] = {}
 
     def get(self, key: Hashable, make: Callable[[], T], loop: asyncio.AbstractEventLoop | None = None) -> T:
-        """What was made for `key`, here and in this loop; made now where there is nothing.
+        """Return the cached object for `key` in this process and loop; create it if there is none.
 
         Args:
             key: What tells it apart.
@@ -68,7 +68,7 @@ class PerLoopCache(Shared):
                 del self._entries[place]
 
     def close(self) -> None:
-        """Close what was made for threads."""
+        """Close the objects that were made for threads."""
         with self._lock:
             for owner, client in self._entries.values():
                 if owner() is _NO_LOOP:
@@ -77,23 +77,23 @@ class PerLoopCache(Shared):
 
 
 SHARED_POOLS = PerLoopCache()
-"""Connection pools that all models share: a key or model of its own needs no connection of its own."""
+"""Connection pools that all models share, also models with different keys."""
 atexit.register(SHARED_POOLS.close)
 
 
 @cache
 def shared_ssl_context(library: Any) -> Any:
-    """The TLS context of all pools: one, because reading its certificates takes longer than a request."""
+    """Return the TLS context of all pools, shared because loading its certificates takes longer than a request."""
     return library.create_ssl_context()
 
 
 def http_library(sdk: Any) -> Any:
-    """The HTTP library under an installed SDK, `httpx` or `httpx2`: the one that its public client class is made of."""
+    """Return the HTTP library of an installed SDK, `httpx` or `httpx2`, from the base of its public client class."""
     return sys.modules[sdk.DefaultHttpxClient.__bases__[0].__module__.partition(".")[0]]
 
 
 def shared_client(sdk: Any, proxy: str | None) -> Any:
-    """The HTTP client for threads that all models of an SDK share, by proxy.
+    """Return the synchronous HTTP client that all models of an SDK share, by proxy.
 
     Args:
         sdk: The SDK's module.
@@ -107,7 +107,7 @@ def shared_client(sdk: Any, proxy: str | None) -> Any:
 
 
 def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEventLoop) -> Any:
-    """The HTTP client that all models of an SDK share in an event loop, by proxy.
+    """Return the HTTP client that all models of an SDK share in an event loop, by proxy.
 
     Args:
         sdk: The SDK's module.
@@ -123,7 +123,7 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
 
 
 class LoopPool:
-    """A connection pool of one event loop. It is closed when the loop ends, and when its owner is gone.
+    """A connection pool of one event loop, closed when the loop ends or its owner is garbage collected.
 
     A suspended asynchronous generator does that: its loop closes it in `shutdown_asyncgens`, which `asyncio.run` calls at its end,
     and as soon as nobody holds it.
@@ -151,4 +151,4 @@ class LoopPool:
 
 
 def _let_go(guard: AsyncGenerator[None, None]) -> None:
-    """With the last reference to it, its loop closes the guard."""
+    """Drop the last reference to the guard, so that its loop closes it."""

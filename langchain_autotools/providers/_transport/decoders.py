@@ -1,4 +1,4 @@
-"""From the bytes of a reply to its events: server-sent events and JSON lines, cut anywhere.
+"""Decoders of a reply's bytes to events: server-sent events and JSON lines, in pieces cut anywhere.
 
 Both decoders have `feed(bytes) -> events` and `flush() -> events` and do no I/O. They are lenient where servers are known to
 be careless (wire quirks E-11, E-12): `data:` without a space, JSON lines without a blank line between them, a last event without
@@ -21,7 +21,7 @@ _RAW_KEYS = frozenset({"arguments", "partial_json", "args", "input"})
 
 
 Event = tuple[str | None, bytes]
-"""One event of a stream: the value of its `event:` line, None if there is none; and its data as UTF-8 bytes, without line ends."""
+"""One event of a stream: the value of its `event:` line or None, and its data as UTF-8 bytes without line ends."""
 
 
 _NAMED = re.compile(rb"^event: (.+)\ndata: (.+)\n\n", re.MULTILINE)
@@ -29,7 +29,7 @@ _UNNAMED = re.compile(rb"^data: (.+)\n\n", re.MULTILINE)
 
 
 class _Lines:
-    """Whole lines out of pieces of bytes, without their ends; linear however small the pieces are."""
+    """Splits pieces of bytes into whole lines, in linear time however small the pieces are."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -37,7 +37,7 @@ class _Lines:
         self._after_return = False
 
     def feed(self, piece: bytes) -> bytes:
-        """The lines that `piece` completes, each with a line feed for its end; nothing where it completes none."""
+        """Return the lines that `piece` completes, each ended by a line feed; empty if it completes none."""
         if not self._started:
             piece = self._begin(piece)
         if b"\r" in piece or self._after_return:
@@ -54,13 +54,13 @@ class _Lines:
         return piece[:end]
 
     def flush(self) -> list[bytes]:
-        """The last line, if it has no end."""
+        """Return the last line if it has no line end."""
         rest = b"".join(self._pieces)
         self._pieces, self._after_return = [], False
         return [rest] if rest else []
 
     def _begin(self, piece: bytes) -> bytes:
-        """The first bytes without a byte order mark; nothing yet while they may still be a part of one."""
+        """Return the first bytes without a byte order mark; empty while they may still be part of one."""
         piece = b"".join([*self._pieces, piece])
         self._pieces = []
         if len(piece) < len(_BOM) and _BOM.startswith(piece):
@@ -70,7 +70,7 @@ class _Lines:
         return piece.removeprefix(_BOM)
 
     def _unified(self, piece: bytes) -> bytes:
-        """The piece with every line end as a line feed. A return ends its line at once; a line feed that follows is its part."""
+        """Return the piece with every line end as a line feed. A CR ends its line at once; an LF after it belongs to it."""
         if not piece:
             return piece
         if self._after_return and piece.startswith(b"\n"):
@@ -83,7 +83,7 @@ class _Lines:
 
 
 class SSEDecoder:
-    """Server-sent events out of bytes (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
+    """Decodes server-sent events from bytes (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
 
     def __init__(self) -> None:
         self._lines = _Lines()
@@ -94,7 +94,7 @@ class SSEDecoder:
         self._names: dict[bytes, str] = {}
 
     def feed(self, piece: bytes) -> list[Event]:
-        """The events that `piece` completes, in order."""
+        """Return the events that `piece` completes, in order."""
         lines = self._lines.feed(piece)
         if not lines:
             return []
@@ -107,7 +107,7 @@ class SSEDecoder:
         return before + events + (self._decode(lines[end:].split(b"\n")[:-1]) if end < len(lines) else [])
 
     def _event_start(self, lines: bytes) -> int:
-        """Where in the lines the first event begins that has no line before them; their end if there is none."""
+        """Return the position of the first event that begins within these lines; their end if there is none."""
         if self._body is not None or self._blank:
             return len(lines)
         if not self._data and self._event is None:
@@ -118,7 +118,7 @@ class SSEDecoder:
         return len(lines) if end < 0 else end + 2
 
     def _plain(self, lines: bytes) -> list[Event] | None:
-        """The events of lines that are in the usual form, all of them alike and each of them whole; None of any others."""
+        """Return the events of lines in the usual, uniform layout; None for any other layout."""
         if lines.startswith(b"event: "):
             found = _NAMED.findall(lines)
             if lines.count(b"\n") != 3 * len(found):
@@ -130,7 +130,7 @@ class SSEDecoder:
         return [(None, data) for data in found] if lines.count(b"\n") == 2 * len(found) else None
 
     def flush(self) -> list[Event]:
-        """What is left at the end of the stream: an event without its blank line, or a body that was no stream."""
+        """Return the rest at the end of the stream: an event without its blank line, or a body that was not a stream."""
         events = self._decode(self._lines.flush())
         if self._body is not None:
             body, self._body = self._body, None
@@ -163,7 +163,7 @@ class SSEDecoder:
         return events
 
     def _begin(self, lines: list[bytes]) -> list[bytes]:
-        """Look at the first line that is not blank: of a plain JSON body it opens a bracket, which no field does."""
+        """Inspect the first line that is not blank: a bracket marks a plain JSON body, since no field starts with one."""
         for number, line in enumerate(lines):
             if line.strip():
                 self._blank = False
@@ -191,7 +191,7 @@ class SSEDecoder:
 
 
 def _body_events(lines: list[bytes]) -> list[Event]:
-    """A body that is no event stream: one document, or one on each line."""
+    """Return a body that is not an event stream as events: one document, or one per line."""
     body = b"\n".join(lines).strip()
     written = [line for line in lines if line.strip()]
     if not _is_json(body) and all(map(_is_json, written)):
@@ -200,7 +200,7 @@ def _body_events(lines: list[bytes]) -> list[Event]:
 
 
 def _is_document(data: bytes) -> bool:
-    """Whether a data line says something by itself."""
+    """Whether a data line is a JSON document by itself."""
     return data == b"[DONE]" or (data.startswith(b"{") and data.rstrip().endswith(b"}") and _is_json(data))
 
 
@@ -213,19 +213,19 @@ def _is_json(data: bytes) -> bool:
 
 
 class NDJSONDecoder:
-    """JSON lines out of bytes; a document that is spread over several lines comes out whole at the end."""
+    """Decodes JSON lines from bytes; a document over several lines is returned whole at the end."""
 
     def __init__(self) -> None:
         self._lines = _Lines()
         self._body: list[bytes] = []
 
     def feed(self, piece: bytes) -> list[Event]:
-        """The documents that `piece` completes, in order; `event` is always None."""
+        """Return the documents that `piece` completes, in order; `event` is always None."""
         lines = self._lines.feed(piece)
         return self._decode(lines.split(b"\n")) if lines else []
 
     def flush(self) -> list[Event]:
-        """What is left at the end of the stream."""
+        """Return the rest at the end of the stream."""
         events = self._decode(self._lines.flush())
         if self._body:
             events.append((None, b"\n".join(self._body)))
@@ -249,7 +249,7 @@ class NDJSONDecoder:
 
 
 def parse_json(data: bytes | str) -> Any:
-    """Read one JSON document of a reply.
+    """Parse one JSON document of a reply.
 
     Half a surrogate pair, which no Python text may hold, becomes U+FFFD; in the argument text of a tool call it is kept,
     because the other half may come with the next fragment.

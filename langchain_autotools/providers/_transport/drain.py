@@ -1,4 +1,4 @@
-"""Reads the rest of a reply whose end marker has come, so that its connection can serve the next request.
+"""Reads a reply to its end after its end marker, so that its connection can serve the next request.
 
 HTTP/1.1 needs a body read to its end before a connection is used again; closing it earlier costs the next turn a new
 connection. But a server may keep a finished stream open, so the wait is short, and whatever happens in it is no error.
@@ -19,7 +19,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 
 async def adrain(pieces: AsyncIterator[bytes]) -> None:
-    """Read `pieces` to their end, for a fifth of a second at most."""
+    """Read `pieces` to their end, for at most a fifth of a second."""
     try:
         async with asyncio.timeout(_SECONDS):
             async for _ in pieces:
@@ -29,7 +29,7 @@ async def adrain(pieces: AsyncIterator[bytes]) -> None:
 
 
 def drain(response: Any) -> None:
-    """Read the rest of the response, for a fifth of a second at most. The caller closes it, which frees its connection.
+    """Read the rest of the response, for at most a fifth of a second. The caller closes it, which frees its connection.
 
     A blocking read cannot be given up from within, so a watchdog ends the connection under it. Where the socket cannot be
     reached through the HTTP library's public extension, nothing is read.
@@ -50,7 +50,7 @@ def drain(response: Any) -> None:
 
 
 class _Watched:
-    """A socket that is ended at its time, unless it is released before."""
+    """A socket that is shut down at a set time unless it is released before."""
 
     __slots__ = ("_lock", "_socket", "time")
 
@@ -60,12 +60,12 @@ class _Watched:
         self._lock = threading.Lock()
 
     def release(self) -> None:
-        """From now on the socket is not touched."""
+        """Release the socket, so that it is not shut down."""
         with self._lock:
             self._socket = None
 
     def end(self) -> None:
-        """End the socket, if it has not been released."""
+        """Shut the socket down if it has not been released."""
         with self._lock:
             if self._socket is not None:
                 with suppress(OSError):
@@ -73,7 +73,7 @@ class _Watched:
 
 
 class _Watchdog:
-    """One thread that ends sockets a fifth of a second after they were handed over. It starts with the first of them.
+    """A thread that shuts sockets down a fifth of a second after they are registered. Starts with the first socket.
 
     A thread of its own for each reply would cost more than the connection that is saved.
     """
@@ -84,7 +84,7 @@ class _Watchdog:
         self._thread: threading.Thread | None = None
 
     def watch(self, socket: Any) -> _Watched:
-        """End this socket in a fifth of a second."""
+        """Register a socket to be shut down in a fifth of a second."""
         watched = _Watched(socket, time.monotonic() + _SECONDS)
         with self._condition:
             self._waiting.append(watched)

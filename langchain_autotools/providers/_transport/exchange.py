@@ -1,4 +1,4 @@
-"""One request, ready to be sent, and what is asked of its reply: what a vendor's chat model gives to the one that sends it."""
+"""The interface between a vendor's chat model and the transport: one request ready to send, and how to read its reply."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from .reader import EventDecoder, ReplyDecoder
 
 
 class Response(Protocol):
-    """What is asked of the HTTP library's response, whose body is unread."""
+    """The interface of the HTTP library's response with an unread body."""
 
     headers: Any
 
@@ -26,7 +26,7 @@ class Response(Protocol):
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request, ready to be sent any number of times, and how its reply is read.
+    """A request that can be sent any number of times, with the readers of its reply.
 
     Attributes:
         body: The request's JSON.
@@ -51,10 +51,10 @@ class Exchange:
 
 
 class ClientSettings(Protocol):
-    """Everything that a client depends on, and how it sends. What may differ from request to request is not in it."""
+    """The client's settings and its method of sending. Values that differ between requests are not part of it."""
 
     def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
-        """Send a request; returns as soon as the head of the reply is there.
+        """Send a request and return the response as soon as its head has arrived.
 
         Args:
             exchange: The request.

@@ -1,4 +1,4 @@
-"""HTTP for wires that no SDK hands on as bytes: clients in pools that models share, and requests whose replies come as they are.
+"""HTTP requests for vendors whose SDK does not give the reply's bytes, through client pools that models share.
 
 Both `httpx2` and `httpx` will do. A vendor whose SDK stands on one of them names it, because its users give that one's objects.
 """
@@ -27,12 +27,12 @@ _PLAIN = (NoneType, bool, int, float, str, tuple)
 
 @cache
 def library() -> Any:
-    """The HTTP library's module: of what the vendors' SDKs brought along, the newer one where there are both."""
+    """Return the HTTP library's module: the newer of those that the vendors' SDKs installed."""
     return importlib.import_module("httpx2" if find_spec("httpx2") else "httpx")
 
 
 class ClientArguments:
-    """Arguments of an HTTP client, as a key."""
+    """Arguments of an HTTP client as a hashable key."""
 
     def __init__(self, arguments: Mapping[str, Any] | None = None) -> None:
         self.values = dict(arguments or {})
@@ -45,13 +45,13 @@ class ClientArguments:
 
     @property
     def are_plain(self) -> bool:
-        """Whether models that never heard of each other may have the same."""
+        """Whether unrelated models may share a client with these arguments."""
         return all(isinstance(value, _PLAIN) for value in self.values.values())
 
 
 @dataclass(frozen=True)
 class HttpClients:
-    """The HTTP clients of a model, made when first needed.
+    """The HTTP clients of a model, created on first use.
 
     Models with equal plain arguments share them; with other arguments they are the model's own, closed when it is gone.
 
@@ -68,7 +68,7 @@ class HttpClients:
     owner: PerLoopCache = field(default_factory=PerLoopCache)
 
     def synchronous(self) -> Any:
-        """The client for threads."""
+        """The synchronous client."""
         keeper = self._keeper(self.arguments)
 
         def make() -> Any:
@@ -80,7 +80,7 @@ class HttpClients:
         return keeper.get((self.library.__name__, self.arguments), make)
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> Any:
-        """The client for an event loop, which closes it at its end."""
+        """Return the client for an event loop, closed at the loop's end."""
 
         keeper = self._keeper(self.async_arguments)
 
@@ -105,7 +105,7 @@ def _hooked(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_client(client: Any, arguments: Mapping[str, Any]) -> Any:
-    """The client, of arguments that users give."""
+    """Create a client from the user's arguments."""
     try:
         return client(**arguments)
     except (TypeError, ValueError, AttributeError) as error:
@@ -116,7 +116,7 @@ def _make_client(client: Any, arguments: Mapping[str, Any]) -> Any:
 
 
 def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Response:
-    """Send a request; returns the HTTP library's response, its body unread, as soon as the head is there.
+    """Send a request and return the HTTP library's response, its body unread, as soon as the head has arrived.
 
     Args:
         http: The client.
@@ -161,7 +161,7 @@ async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], re
 
 
 def _redirected(http: Any, response: Any) -> Any:
-    """The request that a redirect asks for, None of any other reply. (Left to itself, the HTTP library takes keys to any host.)"""
+    """Return the request for a redirect; None for other replies. (The HTTP library itself would send keys to any host.)"""
     further = response.next_request if http.follow_redirects else None
     if further is not None and further.url.copy_with(path="/", query=None) != response.request.url.copy_with(path="/", query=None):
         for name in [name for name in further.headers if is_secret_header(name)]:

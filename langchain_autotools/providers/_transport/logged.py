@@ -1,4 +1,4 @@
-"""Addresses of requests as HTTP libraries log them and errors show them: without user, password and query.
+"""Addresses of requests without user, password and query, for the HTTP libraries' logs and for errors.
 
 They log each request with its whole address. The address of a request is replaced once its authorization has been made of its user
 and password; the one that takes its place goes to the same target and is written without its query, which may hold keys.
@@ -15,7 +15,7 @@ Hooks = Mapping[str, Sequence[Callable[..., Any]]]
 
 @cache
 def _shown_without_query(address: Hashable) -> Any:
-    """A subclass of an HTTP library's class of addresses, whose texts lack the query."""
+    """Return a subclass of an HTTP library's URL class whose text omits the query."""
     base: Any = address
 
     class ShownWithoutQuery(base):  # type: ignore[misc]
@@ -41,7 +41,7 @@ async def _aconceal(request: Any) -> None:
 
 
 def hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, list[Any]]:
-    """The event hooks of a synchronous client that is made here.
+    """Return the event hooks of the package's own synchronous client.
 
     Args:
         own: The user's. They get each request as it is sent.
@@ -53,7 +53,7 @@ def hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, lis
 
 
 def async_hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, list[Any]]:
-    """Like `hooks`, of an asynchronous client."""
+    """Return the event hooks of the package's own asynchronous client, like `hooks`."""
     given = own or {}
     requests = [*given.get("request", ()), *([_aconceal] if concealing else ())]
     return {"request": requests, "response": [*given.get("response", ())]}

@@ -1,4 +1,4 @@
-"""Servers that refuse to stream: how their refusal is known.
+"""Detection of servers that reject streaming requests.
 
 Seen of gateways and of single models: a status of 4xx or 501 and words such as "Streaming is not supported for this model" or
 "Unsupported value: 'stream' does not support true with this model" (wire quirk E-12). A refusal of `stream_options` is none of these.
@@ -15,6 +15,6 @@ _REFUSED = re.compile(rf"{_STREAM}[^.]{{0,80}}(?:{_NOT})|(?:{_NOT})[^.]{{0,60}}{
 
 
 def is_streaming_unsupported(error: Any) -> bool:
-    """Whether an error says that the server does not stream, so that the same request may succeed whole."""
+    """Whether an error means that the server does not stream, so that the request may succeed without streaming."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return status in _STATUSES and bool(_REFUSED.search(str(error)))

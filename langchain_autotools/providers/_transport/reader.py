@@ -1,4 +1,4 @@
-"""Turns the bytes of one streamed reply into raw chunks. It does no I/O: the same reader serves threads and event loops."""
+"""Decoding of one streamed reply's bytes to raw chunks, without I/O, so that threads and event loops share it."""
 
 import re
 import time
@@ -18,14 +18,14 @@ _STREAM_TYPE = re.compile(r"event-stream|ndjson|jsonl", re.IGNORECASE)
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
 MISREAD = (TypeError, AttributeError, LookupError, ValueError)
-"""What a decoder raises where a field is of another type than it reads."""
+"""Errors that a decoder raises for a field of an unexpected type."""
 
 
 _KEPT_BACK = frozenset({"tool_calls", "function_call"})
 
 
 class EndedEarly(StreamError):
-    """A stream ended as if it were whole, before the end that its wire marks.
+    """Raised when a stream ends before its wire's end marker although it seems whole.
 
     Attributes:
         chunks: What of the reply has not been handed on, its last chunk included.
@@ -37,19 +37,19 @@ class EndedEarly(StreamError):
 
 
 def leaves_at_once(chunk: AIMessageChunk) -> bool:
-    """Whether anything of a raw chunk reaches the caller before its turn has ended: all but fragments of calls does."""
+    """Whether any part of a raw chunk reaches the caller before the turn ends: all but fragments of calls do."""
     return bool(chunk.content or chunk.additional_kwargs.keys() - _KEPT_BACK or chunk.response_metadata)
 
 
 class EventDecoder(Protocol):
-    """Finds the events of a stream in its bytes."""
+    """The interface of decoders from a stream's bytes to its events."""
 
     def feed(self, piece: bytes) -> list[Event]: ...
     def flush(self) -> list[Event]: ...
 
 
 class ReplyDecoder(Protocol):
-    """Reads one reply: the events of a stream, or a whole body.
+    """The interface of decoders of one reply: the events of a stream, or a whole body.
 
     Attributes:
         ended: Whether the wire's own end marker has come, where that is one of its events; that event brings no chunk, unless it is a
@@ -63,19 +63,19 @@ class ReplyDecoder(Protocol):
     def complete(self) -> bool: ...
 
     def feed(self, event: Any) -> AIMessageChunk | None:
-        """Take one event, a JSON object; returns what it brings, or None. An error in the stream is raised."""
+        """Process one event, a JSON object, and return its chunk or None. Raise for an error in the stream."""
         ...
 
     def done(self) -> None:
-        """Note that the wire's own end marker has come."""
+        """Record that the wire's own end marker has arrived."""
         ...
 
     def finish(self) -> AIMessageChunk:
-        """What is said once, at the end. A stream without its end says so: `finish_reason` is "incomplete"."""
+        """Return the last chunk, with the reply's metadata. A stream without its end has the `finish_reason` "incomplete"."""
         ...
 
     def decode_body(self, body: Any) -> AIMessageChunk:
-        """Read a reply that is not streamed, in place of events.
+        """Decode a reply that is not streamed.
 
         Raises:
             StreamError: The body is no whole reply of this wire.
@@ -111,7 +111,7 @@ class ReplyReader:
     _last_event: float = field(default_factory=time.monotonic, init=False)
 
     def feed(self, piece: bytes) -> Iterator[AIMessageChunk]:
-        """The chunks that `piece` completes. Each is made when it is asked for, so that one leaves before the next is read.
+        """Yield the chunks that `piece` completes, each created on demand, so that one leaves before the next is read.
 
         Raises:
             StreamError: An event is no JSON object.
@@ -131,7 +131,7 @@ class ReplyReader:
         return iter(())
 
     def finish(self) -> Iterator[AIMessageChunk]:
-        """The chunks that only the end of the reply completes; the last one always comes.
+        """Yield the chunks that only the end of the reply completes; there is always a last one.
 
         Raises:
             StreamError: The reply is no stream.
@@ -153,7 +153,7 @@ class ReplyReader:
         yield last
 
     def _nothing(self) -> StreamError:
-        """The error for a reply without an event: a stream that was begun and ended too early, or no stream."""
+        """Return the error for a reply without an event: a stream that ended too early, or no stream."""
         head = self._head.lstrip()
         is_stream = head.startswith(_FIELDS) if head else _STREAM_TYPE.search(self.headers.get("content-type") or "")
         if not (self.done or is_stream):
@@ -196,7 +196,7 @@ class ReplyReader:
 
 
 def _begins(events: list[Event]) -> bool:
-    """Whether a stream that begins with these events says anything."""
+    """Whether a stream that begins with these events has any content."""
     return bool(events) and not events[0][1].startswith(_DONE)
 
 
@@ -207,7 +207,7 @@ def _object(event: Any, data: bytes) -> dict[str, Any]:
 
 
 def misshapen(what: str, data: bytes, error: Exception) -> StreamError:
-    """The error for JSON that no decoder can read: a field is there, and is something else than the vendor documents.
+    """Return the error for JSON with a field of another type than the vendor documents.
 
     Args:
         what: What could not be read, for the error.
@@ -219,7 +219,7 @@ def misshapen(what: str, data: bytes, error: Exception) -> StreamError:
 
 
 def read_body(body: bytes, headers: Mapping[str, str]) -> Any:
-    """The JSON of a reply that is not streamed.
+    """Return the JSON of a reply that is not streamed.
 
     Args:
         body: The reply's bytes.
@@ -235,7 +235,7 @@ def read_body(body: bytes, headers: Mapping[str, str]) -> Any:
 
 
 def _described(body: bytes, headers: Mapping[str, str]) -> str:
-    """What a reply is that is not what it should be."""
+    """Describe a malformed reply for an error message."""
     kind = headers.get("content-type") or "no content type"
     start = body[:_SHOWN].decode("utf-8", "replace").strip()
     return f"{kind}, beginning {start!r}" if start else f"{kind}, empty"

@@ -1,4 +1,4 @@
-"""The clients of SDKs of one make (openai, anthropic): made when first needed, from settings that hold all they depend on.
+"""Clients of SDKs built alike (openai, anthropic), created on first use from settings that hold all they depend on.
 
 The SDK does authentication, base URL, proxies and pooling through its public interface; its own retries are off. A request's
 bytes go through `client.post`, the SDK's way to paths that it does not know, with the HTTP library's response as the type to
@@ -17,7 +17,7 @@ from .exchange import Exchange, Response
 
 @dataclass(frozen=True)
 class SdkClientSettings(ABC):
-    """Everything an SDK's client depends on. What may differ from request to request is not in it.
+    """The settings of an SDK's client. Values that differ between requests are not part of it.
 
     Attributes:
         api_key: The key, as the SDK's subclass of this takes it.
@@ -36,7 +36,7 @@ class SdkClientSettings(ABC):
     http_async_client: Any = None
 
     _options: ClassVar[Mapping[str, Any]] = {}
-    """Request options of the SDK that every request has."""
+    """Options of the SDK for every request."""
 
     @abstractmethod
     def sdk(self) -> Any:
@@ -44,14 +44,14 @@ class SdkClientSettings(ABC):
 
     @abstractmethod
     def synchronous(self) -> Any:
-        """A client for threads."""
+        """Return a synchronous client."""
 
     @abstractmethod
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> Any:
-        """A client for this event loop."""
+        """Return a client for this event loop."""
 
     def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
-        """Send a request; its options are the SDK's: `headers`, `params`, `timeout`.
+        """Send a request with the SDK's options `headers`, `params` and `timeout`.
 
         Args:
             exchange: The request.
@@ -72,9 +72,9 @@ class SdkClientSettings(ABC):
         return {"path": exchange.path, "cast_to": response, "content": exchange.body, "options": options, "stream": True}
 
     def _http(self) -> Any:
-        """The HTTP client for threads."""
+        """The synchronous HTTP client."""
         return self.http_client or shared_client(self.sdk(), self.proxy)
 
     def _ahttp(self, loop: asyncio.AbstractEventLoop) -> Any:
-        """The HTTP client for this event loop."""
+        """Return the HTTP client for this event loop."""
         return self.http_async_client or shared_async_client(self.sdk(), self.proxy, loop)

@@ -1,4 +1,4 @@
-"""What is secret among a model's settings, and how it is kept out of errors, traces and pickles."""
+"""Secrets among a model's settings, and their removal from errors, traces and pickles."""
 
 import hashlib
 import re
@@ -32,12 +32,12 @@ _SHORTEST_SECRET = 8  # "x" and "EMPTY" are no secrets, and hiding them would ga
 
 
 def digest(secret: Any) -> str:
-    """What tells secrets apart and does not say them."""
+    """Return a digest that distinguishes secrets without revealing them."""
     return hashlib.sha256(str(secret).encode()).hexdigest()
 
 
 def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
-    """A setting as it may be shown: without the user and password in an address, and the secret ones among headers.
+    """Return a setting for display, without the user and password in an address and without secret headers.
 
     Args:
         name: What the setting is called.
@@ -57,7 +57,7 @@ def is_sent_beside(name: str, value: Any) -> bool:
 
 
 def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
-    """What a request's JSON says, as it may be shown: without the texts that stand under names of secrets, in headers beside it too.
+    """Return a request's JSON for display, without values under secret names, including those in nested headers.
 
     Args:
         value: The JSON.
@@ -73,7 +73,7 @@ def _shown_in_body(name: Any, value: Any, hidden: Callable[[Any], str]) -> Any:
 
 
 def portable_body(value: Any) -> Any:
-    """What a request's JSON says, as it may be pickled: without these texts and their names."""
+    """Return a request's JSON for a pickle, without secret values and their names."""
     if isinstance(value, Mapping):
         kept = {key: inner for key, inner in value.items() if not _is_secret_text(key, inner)}
         return {key: (public_headers(inner) or {}) if _is_beside_body(key, inner) else portable_body(inner) for key, inner in kept.items()}
@@ -81,7 +81,7 @@ def portable_body(value: Any) -> Any:
 
 
 def _is_beside_body(name: Any, value: Any) -> bool:
-    """Whether a keyword of a request is no part of its JSON: `extra_headers` and `extra_query`, which `model_kwargs` may hold."""
+    """Whether a keyword of a request is not part of its JSON: `extra_headers` and `extra_query`, also in `model_kwargs`."""
     return isinstance(value, Mapping) and str(name).lower() in _BESIDE_THE_BODY
 
 
@@ -90,7 +90,7 @@ def _is_secret_text(name: Any, value: Any) -> bool:
 
 
 def portable(name: str, value: Any) -> Any:
-    """A setting as it may be pickled: without the user and password in an address, and without secrets in headers, query and body.
+    """Return a setting for a pickle, without an address's user and password and without secrets in headers, query and body.
 
     Args:
         name: What the setting is called.
@@ -104,25 +104,25 @@ def portable(name: str, value: Any) -> Any:
 
 
 def secret_names(kwargs: Mapping[str, Any]) -> list[str]:
-    """What among the keywords of a request, or the arguments of a constructor, no pickle may hold; keys are not among them."""
+    """Return the names of request keywords or constructor arguments that a pickle must omit, other than keys."""
     public = public_params({name: portable(name, value) for name, value in kwargs.items()})
     return [one for name, value in kwargs.items() for one in differing(name, value, public[name])]
 
 
 def is_key(name: str, value: Any) -> bool:
-    """Whether an argument of a constructor is a key or a token, which every process takes from its own environment."""
+    """Whether a constructor argument is a key or token, which every process reads from its own environment."""
     return isinstance(value, SecretStr) or _is_secret_text(name, value)
 
 
 def portable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of an HTTP client as they may be pickled: only plain ones that hold no secret."""
+    """Return the arguments of an HTTP client for a pickle: only plain ones without secrets."""
     plain = {name: value for name, value in arguments.items() if isinstance(value, _PLAIN) and not has_password(str(value))}
     headers = arguments.get("headers")
     return {**plain, **({"headers": public_headers(headers) or {}} if isinstance(headers, Mapping) else {})}
 
 
 def _with_query(value: str, shown_as: Callable[[str], str]) -> str:
-    """An address with something else in place of the secret parameters of its query, made of their names; any other text as it is."""
+    """Return an address with the secret parameters of its query replaced by `shown_as`; other texts unchanged."""
     if "?" not in value or not _ADDRESS.fullmatch(value):
         return value
     address, _, query = value.partition("?")
@@ -132,7 +132,7 @@ def _with_query(value: str, shown_as: Callable[[str], str]) -> str:
 
 
 def with_user(url: str | None, known: str | None) -> str | None:
-    """An address that lost its user, password or key; with those that the environment says for the same address.
+    """Restore an address without its user, password or key from the environment's value for the same address.
 
     Args:
         url: The address.
@@ -143,7 +143,7 @@ def with_user(url: str | None, known: str | None) -> str | None:
 
 
 class SecretDict(dict[str, Any]):
-    """Headers or query parameters whose repr says no secret: tracebacks with local variables show that."""
+    """Headers or query parameters with a repr without secrets, for tracebacks that show local variables."""
 
     def __repr__(self) -> str:
         return repr(shown("headers", dict(self)))
@@ -155,7 +155,7 @@ def is_secret_header(name: str) -> bool:
 
 
 def secret_values(headers: Mapping[str, Any] | None, *urls: str | None) -> list[str]:
-    """The secrets among a model's headers or query parameters, and the passwords and keys in its addresses."""
+    """Return the secrets among headers or query parameters, and the passwords and keys in addresses."""
     addresses = [urlsplit(url) for url in urls if url]
     passwords = [unquote(address.password) for address in addresses if address.password]
     queries = [pair for address in addresses for pair in parse_qsl(address.query)]
@@ -163,18 +163,18 @@ def secret_values(headers: Mapping[str, Any] | None, *urls: str | None) -> list[
 
 
 def header_secrets(headers: Mapping[str, Any]) -> list[str]:
-    """The secrets among headers, each also without the word before it that says of which kind it is (`Bearer`)."""
+    """Return the secrets among headers, each also without its scheme (such as `Bearer`)."""
     values = [str(value) for name, value in headers.items() if is_secret_header(name)]
     return [*values, *(value.partition(" ")[2] for value in values if " " in value)]
 
 
 def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
-    """The headers that hold no secret; None where there are none."""
+    """Return the headers that hold no secret; None if there are none."""
     return {name: value for name, value in (headers or {}).items() if not is_secret_header(name)} or None
 
 
 def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a request without its secrets, and what lets it into remote MCP servers, among its `tools` or `mcp_servers`."""
+    """Return the parameters of a request without secrets, including the credentials of remote MCP servers."""
     lists = {name: params[name] for name in ("tools", "mcp_servers") if isinstance(params.get(name), list)}
     servers = {name: [_public_server(entry, name == "mcp_servers") for entry in entries] for name, entries in lists.items()}
     return {**params, **shown_body({name: value for name, value in params.items() if name not in lists}), **servers}
@@ -187,7 +187,7 @@ def _public_server(entry: Any, is_server: bool) -> Any:
 
 
 def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The secret ones among the headers that a field holds, by the environment variable to find each in.
+    """Return the names of the secret headers in a field, each with its environment variable.
 
     Args:
         vendor: What the names of the variables begin with.
@@ -199,12 +199,12 @@ def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None)
 
 
 def has_password(url: str | None) -> bool:
-    """Whether a URL names a user, and with it most likely a password."""
+    """Whether a URL names a user, and therefore most likely a password."""
     return "@" in (url or "")
 
 
 def hide_secrets(error: Any, secrets: list[str]) -> None:
-    """Replace the secrets in what an error shows and carries, in place: it stays the cause of the new one and is shown with it.
+    """Replace the secrets in an error's text and attributes in place, because tracebacks show it as the cause of the new error.
 
     Args:
         error: The error; changed in place.
@@ -225,13 +225,13 @@ def hide_secrets(error: Any, secrets: list[str]) -> None:
 
 
 def public_request(request: Any) -> Any:
-    """An HTTP library's request as an error may carry it: where it went and its headers, without what is secret, and without its body."""
+    """Return an HTTP library's request for an error: its address and headers, without secrets and without its body."""
     headers = {name: value for name, value in request.headers.items() if not is_secret_header(name)}
     return type(request)(request.method, public_url(str(request.url)), headers=headers)
 
 
 def public_response(response: Any, secrets: list[str]) -> Any:
-    """An HTTP library's response as an error may carry it: what it said, without cookies and secrets.
+    """Return an HTTP library's response for an error, without cookies and secrets.
 
     Args:
         response: The response.
@@ -248,7 +248,7 @@ def public_response(response: Any, secrets: list[str]) -> Any:
 
 
 def hide_illegal_values(error: BaseException) -> None:
-    """Replace what an HTTP library quotes of a header that it cannot send, in place, in the errors too that this one came from."""
+    """Replace the illegal header value that an HTTP library's error quotes, in place and in the errors that caused it."""
     cause: BaseException | None = error
     while cause is not None:
         cause.args = tuple(_QUOTED.sub(_HIDDEN, text) if isinstance(text, str) else text for text in cause.args)

@@ -1,4 +1,4 @@
-"""Timeouts as users write them: a number of seconds, (connect, read), or the HTTP library's own object."""
+"""Timeouts in the forms that users write: seconds, (connect, read), or the HTTP library's own object."""
 
 import math
 from typing import Any
@@ -9,12 +9,12 @@ DEFAULT_READ_TIMEOUT = 600.0  # of every vendor SDK of this make
 
 
 def is_duration(value: Any) -> bool:
-    """Whether a value is a number of seconds that one can wait for."""
+    """Whether a value is a valid duration in seconds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0 and math.isfinite(value)
 
 
 def check_timeout(name: str, timeout: Any) -> None:
-    """Refuse a timeout that is none.
+    """Raise if `timeout` is not a valid timeout.
 
     Args:
         name: The argument's name, for the error.
@@ -32,7 +32,7 @@ def check_timeout(name: str, timeout: Any) -> None:
 
 
 def read_timeout(timeout: Any) -> float | None:
-    """How many seconds may pass between two bytes under a timeout; of None the SDK's default. None: any time."""
+    """Return the seconds allowed between two bytes; None as a timeout: the SDK's default. Returns None for no limit."""
     if timeout is None:
         return DEFAULT_READ_TIMEOUT
     check_timeout("timeout", timeout)
@@ -43,7 +43,7 @@ def read_timeout(timeout: Any) -> float | None:
 
 
 def timeout_parts(timeout: Any, idle_timeout: float | None = None) -> tuple[float | None, float | None, float | None, float | None]:
-    """A timeout as every HTTP library of this make takes it: (connect, read, write, pool).
+    """Return a timeout as a (connect, read, write, pool) tuple, which httpx and httpx2 accept.
 
     Args:
         timeout: What the user gave.
@@ -57,7 +57,7 @@ def timeout_parts(timeout: Any, idle_timeout: float | None = None) -> tuple[floa
 
 
 def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
-    """The timeout as the SDK takes it; None leaves it to the SDK.
+    """Return the timeout in the SDK's form; None uses the SDK's default.
 
     Args:
         sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
@@ -71,7 +71,7 @@ def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
 
 
 def _timeout_part(timeout: Any, name: str) -> float | None:
-    """One part of a timeout; a plain number stands for all of them, and (connect, read) leaves the rest to read."""
+    """Return one part of a timeout; a number stands for all parts, and (connect, read) uses read for the rest."""
     if isinstance(timeout, tuple | list):
         timeout = timeout[0] if name == "connect" else timeout[1]
     part: float | None = timeout if timeout is None or isinstance(timeout, int | float) else getattr(timeout, name)
