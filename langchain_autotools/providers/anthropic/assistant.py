@@ -1,4 +1,4 @@
-"""What an assistant said, as content blocks of the Messages API: text, and to their origin thinking and what the server's tools did.
+"""Conversion of an AI message's content to Messages API blocks: text, and for their origin thinking and server tools' output.
 
 Opaque blocks (thinking with its signature, server tools and their results) go back unchanged and in their place, to the endpoint
 and model that sent them; to any other they are left out, as every other vendor's inner state is.
@@ -26,7 +26,7 @@ _NAMES = {"code_interpreter": "code_execution"}  # as core renames them
 
 
 def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
-    """One content block of an assistant that is no call; None where it is not sent.
+    """Convert one content block of an AI message that is not a call; None if it is not sent.
 
     Args:
         block: The block, of any vendor.
@@ -64,7 +64,7 @@ def _signed_thinking(block: Block) -> Part | None:
 
 
 def _verbatim(block: Block) -> Part:
-    """A block as it came. Of a stream langchain-anthropic keeps a server tool's input as text beside an empty one."""
+    """Return a block as received, with the input of a server tool that langchain-anthropic stored as streamed text parsed."""
     kept = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
     written = block.get("partial_json")
     if written and not kept.get("input"):
@@ -73,7 +73,7 @@ def _verbatim(block: Block) -> Part:
 
 
 def _from_standard(block: Block, kind: str) -> Part | None:
-    """LangChain's standard form of a block as the block that it was made of."""
+    """Return the block that LangChain's standard block was made of."""
     extras = dict(block.get("extras") or {})
     if kind == "non_standard":
         value = block.get("value")
@@ -102,7 +102,7 @@ _PLACES = {
 
 
 def _citation(note: Block) -> Part | None:
-    """LangChain's standard form of a citation as the citation that it was made of."""
+    """Return the citation that LangChain's standard citation was made of."""
     if note.get("type") == "non_standard_annotation":
         return note.get("value")
     if note.get("type") != "citation":

@@ -1,4 +1,4 @@
-"""Content blocks of any vendor as content blocks that a user message or a tool result of the Messages API may hold.
+"""Conversion of content blocks of any vendor to blocks of a user message or tool result of the Messages API.
 
 Understood are LangChain's v1 and v0 blocks and the blocks of Anthropic, OpenAI and Google. A block that the wire cannot carry
 raises `UnsupportedFeatureError` with its type; nothing is dropped here, except texts without a visible character, which the
@@ -31,12 +31,12 @@ _NO_SUCH = "the Messages API has no such content"
 
 
 def text_part(text: str) -> Text:
-    """A text block."""
+    """Return a text block."""
     return {"type": "text", "text": text}
 
 
 def part_of(block: str | Block) -> Part | None:
-    """One content block as the wire has it; None for a text of which nothing can be seen.
+    """Convert one content block to the wire's form; None for a text without visible characters.
 
     Raises:
         UnsupportedFeatureError: The wire cannot carry the block.
@@ -52,7 +52,7 @@ def part_of(block: str | Block) -> Part | None:
 
 
 def _own(block: Block) -> dict[str, Any]:
-    """A block of the wire itself, without what LangChain added to it."""
+    """Return one of the wire's own blocks without LangChain's additions."""
     return {key: value for key, value in block.items() if key not in ("index", "extras", _CACHE)}
 
 
@@ -116,7 +116,7 @@ def _plain_text(block: Block) -> Media:
 
 
 def _joined_results(block: Block) -> Part:
-    """A search result; one that is not whole goes as text."""
+    """Convert a search result; an incomplete one becomes text."""
     if block.get("source") and block.get("title") and isinstance(block.get("content"), list):
         return _own(block)
     return text_part(joined(block.get("content")) or "")

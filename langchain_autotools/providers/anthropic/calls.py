@@ -1,4 +1,4 @@
-"""Tool calls of a history as the Messages API takes them back: ids, names, input.
+"""Tool calls of a history in the Messages API's form: ids, names, input.
 
 Wire facts: ids of `[a-zA-Z0-9_-]+`, each once in a request; names of `[a-zA-Z0-9_-]{1,128}`; input an object. What the model wrote
 goes back as it wrote it wherever that is legal, so that prompt caches hit.
@@ -21,7 +21,7 @@ _UNREADABLE = "INVALID_JSON"  # the key under which the vendor's documentation s
 
 
 class CallId(NamedTuple):
-    """A call of a message: the id that LangChain knows, the id that the wire is sent, and what its result must repeat."""
+    """A tool call's ids in LangChain and on the wire, with the data that its result must repeat."""
 
     known: str
     sent: str
@@ -29,12 +29,12 @@ class CallId(NamedTuple):
 
 
 def legal_id(identifier: str) -> str:
-    """The id itself where the wire takes it, else one derived from it."""
+    """Return the id if the wire accepts it, else one derived from it."""
     return identifier if _LEGAL_ID.fullmatch(identifier) else derived_id(_PREFIX, identifier)
 
 
 def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int) -> list[str]:
-    """The ids that a message's calls are sent with, each once in the request.
+    """Return the wire ids of a message's calls, unique within the request.
 
     Args:
         calls: The calls of one message.
@@ -51,7 +51,7 @@ def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int)
 
 
 def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> str:
-    """One call as the JSON of a content block.
+    """Encode one call as the JSON of a content block.
 
     Args:
         call: The call.

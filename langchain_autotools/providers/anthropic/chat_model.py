@@ -1,4 +1,4 @@
-"""`ChatAnthropic`: Anthropic's Messages API, and every server that speaks it, with tools that run."""
+"""`ChatAnthropic`: a tool-running chat model for Anthropic's Messages API and compatible servers."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -67,7 +67,7 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         return profile_of(model)
 
     def known_models(self) -> list[str]:
-        """The names of the vendor's models that have a profile here."""
+        """Return the names of the vendor's models that have a built-in profile."""
         return sorted(PROFILES)
 
     def _served_models(self) -> list[str]:
@@ -96,7 +96,7 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         )
 
     def _mapper(self, model: str) -> MessagesMapper:
-        """The mapper for a model, kept: it remembers the messages that it has encoded."""
+        """Return the mapper for a model, cached because it keeps the messages that it has encoded."""
         anywhere = bool(self._profile_for(model).get("mid_conversation_system_messages"))
         origin = origin_of(self.anthropic_api_url, model)
         return self._cache.get((origin, anywhere), lambda: MessagesMapper(origin=origin, model=model, system_anywhere=anywhere))
@@ -115,11 +115,11 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         return format_tool(tool, strict=strict)
 
     def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
-        """The names of those tools of the vendor's that run on the caller's machine (bash, text editor, computer, memory)."""
+        """Return the names of the vendor's tools that run on the caller's machine (bash, text editor, computer, memory)."""
         return client_tool_names(tools)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form.
+        """Return a tool choice in the form of a request: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form.
 
         Raises:
             ConfigurationError: The choice names no declared tool, or is of no known form.
@@ -127,14 +127,14 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         return format_tool_choice(choice, tools)
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
-        """What a choice that `format_tool_choice` gave means for a run: that calls may not stand side by side stays."""
+        """Return the effect of a wire choice on a run: a ban on parallel calls stays for every turn."""
         return read_choice(choice)
 
     def _default_method(self) -> str:
         return "function_calling"
 
     def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:
-        """Models that cannot be forced to call a tool get a schema; `json_mode` gets one too: the vendor has no JSON without."""
+        """Return the method: `json_schema` for models that cannot be forced to call a tool, and in place of `json_mode`."""
         forced = not is_thinking(kwargs.get("thinking", self.thinking)) and (self.profile or {}).get("tool_choice") is not False
         return "function_calling" if method == "function_calling" and forced else "json_schema"
 
@@ -149,7 +149,7 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
 
     @property
     def effort(self) -> str | None:
-        """`reasoning_effort`, by the vendor's name for it."""
+        """The value of `reasoning_effort`, by the vendor's name."""
         return self.reasoning_effort
 
     @property

@@ -1,4 +1,4 @@
-"""The anthropic SDK's clients, and what they refuse."""
+"""Settings and checks of the anthropic SDK's clients."""
 
 import asyncio
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClientSettings(SdkClientSettings):
-    """Everything an anthropic client depends on. Without an `api_key` the SDK looks at its environment variables and profiles."""
+    """The settings of an anthropic client. Without an `api_key` the SDK uses its environment variables and profiles."""
 
     def sdk(self) -> Any:
         """The SDK's module."""
         return sdk()
 
     def synchronous(self) -> "anthropic.Anthropic":
-        """A client for threads."""
+        """Return a synchronous client."""
         client: anthropic.Anthropic = sdk().Anthropic(**self._common(), http_client=self._http())
         return client
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "anthropic.AsyncAnthropic":
-        """A client for this event loop."""
+        """Return a client for this event loop."""
         client: anthropic.AsyncAnthropic = sdk().AsyncAnthropic(**self._common(), http_client=self._ahttp(loop))
         return client
 
@@ -57,7 +57,7 @@ class ClientSettings(SdkClientSettings):
 
 @contextmanager
 def _authorized() -> Iterator[None]:
-    """Report a missing key in our words: the SDK looks in several places and then raises a bare `TypeError`."""
+    """Replace the SDK's bare `TypeError` for missing credentials by an error that names the remedies."""
     try:
         yield
     except TypeError as error:
@@ -67,7 +67,7 @@ def _authorized() -> Iterator[None]:
 
 
 def check_own_client(name: str, value: Any) -> None:
-    """Refuse what is no synchronous HTTP client of the library that the installed SDK stands on.
+    """Raise if the value is not a synchronous client of the HTTP library that the installed SDK uses.
 
     Raises:
         ConfigurationError: It is none.
@@ -77,7 +77,7 @@ def check_own_client(name: str, value: Any) -> None:
 
 
 def check_own_async_client(name: str, value: Any) -> None:
-    """Refuse what is no asynchronous HTTP client of the library that the installed SDK stands on.
+    """Raise if the value is not an asynchronous client of the HTTP library that the installed SDK uses.
 
     Raises:
         ConfigurationError: It is none.

@@ -1,4 +1,4 @@
-"""Replies of the Messages API as raw chunks: streams, and whole bodies read as the stream that they stand for.
+"""Decoding of Messages API replies to raw chunks: streams, and whole bodies read as the equivalent stream.
 
 Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see
 `request.may_hold_blocks`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner
@@ -56,7 +56,7 @@ class _Block:
 
 
 class MessagesDecoder:
-    """Reads the events of one streamed reply, or one whole reply.
+    """Decodes the events of one streamed reply, or one whole reply.
 
     Args:
         origin: The endpoint and model that reply, kept with what is only theirs to read.
@@ -88,7 +88,7 @@ class MessagesDecoder:
         self._watched = listening.get() is not None
 
     def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
+        """Return a whole reply as one raw chunk.
 
         Raises:
             StreamError: The reply is no message.
@@ -103,7 +103,7 @@ class MessagesDecoder:
     # ------------------------------------------------------------------------------------------ events
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        """Take one event; returns the text, thinking, blocks and fragments of calls that it brings, or None.
+        """Process one event and return its text, thinking, blocks and fragments of calls as a chunk, or None.
 
         Raises:
             Exception: The event is an error; it is raised as the vendor's own.
@@ -118,12 +118,12 @@ class MessagesDecoder:
         return None if self.ended else self._read(event, kind)
 
     def done(self) -> None:
-        """Note that a whole body has been read to its end."""
+        """Record that a whole body has been read to its end."""
         self.ended = True
 
     @property
     def complete(self) -> bool:
-        """Whether the end marker or a stop reason has come."""
+        """Whether the end marker or a stop reason has arrived."""
         return self.ended or self._said_stop
 
     def _read(self, event: Mapping[str, Any], kind: Any) -> AIMessageChunk | None:
@@ -146,7 +146,7 @@ class MessagesDecoder:
         return None
 
     def _read_message(self, message: Message) -> AIMessageChunk | None:
-        """The reply's head, or all of it. A second head of the same reply says nothing new."""
+        """Read the reply's head, or the whole reply. A second head of the same reply is ignored."""
         if self._id is not None and message.get("id") == self._id:
             return None
         self._id = str(message.get("id") or "") or None
@@ -212,7 +212,7 @@ class MessagesDecoder:
         return None
 
     def _stop(self, block: _Block | None) -> AIMessageChunk | None:
-        """The end of a block: what is only known or only whole now."""
+        """Return the chunk for the end of a block, with the data that is complete only now."""
         if block is None:
             return None
         if block.kind == "tool_use":
@@ -226,7 +226,7 @@ class MessagesDecoder:
         return self._server_block_chunk(block)
 
     def _server_block_chunk(self, block: _Block) -> AIMessageChunk:
-        """A block that is sent back as it came; the input of a server's tool is read where it came in pieces."""
+        """Return a server tool's block for sending it back unchanged, with its streamed input parsed."""
         content = {key: value for key, value in block.start.items() if key not in ("type", "index")}
         if block.arguments:
             raw = "".join(block.arguments)
@@ -263,15 +263,14 @@ class MessagesDecoder:
 
     @staticmethod
     def _vendor_chunk(chunk: AIMessageChunk) -> AIMessageChunk:
-        """The chunk, which says whose its block is: core reads it by that."""
+        """Return the chunk marked with the provider of its block, by which core reads it."""
         chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}
         return chunk
 
     # ------------------------------------------------------------------------------------------ calls
 
     def _arguments(self, block: _Block, text: str) -> AIMessageChunk | None:
-        """A piece of a call's arguments. Nothing of a call leaves before its turn has ended, so pieces wait for the end of their block; who
-        watches is shown them."""
+        """Collect an increment of a call's arguments until the end of their block; return it as a chunk only for listeners."""
         if text:
             block.arguments.append(text)
         call_id = block.start.get("id") if self._watched else None
@@ -285,7 +284,7 @@ class MessagesDecoder:
     # ------------------------------------------------------------------------------------------ the end
 
     def finish(self) -> AIMessageChunk:
-        """The last chunk: what is said once.
+        """Return the last chunk, with the metadata of the whole reply.
 
         Raises:
             StreamError: The stream held no event of this wire.
@@ -320,5 +319,5 @@ class MessagesDecoder:
 
 
 def _extra(start: ContentBlock) -> dict[str, Any]:
-    """Keys of a call beside those of a call, which go back with it (`caller`, `toolset_name`)."""
+    """Return the call's extra keys, which are sent back with it (`caller`, `toolset_name`)."""
     return {key: value for key, value in start.items() if key not in _OF_CALLS}

@@ -1,4 +1,4 @@
-"""Messages of any vendor as messages of the Messages API.
+"""Conversion of messages of any vendor to messages of the Messages API.
 
 Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one message. All
 results of a turn come first in their user message (wire quirk C-18).
@@ -26,7 +26,7 @@ from .wire import Part, ToolResult
 Role = Literal["system", "user", "assistant"]
 
 SUMMARY = b'{"type":"compaction"'
-"""How a block begins that summarizes what was said before it."""
+"""The first bytes of a block that summarizes the conversation before it."""
 _OF_SYSTEM = frozenset({"text", "tool_addition", "tool_removal"})
 
 
@@ -53,7 +53,7 @@ class Encoded:
 
 
 def _asker(call: ToolCallRecord) -> str | None:
-    """The call of a server's tool that made a call of ours, if any."""
+    """Return the id of the server tool call that made this call, if any."""
     caller = call.extra.get("caller")
     return caller.get("tool_id") if isinstance(caller, Mapping) else None
 
@@ -65,7 +65,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
     is_default_provider = True
 
     def _assistant(self, message: AIMessage, taken: Container[str] = (), place: int = 0) -> Encoded:
-        """Encode a reply; `taken` are the ids of all calls before it, `place` is their number."""
+        """Encode a reply; `taken` contains the ids of all earlier calls, and `place` is their number."""
         records = calls_of(message)
         same_origin = self.is_same_origin(message)
         sent = wire_ids(records, taken, place)
@@ -95,7 +95,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
 
 
 def stands_alone(block: bytes) -> bool:
-    """Whether a block is a summary that a request asked for: it is signed, and stands first, in place of what it summarizes."""
+    """Whether a block is a requested summary: it is signed and replaces the messages before it."""
     return block.startswith(SUMMARY) and b'"signature":"' in block and b'"content":"' in block
 
 
@@ -114,7 +114,7 @@ def _system_parts(message: SystemMessage) -> list[Part]:
 
 
 def _tool_result(call: CallId, message: ToolMessage) -> ToolResult:
-    """A result. A mark for the cache stands on it as a whole: the wire refuses one inside."""
+    """Encode a result. Its cache mark is set on the whole result, because the wire rejects one inside."""
     failed, content = message.status == "error", message.content
     parts: str | list[Part] = content if isinstance(content, str) and content.strip() else convert_content(content, part_of)
     marks = [] if isinstance(parts, str) else [part.pop("cache_control") for part in parts if "cache_control" in part]

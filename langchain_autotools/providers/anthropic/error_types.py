@@ -1,4 +1,4 @@
-"""The classes of `errors`: each is the SDK's own error and the one of `langchain_core.exceptions` that says the same.
+"""Error classes for `errors`, each derived from the SDK's error and the corresponding one of `langchain_core.exceptions`.
 
 They subclass the SDK's, so this module loads it: `errors` imports it when a class is first asked for.
 """
@@ -22,7 +22,7 @@ class _Answered(ProviderError):
 
         @property
         def type(self) -> str | None:
-            """The vendor's word for the error, as newer releases of the SDK give it."""
+            """The vendor's word for the error, as in newer releases of the SDK."""
             inner = self.body.get("error") if isinstance(self.body, Mapping) else None
             return inner.get("type") if isinstance(inner, Mapping) else None
 
@@ -36,11 +36,11 @@ class AnthropicContextOverflowError(anthropic.BadRequestError, exceptions.Contex
 
 
 class AnthropicAuthenticationError(anthropic.AuthenticationError, exceptions.ModelAuthenticationError, _Answered):
-    """The key is missing or refused (401)."""
+    """The key is missing or invalid (401)."""
 
 
 class AnthropicPermissionDeniedError(anthropic.PermissionDeniedError, exceptions.ModelPermissionDeniedError, _Answered):
-    """The key may not do this (403)."""
+    """The key lacks the permission (403)."""
 
 
 class AnthropicModelNotFoundError(anthropic.NotFoundError, exceptions.ModelNotFoundError, _Answered):
@@ -60,7 +60,7 @@ class AnthropicRateLimitError(anthropic.RateLimitError, exceptions.ModelRateLimi
 
 
 class AnthropicOverloadedError(_Overloaded, exceptions.ModelAPIError, _Answered):
-    """The vendor has too much to do (529)."""
+    """The vendor is overloaded (529)."""
 
 
 class AnthropicAPIError(anthropic.InternalServerError, exceptions.ModelAPIError, _Answered):
@@ -68,7 +68,7 @@ class AnthropicAPIError(anthropic.InternalServerError, exceptions.ModelAPIError,
 
 
 class AnthropicStatusError(anthropic.APIStatusError, _Answered):
-    """Any other status that says no."""
+    """The server returned another error status."""
 
 
 class AnthropicConnectionError(anthropic.APIConnectionError, exceptions.ModelConnectionError, ProviderError):

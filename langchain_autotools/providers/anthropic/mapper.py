@@ -1,4 +1,4 @@
-"""The requests of the Messages API: LangChain's messages in, the wire's JSON out."""
+"""Conversion of LangChain messages to the JSON of Messages API requests."""
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _OPENING = encode(text_part("(The conversation begins with the assistant.)"))
 
 
 class MessagesMapper(MessagesEncoder):
-    """Encodes requests. Any number of threads may use one mapper at once.
+    """Encodes requests. Safe for use by any number of threads.
 
     Args:
         origin: Digest of the endpoint and the model. Opaque blocks (thinking, server tools) go back only to the origin they
@@ -57,7 +57,7 @@ class MessagesMapper(MessagesEncoder):
         return request_body(head, "messages", self._grouped(messages[first:]), before)
 
     def last_container(self, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
-        """The id of the container that the vendor's code ran in last, as the messages since the user's last tell.
+        """Return the id of the container in which the vendor's code last ran, by the messages since the user's last one.
 
         Calls that such code made are answered in it only: without its id the vendor refuses them.
 
@@ -74,7 +74,7 @@ class MessagesMapper(MessagesEncoder):
         return None
 
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
-        """The messages on the wire: neighbours of one role are one message, in it results before all else."""
+        """Return the wire's messages: neighbours of one role are merged, with results before other content."""
         groups: list[tuple[str, list[bytes], list[bytes]]] = []
         said = _from_summary(list(self._each(messages)))
         for encoded in _place_system_messages(_drop_unanswered_server_tools(said), self._system_anywhere):
@@ -87,7 +87,7 @@ class MessagesMapper(MessagesEncoder):
         return [_message_json(role, [*results, *blocks]) for role, results, blocks in groups]
 
     def _each(self, messages: Sequence[BaseMessage]) -> Iterable[Encoded]:
-        """Each message that says anything."""
+        """Yield each message that has content."""
         ids: tuple[CallId, ...] = ()
         taken: set[str] = set()
         place = 0
@@ -104,7 +104,7 @@ class MessagesMapper(MessagesEncoder):
                 yield encoded
 
     def _in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
-        """The message on the wire. What it depends on besides itself: the ids it answers with, or must not use again."""
+        """Encode a message with the ids that it answers and the ids that it must not reuse."""
         answered = ids if any(call.sent != call.known or call.toolset for call in ids) else ()
         context = (answered, last)
         encoded = self._memo.get(message, context)
@@ -117,13 +117,13 @@ class MessagesMapper(MessagesEncoder):
 
 
 def _from_summary(messages: list[Encoded]) -> list[Encoded]:
-    """The messages from the last summary on that stands in place of all before it."""
+    """Return the messages from the last summary on, which replaces those before it."""
     starts = (number for number in range(len(messages) - 1, 0, -1) if any(map(stands_alone, messages[number].blocks)))
     return messages[next(starts, 0) :]
 
 
 def _place_system_messages(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
-    """The messages with each system message where the model takes it, else said by the user, marked.
+    """Return the messages with each system message where the model accepts it, else as marked text of the user.
 
     A model that takes any takes them after the user, before the assistant or at the end (docs, "Mid-conversation system messages").
     """
@@ -148,7 +148,7 @@ def _as_user(encoded: Encoded) -> Encoded:
 
 
 def _drop_unanswered_server_tools(messages: list[Encoded]) -> list[Encoded]:
-    """The messages without what the server's own tools were asked and never answered, where the conversation has gone on since.
+    """Return the messages without unanswered calls of server tools after which the conversation has gone on.
 
     At the end, results of other calls apart, such a block is a turn that the server has paused and goes on with (wire quirk C-15).
     """
@@ -171,7 +171,7 @@ def _message_json(role: str, blocks: Iterable[bytes]) -> bytes:
 
 
 def _as_prefill(encoded: Encoded) -> Encoded:
-    """An assistant's message that ends the request: its last text may not end in white space (wire quirk C-18)."""
+    """Return an AI message that ends the request, without white space after its last text (wire quirk C-18)."""
     if not encoded.blocks:
         return encoded
     block = json.loads(encoded.blocks[-1])

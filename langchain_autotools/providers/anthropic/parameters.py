@@ -1,4 +1,4 @@
-"""The constructor of `ChatAnthropic`: its fields, what they are called on the wire, and what the environment fills in.
+"""The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
 
 Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
 """
@@ -64,8 +64,8 @@ class AnthropicParameters(ProviderChatModel):
     container: dict[str, Any] | str | None = None
     """Container of the vendor's code execution: its id, or its parameters."""
     reuse_last_container: bool | None = None
-    """Whether code goes on in the container of the last reply that names one. None: of the replies since the user's last message, where
-    calls may wait for it; True: of all; False: never."""
+    """Whether to reuse the code execution container of the last reply that names one. None: of the replies since the user's last message,
+    in which calls may wait for it; True: of all replies; False: never."""
     inference_geo: str | None = None
     """Geographic region of the inference."""
     user_profile_id: str | None = None
@@ -74,12 +74,12 @@ class AnthropicParameters(ProviderChatModel):
     """Beta features (the header `anthropic-beta`). Those that a declared tool or parameter needs are added."""
 
     prompt_caching: Caching = "auto"
-    """Whether requests mark what the vendor should cache: the tools, the system prompt, and (by the request's own `cache_control`)
+    """Whether to mark the parts of requests that the vendor should cache: the tools, the system prompt, and (by the request's own `cache_control`)
     the messages up to the last. `auto`: requests to Anthropic itself that declare tools, because a conversation with tools
     sends its beginning again at once. True, "5m" and "1h": every request. Marks of your own switch these off."""
 
     extra_body: Mapping[str, Any] | None = None
-    """Additional keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
+    """Additional keys of the request's JSON, for parameters of compatible servers. They override everything else."""
 
     stream_usage: bool = True
     """Whether streams carry token counts."""

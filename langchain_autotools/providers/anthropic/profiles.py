@@ -1,4 +1,4 @@
-"""What is known of Anthropic's models, for `model.profile`.
+"""Profiles of Anthropic's models, for `model.profile`.
 
 The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}`
 says what the user knows.
@@ -54,5 +54,5 @@ _DATE = re.compile(r"-\d{8}\Z|-latest\Z")
 
 
 def profile_of(model: str) -> dict[str, Any]:
-    """What is known of a model; empty if nothing is. A dated version is taken for its undated name."""
+    """Return the profile of a model; empty if it is unknown. A dated version counts as its undated name."""
     return profile_in(PROFILES, model, _DATE)

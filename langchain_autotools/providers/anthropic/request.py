@@ -49,12 +49,12 @@ _BETAS_OF_PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
 _BETA_OF_TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
 _BETA_OF_INLINE_TOOLS = "inline-tools-2026-09-15"
 HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anthropic-workspace-id"}
-"""Parameters that a header says, not the body."""
+"""Parameters that are sent as headers, not in the body."""
 _IMPLIED = {"type": "adaptive", "display": "summarized"}
 
 
 class AnthropicRequests(AnthropicParameters):
-    """A chat model that knows the parameters of requests to the Messages API."""
+    """Request parameters of a chat model for the Messages API."""
 
     _wire_names: ClassVar[Mapping[str, str]] = {name: name for name in SENT_FIELDS}
     _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens_to_sample": "max_tokens", "model_name": "model", "stop": "stop_sequences"}
@@ -86,7 +86,7 @@ class AnthropicRequests(AnthropicParameters):
         return {name: value for name, value in params.items() if value is not None} | self._extra_body(kwargs)
 
     def _headers_for(self, params: Mapping[str, Any], kwargs: Mapping[str, Any], body: bytes, *, stream: bool) -> dict[str, Any]:
-        """The headers of one request, besides those of every request.
+        """Return the headers of one request in addition to those of every request.
 
         Args:
             params: The request's parameters.
@@ -101,7 +101,7 @@ class AnthropicRequests(AnthropicParameters):
 
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
-    """The choice; one that forces a call is not sent to a model that thinks, which the vendor refuses (wire quirk C-18)."""
+    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18)."""
     choice = read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
     if choice.forced and is_thinking(params.get("thinking")):
         _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
@@ -114,7 +114,7 @@ def _effort(kwargs: Mapping[str, Any]) -> Any:
 
 
 def _output_config(default: Mapping[str, Any], called: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the call says of the output, and of the rest what the constructor says; None of the call unsets all."""
+    """Merge the output settings of the call over the constructor's; None in the call unsets all."""
     unset = "output_config" in called and called["output_config"] is None
     config = {} if unset else {**(default.get("output_config") or {}), **(called.get("output_config") or {})}
     if _effort(kwargs):
@@ -125,14 +125,17 @@ def _output_config(default: Mapping[str, Any], called: Mapping[str, Any], kwargs
 
 
 def _implied_thinking(profile: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How a model thinks that is told an effort and nothing of thinking, as of langchain-anthropic: of those that take every effort,
-    as it likes, summarized. Where a call is forced nothing is said: the vendor refuses both together."""
+    """Return the thinking setting for a request with an effort and no `thinking`, as langchain-anthropic does.
+
+    Models with every effort level think adaptively, with summaries. None with a forced tool call, which the vendor rejects
+    together with thinking.
+    """
     forced = read_choice(params.get("tool_choice")).forced
     return None if forced or "xhigh" not in (profile.get("reasoning_effort_levels") or ()) else _IMPLIED
 
 
 def with_container(container: Any, last: str | None) -> Any:
-    """The `container` of a request.
+    """Return the `container` of a request.
 
     Args:
         container: The parameter. What it says besides an id (skills, say) stays.
@@ -149,7 +152,7 @@ def is_thinking(thinking: Any) -> bool:
 
 
 def may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
-    """Whether the reply may hold anything besides one text: then its content is a list of blocks from the start.
+    """Whether the reply may hold more than one text block, so that its content is a list of blocks from the start.
 
     Args:
         params: The request's parameters.
@@ -164,7 +167,7 @@ def may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
 
 
 def cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The `cache_control` that this request's breakpoints carry; None for no breakpoints.
+    """Return the `cache_control` of this request's cache breakpoints; None for no breakpoints.
 
     Args:
         model: The model, for what its constructor says.
@@ -190,12 +193,12 @@ def _is_vendors(address: str | None) -> bool:
 
 @lru_cache(1_000)
 def _tell_unmarked(server: str) -> None:
-    """Log, once for each server, that requests to it carry no marks: other libraries' middleware sets none on models of this class."""
+    """Log, once per server, that its requests carry no cache marks: other libraries' middleware sets none on this class."""
     _logger.warning("requests to %s do not mark what Anthropic should cache: prompt_caching=True marks it, False is silent", server)
 
 
 def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters with a breakpoint after the last tool, and one that the vendor moves along the messages.
+    """Return the parameters with a cache breakpoint after the last tool, and one that the vendor moves along the messages.
 
     A mark within the messages would have to move from request to request, and with it bytes that were sent before.
     """
@@ -210,21 +213,23 @@ def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict
 
 
 def _betas(params: Mapping[str, Any], asked: Sequence[str]) -> list[str]:
-    """The betas that were asked for, and those that a tool or parameter needs."""
+    """Return the requested beta features, and those that a tool or parameter needs."""
     of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
     of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
     return list(dict.fromkeys([*asked, *filter(None, of_tools), *of_parameters]))
 
 
 def _compacting(management: Any) -> set[bool]:
-    """Of the edits that the vendor is to make to long contexts: which are compactions."""
+    """Return whether each of the context edits is a compaction."""
     edits: Sequence[Mapping[str, Any]] = (management.get("edits") or ({},)) if isinstance(management, Mapping) and management else ()
     return {str(edit.get("type")).startswith("compact_") for edit in edits}
 
 
 def _betas_of_messages(body: bytes) -> list[str]:
-    """The betas of messages: of a summary that stands for those before it; of messages that change the tools, where one that brings a
-    tool's whole definition needs another than one that names it."""
+    """Return the beta features that messages need: for a summary, and for messages that change the tools.
+
+    A message with a tool's whole definition needs another feature than one with the tool's name.
+    """
     return [*([_BETA_OF_SUMMARIES] if SUMMARY in body and b'"signature"' in body else []), *_betas_of_tool_changes(body)]
 
 

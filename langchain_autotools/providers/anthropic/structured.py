@@ -1,4 +1,4 @@
-"""Schemas as the Messages API takes them in `output_config.format`.
+"""Schemas for the Messages API's `output_config.format`.
 
 Wire facts: `{"type": "json_schema", "schema": {...}}`; every object admits no properties but its own (`additionalProperties: false`);
 bounds of numbers, lengths and counts, and formats but a few, are refused (docs, "Structured outputs", "JSON Schema limitations"), so they
@@ -21,7 +21,7 @@ _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostnam
 
 
 def output_format(schema: Any) -> dict[str, Any]:
-    """The format that asks for output of this schema.
+    """Return the output format for a schema.
 
     Args:
         schema: A pydantic class, a TypedDict, a JSON schema with a title, a function or a `response_format` of OpenAI's form, or
@@ -39,7 +39,7 @@ def output_format(schema: Any) -> dict[str, Any]:
 
 
 def strict_schema(schema: JsonSchema) -> dict[str, Any]:
-    """The schema of a strict tool.
+    """Return the schema of a strict tool.
 
     Raises:
         ConfigurationError: Strict mode cannot express it.

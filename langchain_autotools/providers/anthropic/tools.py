@@ -1,4 +1,4 @@
-"""Tools and tool choices as the Messages API declares them.
+"""Tools and tool choices in the Messages API's form.
 
 Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-Z0-9_-]{1,128}` and a schema whose `type` is
 "object" (at the top neither `$ref` nor `anyOf`, `oneOf`, `allOf`); a tool of the vendor's own has a versioned `type`. A choice is
@@ -28,7 +28,7 @@ _MODES = {"any": "any", "required": "any", "auto": "auto", "none": "none"}
 
 
 def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-    """A tool as a request declares it.
+    """Return a tool in the form of a request.
 
     Args:
         tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
@@ -50,7 +50,7 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
 
 
 def is_builtin(tool: Mapping[str, Any]) -> bool:
-    """Whether a dict is a tool of the vendor's own: its type says so, and it is no function, no schema and no other vendor's."""
+    """Whether a dict is one of the vendor's own tools: by its type, and neither a function, a schema nor another vendor's tool."""
     kind = tool.get("type")
     if not isinstance(kind, str) or kind in ("function", "object", "custom"):
         return False
@@ -58,7 +58,7 @@ def is_builtin(tool: Mapping[str, Any]) -> bool:
 
 
 def client_tool_names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The names of those tools of the vendor's that run on the caller's machine: the model calls them as it calls functions."""
+    """Return the names of the vendor's tools that run on the caller's machine; the model calls them like functions."""
     return {str(tool["name"]) for tool in tools if _ON_CLIENT.match(str(tool.get("type"))) and tool.get("name")}
 
 
@@ -89,7 +89,7 @@ def _check(declared: Mapping[str, Any]) -> None:
 
 
 def format_tool_choice(choice: Any, tools: Tools) -> dict[str, Any] | None:
-    """A tool choice as a request says it.
+    """Return a tool choice in the form of a request.
 
     Args:
         choice: None or False (the vendor decides), True, "any" or "required" (some tool), "auto", "none", the name or the type
@@ -110,7 +110,7 @@ def _any_tool(tools: Tools) -> dict[str, Any]:
 
 
 def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
-    """What a choice that `format_tool_choice` gave means for a run. That calls may not stand side by side is no demand: it stays."""
+    """Return the effect of a wire choice on a run. A ban on parallel calls is not a demand: it stays for every turn."""
     kind = (choice or {}).get("type")
     if kind == "none":
         return ToolChoice(choice, choice, ())
@@ -121,7 +121,7 @@ def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
 
 
 def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
-    """The choice that also says whether one turn may hold several calls.
+    """Return the choice with the setting for parallel calls.
 
     Args:
         choice: The choice, as `format_tool_choice` gave it.
@@ -135,7 +135,7 @@ def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -
 
 
 def _named(choice: str, tools: Tools) -> dict[str, Any]:
-    """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
+    """Return a choice given by one word; a tool's name takes precedence over the vendor's keywords."""
     names = [str(tool.get("name") or tool.get("type")) for tool in tools]
     if choice in names or (not tools and choice not in _MODES):
         return {"type": "tool", "name": choice}

@@ -15,13 +15,13 @@ _LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 
 
 def merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
-    """The counts so far with those of a later event, which replace what they name."""
+    """Merge a later event's counts over the earlier ones."""
     counted = {key: value for key, value in later.items() if value is not None} if isinstance(later, Mapping) else {}
     return {**earlier, **counted}
 
 
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata:
-    """Token counts of one reply. As in LangChain's partner package, input tokens include those of the prompt cache.
+    """Return the token counts of one reply. As in LangChain's partner package, input tokens include the prompt cache's.
 
     Args:
         usage: The wire's `usage`. Missing numbers count as 0.

@@ -1,4 +1,4 @@
-"""The shapes of the Messages API: what is written of a request, and what is read of a reply.
+"""Types of the Messages API: requests as they are written, replies as they are read.
 
 Of a reply any key may be absent, and gateways add others. (The SDK's own types name fewer media types than servers take.)
 """
@@ -19,7 +19,7 @@ class Text(TypedDict, total=False):
 
 
 class MediaSource(TypedDict, total=False):
-    """Where the data of a picture or a document is."""
+    """The source of an image's or document's data."""
 
     type: Required[Literal["base64", "url", "file", "text", "content"]]
     media_type: str
@@ -30,7 +30,7 @@ class MediaSource(TypedDict, total=False):
 
 
 class Media(TypedDict, total=False):
-    """A picture or a document in a request."""
+    """An image or a document in a request."""
 
     type: Required[Literal["image", "document"]]
     source: Required[MediaSource]
@@ -41,7 +41,7 @@ class Media(TypedDict, total=False):
 
 
 Part = Text | Media | dict[str, Any]
-"""A content block of a request; a dict is one of the wire's own, which goes back, or through, as it came."""
+"""A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
 
 
 class ToolResult(TypedDict, total=False):
@@ -56,7 +56,7 @@ class ToolResult(TypedDict, total=False):
 
 
 class ContentBlock(TypedDict, total=False):
-    """A content block as its start says it."""
+    """A content block at its start."""
 
     type: str
     id: str | None
@@ -69,7 +69,7 @@ class ContentBlock(TypedDict, total=False):
 
 
 class Delta(TypedDict, total=False):
-    """A piece of a content block."""
+    """An increment of a content block."""
 
     type: str
     text: str | None
@@ -80,7 +80,7 @@ class Delta(TypedDict, total=False):
 
 
 class Message(TypedDict, total=False):
-    """A whole message, or its head, or what `message_delta` says of it."""
+    """A whole message, its head, or the fields of `message_delta`."""
 
     id: str | None
     model: str | None
