@@ -1,4 +1,4 @@
-"""What an assistant said, as parts of a model's Content: text, and to their origin thoughts, signatures and what the server's tools did.
+"""Conversion of an AI message's content to Content parts: text, and for their origin thoughts, signatures and server output.
 
 Signatures go back on the very part that they came with, be it empty; parts that carry one are never joined (wire quirk G-03). Any other
 endpoint or model gets the text, and media that it can read; thoughts and what servers' tools did are left out.
@@ -23,7 +23,7 @@ _CODE_RESULT = "code_execution_result"
 
 
 def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
-    """One block; None where it is not sent.
+    """Convert one block; None if it is not sent.
 
     Args:
         block: The block, of any vendor.
@@ -65,7 +65,7 @@ def _part_of_kind(block: Block, kind: str, *, same_origin: bool) -> Part | None:
 
 
 def _media_with_data(block: Block, kind: str) -> Part | None:
-    """Media that an assistant made; None where its data is not in the block, but with the vendor that made it."""
+    """Convert media that a model produced; None if only its vendor has the data."""
     try:
         return part_of(block)
     except UnsupportedFeatureError:
@@ -74,7 +74,7 @@ def _media_with_data(block: Block, kind: str) -> Part | None:
 
 
 def _of_server(block: Block, kind: str) -> Part | None:
-    """Code that the server ran and what came of it, also in LangChain's standard form."""
+    """Convert code that the server ran, or its result, also in LangChain's standard form."""
     if kind == "executable_code":
         return _code(block.get("id"), block.get("language"), block.get("executable_code"))
     if kind == "server_tool_call" and block.get("name") == "code_interpreter":

@@ -1,4 +1,4 @@
-"""Content blocks of any vendor as parts that a user's Content or a tool's response may hold.
+"""Conversion of content blocks of any vendor to parts of a user's Content or a tool's response.
 
 Understood are LangChain's v1 and v0 blocks and the blocks of Google, OpenAI and Anthropic. A block that the wire cannot carry raises
 `UnsupportedFeatureError` with its type; nothing is dropped here, except texts of length nothing, which the vendor refuses.
@@ -32,12 +32,12 @@ _TEXTS = ("text/", "application/json", "application/xml")
 
 
 def text_part(text: str) -> Part:
-    """A text part."""
+    """Return a text part."""
     return {"text": text}
 
 
 def part_of(block: str | Block) -> Part | None:
-    """One content block as the wire has it; None for an empty text.
+    """Convert one content block to the wire's form; None for an empty text.
 
     Raises:
         UnsupportedFeatureError: The wire cannot carry the block.
@@ -108,5 +108,5 @@ _CONVERTERS: dict[str, Callable[[Block], Part]] = {
 
 
 def _is_ours(uri: str) -> bool:
-    """Whether an address names an uploaded file, whose media type the server knows."""
+    """Whether an address is an uploaded file, whose media type the server knows."""
     return "/files/" in uri and "googleapis.com" in uri

@@ -1,4 +1,4 @@
-"""Tool calls of a history, and their results, as the wire takes them back.
+"""Tool calls of a history, and their results, in the wire's form.
 
 Wire facts (wire quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike; a
 response is an object and repeats the call's name; newer models refuse a turn whose first call has no signature, unless it carries the
@@ -15,7 +15,7 @@ from .._encode.json_text import dumps, read_object
 from .tools import LEGAL_NAME
 
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
-"""What the vendor's documentation ("Thought signatures") has histories of other models say in the place of a signature."""
+"""The documented placeholder ("Thought signatures") for the missing signature of another model's call."""
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_.:-]")
 _LONGEST_NAME = 64
@@ -24,7 +24,7 @@ _REFERENCE = "$ref"
 
 
 class CallId(NamedTuple):
-    """A call of a message: the id that LangChain knows, the tool's name on the wire, and the id that the model sent, if any."""
+    """A tool call's id in LangChain, its tool's name on the wire, and the id that the model sent, if any."""
 
     known: str
     name: str
@@ -32,7 +32,7 @@ class CallId(NamedTuple):
 
 
 def legal_name(name: str) -> str:
-    """The name itself where the wire takes it, else one like it."""
+    """Return the name if the wire accepts it, else a similar legal one."""
     if LEGAL_NAME.fullmatch(name):
         return name
     legal = _ILLEGAL.sub("_", name)
@@ -40,7 +40,7 @@ def legal_name(name: str) -> str:
 
 
 def encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: bool) -> str:
-    """One call as the JSON of a part; what else came with it goes back only to where it came from.
+    """Encode one call as the JSON of a part; its extra keys are sent only to their origin.
 
     Args:
         call: The call.
@@ -59,12 +59,12 @@ def encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: boo
 
 
 def is_readable(call: ToolCallRecord) -> bool:
-    """Whether the call can go back with the arguments that it came with. A signature of one that cannot is not its any more."""
+    """Whether a call can be sent back with its original arguments. Otherwise its signature is no longer valid."""
     return call.args is not None or not call.arguments.strip() or read_object(call.arguments) is not None
 
 
 def response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
-    """The texts of a result as the object that a response is.
+    """Return the texts of a result as the object of a function response.
 
     A text that is an object stays one; but not where a key is `$ref`, which the server would take for a reference to media.
 

@@ -1,4 +1,4 @@
-"""`ChatGoogleGenerativeAI`: Google's Gemini API and Vertex AI, with tools that run."""
+"""`ChatGoogleGenerativeAI`: a tool-running chat model for Google's Gemini API and Vertex AI."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -79,7 +79,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         return profile_of(model)
 
     def known_models(self) -> list[str]:
-        """The names of the vendor's models that have a profile here."""
+        """Return the names of the vendor's models that have a built-in profile."""
         return sorted(PROFILES)
 
     def _served_models(self) -> list[str]:
@@ -111,7 +111,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         return plain_name(model)
 
     def _mapper(self, model: str) -> GenerateContentMapper:
-        """The mapper for a model, kept: it remembers the messages that it has encoded."""
+        """Return the mapper for a model, cached because it keeps the messages that it has encoded."""
         name, older = plain_name(model), is_older(model)
         origin = origin_of(f"{self._api.root}/{self._api.model_path(model)}", name)
         return self._cache.get((origin, older), lambda: GenerateContentMapper(origin=origin, model=name, older=older))
@@ -135,8 +135,9 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     # ------------------------------------------------------------------------------------------ the SDK
 
     def sdk_client(self) -> "genai.Client":
-        """A client of google-genai with this model's address, key or credentials, headers, timeout and HTTP clients: it counts tokens,
-        lists models and uploads files.
+        """Return a google-genai client with this model's settings, to count tokens, list models and upload files.
+
+        It has the model's address, key or credentials, headers, timeout and HTTP clients.
 
         ```python
         model.sdk_client().models.count_tokens(model=model.model, contents="Hello")
@@ -164,7 +165,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     if not TYPE_CHECKING:  # the types are those of every model
 
         def with_structured_output(self, schema: Any = None, *args: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
-            """A runnable that returns output of a schema, as of every model; `types.Schema` of the SDK is a schema too.
+            """Return a runnable with structured output, as for every model; the SDK's `types.Schema` is accepted too.
 
             Args:
                 schema: A pydantic class, a TypedDict, a JSON schema with a title, or a `types.Schema`.
@@ -184,7 +185,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         return format_tool(tool, strict=strict)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice, made plain: from `auto`, `none`, `any`, True, names of tools, or the vendor's own form.
+        """Return a tool choice in plain form, from `auto`, `none`, `any`, True, names of tools, or the vendor's own form.
 
         Raises:
             ConfigurationError: The choice names no declared tool, or is of no known form.
@@ -192,11 +193,11 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         return format_tool_choice(choice, tools)
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
-        """What a plain choice means for a run: the names to which it is restricted stay, without the demand."""
+        """Return the effect of a plain choice on a run: a restriction to names stays for every turn, without the demand."""
         return read_choice(choice)
 
     def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
-        """The tool choice of one call, out of its keywords; it may also stand in `tool_config`.
+        """Remove the tool choice from the keywords of a call and return it; it may also be in `tool_config`.
 
         Raises:
             ConfigurationError: It stands in both.
@@ -236,7 +237,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         )
 
     def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:
-        """Models before Gemini 3 that have tools are asked by `function_calling`: they take no schema beside tools."""
+        """Return the method: `function_calling` for models with tools before Gemini 3, which accept no schema beside tools."""
         return "function_calling" if schema is not None and self.tools and is_older(self.model) else method
 
     def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
@@ -252,7 +253,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     # ------------------------------------------------------------------------------------------ tokens
 
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
-        """The tokens of a request with these messages and tools, estimated offline (see `get_num_tokens`)."""
+        """Return the estimated number of tokens of a request with these messages and tools, offline (see `get_num_tokens`)."""
         return super().get_num_tokens_from_messages(messages, flat_tools(tools or ()), **kwargs)
 
     # ------------------------------------------------------------------------------------------ copies

@@ -1,4 +1,4 @@
-"""Requests over HTTP: the address, the key or token, and the reply's bytes as they come.
+"""HTTP requests: the address, the key or token, and the reply's bytes as they arrive.
 
 google-genai hands on no bytes: its public stream makes pydantic objects of every event, and the way around them is private. So the
 requests are made with the HTTP library, at the addresses and with the environment variables of the SDK's client, and tokens come
@@ -27,7 +27,7 @@ _KEY_HEADER = "x-goog-api-key"
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """Everything that requests depend on. What may differ from request to request is not in it.
+    """The settings of requests. Values that differ between requests are not part of it.
 
     Attributes:
         endpoint: Where they go.
@@ -75,15 +75,15 @@ class ClientSettings:
 
     @property
     def _needs_project(self) -> bool:
-        """Whether the project is still to be found: where access tokens are used, the machine's credentials name it."""
+        """Whether the project must be looked up: with access tokens, the machine's credentials name it."""
         return self.endpoint.vertexai and not (self.endpoint.project or self.endpoint.base_url or self.api_key)
 
     def _common_headers(self) -> dict[str, str]:
-        """The headers of every request, authorisation apart."""
+        """The headers of every request, without authorisation."""
         return SecretDict({"content-type": "application/json", **dict(self.headers)})
 
     def _known_headers(self) -> dict[str, str] | None:
-        """The headers of every request; None where a token must be asked for."""
+        """The headers of every request; None if a token must be fetched first."""
         headers = self._common_headers()
         if self.api_key is not None:
             return SecretDict({**headers, _KEY_HEADER: self.api_key.get_secret_value()})
@@ -95,7 +95,7 @@ class ClientSettings:
 
 
 def _with_headers(exchange: Exchange, headers: Mapping[str, str]) -> dict[str, Any]:
-    """What the HTTP client is told with a request."""
+    """Return the HTTP client's options for a request."""
     return {**exchange.options, "headers": SecretDict({**headers, **exchange.options["headers"]})}
 
 

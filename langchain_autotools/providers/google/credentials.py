@@ -1,4 +1,4 @@
-"""Access tokens of Vertex AI: from the user's credentials, else from those that google-auth finds on the machine.
+"""Access tokens for Vertex AI, from the user's credentials or those that google-auth finds on the machine.
 
 google-auth's public interface only: `google.auth.default`, `Credentials.before_request`. A token is fetched when there is none or it
 has run out, which blocks; asynchronous callers wait for it in a thread.
@@ -15,7 +15,7 @@ _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 
 
 class AccessTokens:
-    """Gives the headers that authorise a request. Safe for threads.
+    """Provides the headers that authorise a request. Safe for threads.
 
     Args:
         credentials: A `google.auth.credentials.Credentials`; None for the machine's own.
@@ -29,13 +29,13 @@ class AccessTokens:
 
     @property
     def project(self) -> str | None:
-        """The project that the machine's credentials belong to; looks for them."""
+        """Return the project of the machine's credentials; looks them up."""
         with self._lock:
             self._find()
         return self._project
 
     def headers(self, url: str) -> Mapping[str, str]:
-        """The headers for a request to this address.
+        """Return the headers for a request to this address.
 
         Raises:
             ConfigurationError: There are no credentials.

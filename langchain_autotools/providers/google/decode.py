@@ -1,4 +1,4 @@
-"""Replies of generateContent as raw chunks: streams, and whole bodies read as a stream of one event.
+"""Decoding of generateContent replies to raw chunks: streams, and whole bodies read as a stream of one event.
 
 Content is text as long as there has been nothing but text; where thinking, a signature or anything else comes, it is a list of
 blocks from then on, each numbered by `index`, in the shapes of LangChain's partner package, which its core translates to
@@ -25,7 +25,7 @@ from .usage import usage_metadata
 from .wire import Candidate, FunctionCall, ReplyPart
 
 PROVIDER = "google_genai"
-"""The `model_provider` of replies, of both APIs: LangChain's core reads their blocks by it."""
+"""The `model_provider` of replies of both APIs, by which LangChain's core reads their blocks."""
 
 _SHOWN = 200
 _OF_EVERY_EVENT = frozenset({"content", "index"})
@@ -39,7 +39,7 @@ _NO_NAME = "malformed_function_call"
 
 
 class GenerateContentDecoder:
-    """Reads the events of one streamed reply, or one whole reply.
+    """Decodes the events of one streamed reply, or one whole reply.
 
     Args:
         origin: The endpoint and model that reply, kept with what is only theirs to read.
@@ -75,7 +75,7 @@ class GenerateContentDecoder:
         self._continuation: str | None = None
 
     def decode_body(self, body: Any) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
+        """Return a whole reply as one raw chunk.
 
         Raises:
             StreamError: The reply is none of this wire, or empty.
@@ -90,7 +90,7 @@ class GenerateContentDecoder:
     # ------------------------------------------------------------------------------------------ events
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        """Take one event; returns the text, thoughts, blocks and calls that it brings, or None.
+        """Process one event and return its text, thoughts, blocks and calls as a chunk, or None.
 
         Raises:
             Exception: The event is an error; it is raised as the vendor's own.
@@ -125,12 +125,12 @@ class GenerateContentDecoder:
             self._metadata["native_finish_reason"] = reason_on_wire
 
     def done(self) -> None:
-        """Note the end marker of other wires, which some gateways add."""
+        """Record the end marker of other wires, which some gateways add."""
         self._done = True
 
     @property
     def complete(self) -> bool:
-        """Whether a finish reason has come, or a gateway's end marker."""
+        """Whether a finish reason, or a gateway's end marker, has arrived."""
         return self._done or self._reason is not None
 
     def _note(self, event: Mapping[str, Any]) -> None:
@@ -173,7 +173,7 @@ class GenerateContentDecoder:
         return self._vendor_chunk({"type": "thinking", "thinking": thinking, "index": self._number})
 
     def _block_chunk(self, block: dict[str, Any], part: ReplyPart) -> AIMessageChunk:
-        """A block of its own: no other joins it."""
+        """Return the chunk of a separate block, which no other part joins."""
         self._begin(None)
         if block["type"] == "text" and self._first_text is None:
             self._first_text = self._number
@@ -186,7 +186,7 @@ class GenerateContentDecoder:
         return self._vendor_chunk({**block, "index": self._number})
 
     def _begin(self, kind: str | None) -> None:
-        """Number a new block; a kind of which further parts join it, or None."""
+        """Number a new block; `kind` is the kind of parts that join it, or None."""
         self._kind = kind
         self._number += 1
         self._contents += 1
@@ -224,7 +224,7 @@ class GenerateContentDecoder:
         return self._fragment_chunk(call.number, call.part, call.arguments(ended=ended))
 
     def _fragment_chunk(self, number: int, part: ReplyPart, arguments: Any) -> AIMessageChunk:
-        """A whole call; what else came with it goes back with it."""
+        """Return the chunk of a whole call, with the extra keys that are sent back with it."""
         call: FunctionCall = part.get("functionCall") or {}
         self._calls.append(self._contents)
         beside = {key: value for key, value in part.items() if key != "functionCall" and value}
@@ -239,7 +239,7 @@ class GenerateContentDecoder:
         return new_chunk("", {"tool_calls": [fragment]}, self._id)
 
     def _failed_call_chunk(self) -> AIMessageChunk | None:
-        """The call that the model failed to write, as the server describes it: it will be answered with an error."""
+        """Return the chunk of a call that the model failed to write, as described by the server; it is answered with an error."""
         if self._reason not in CALL_FAILURES or self._calls:
             return None
         message = str(self._metadata.get("finish_message") or self._reason)
@@ -250,7 +250,7 @@ class GenerateContentDecoder:
     # ------------------------------------------------------------------------------------------ the end
 
     def finish(self) -> AIMessageChunk:
-        """The last chunk: what is said once.
+        """Return the last chunk, with the metadata of the whole reply.
 
         Raises:
             StreamError: The stream held no event of this wire, or an empty reply.
@@ -268,7 +268,7 @@ class GenerateContentDecoder:
         return chunk
 
     def _cited(self) -> AIMessageChunk | None:
-        """The first text once more, without a word: what it is grounded in is told at the end, and core makes its citations of that."""
+        """Return an empty chunk of the first text block, to which core adds the citations of the grounding metadata."""
         if self._first_text is None or "grounding_metadata" not in self._metadata:
             return None
         return new_chunk([{"type": "text", "text": "", "index": self._first_text}], {}, self._id)
@@ -293,7 +293,7 @@ class GenerateContentDecoder:
 
 
 def _block_of(part: ReplyPart) -> dict[str, Any]:
-    """A part that is neither text nor a call, as a block of LangChain's partner package."""
+    """Convert a part that is neither text nor a call to a block of LangChain's partner package."""
     if code := part.get("executableCode"):
         known = {"executable_code": code.get("code", ""), "language": code.get("language", "")}
         return {"type": "executable_code", **known, **({"id": code["id"]} if code.get("id") else {})}
@@ -316,5 +316,5 @@ def _media_block(data: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _verbatim(part: ReplyPart) -> dict[str, Any]:
-    """A part that says nothing to a user, or nothing that is known here, kept to be sent back: a signature without text, say."""
+    """Keep a part without visible content, or of an unknown kind, for sending it back: a signature without text, for example."""
     return {"type": "part", "part": dict(part)}

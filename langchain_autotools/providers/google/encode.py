@@ -1,4 +1,4 @@
-"""Messages of any vendor as parts of Contents.
+"""Conversion of messages of any vendor to parts of Contents.
 
 Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one Content. The
 responses of a turn stand alone in a Content of their own, one for each call (wire quirk G-10).
@@ -78,7 +78,7 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded("model", tuple(parts), calls=tuple(_call_id(call, same_origin) for call in records))
 
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
-        """A result as its response, and the media that must follow the responses because they cannot stand in one."""
+        """Encode a result as a response, followed by the media that a response cannot hold."""
         call = call or CallId(message.tool_call_id, legal_name(message.name or "unknown"))
         content, failed = message.content, message.status == "error"
         parts: list[Part] = [{"text": content}] if isinstance(content, str) else convert_content(content, part_of)
@@ -123,7 +123,7 @@ def _signature(call: ToolCallRecord) -> Any:
 
 
 def _with_partner_signature(call: ToolCallRecord, message: AIMessage) -> ToolCallRecord:
-    """The call with the signature that langchain-google-genai keeps elsewhere."""
+    """Return the call with the signature that langchain-google-genai stores elsewhere."""
     signatures = message.additional_kwargs.get(_SIGNATURES)
     signature = signatures.get(call.id) if isinstance(signatures, Mapping) else None
     if not signature or _signature(call):

@@ -1,4 +1,4 @@
-"""Where a request goes: the Gemini API or Vertex AI, its address, and how the model is named there.
+"""Endpoints of requests: the Gemini API or Vertex AI, its address, and the model's name there.
 
 Addresses, API versions and precedence of keys, projects and locations are those of google-genai's client.
 """
@@ -35,7 +35,7 @@ class Endpoint:
 
     @property
     def root(self) -> str:
-        """The address with its version, up to where models are named."""
+        """The address with its version, the prefix of model paths."""
         base = (self.base_url or self._default_url()).rstrip("/")
         if _VERSION.search(base):
             return base
@@ -51,7 +51,7 @@ class Endpoint:
         return f"https://{self.location}-aiplatform.googleapis.com"
 
     def model_path(self, model: str) -> str:
-        """The model's resource.
+        """Return the model's resource path.
 
         Raises:
             ConfigurationError: The name is none.
@@ -68,11 +68,11 @@ class Endpoint:
         return f"projects/{self.project}/locations/{self.location or 'global'}/{path}" if self.project else path
 
     def url(self, path: str) -> str:
-        """The whole address of a request to `model:method`. (A stream of events is asked for by the query `alt=sse`.)"""
+        """Return the full address of a request to `model:method`. (The query `alt=sse` requests a stream of events.)"""
         model, _, method = path.rpartition(":")
         return f"{self.root}/{self.model_path(model)}:{method}"
 
 
 def file_uri(identifier: str) -> str:
-    """The address of an uploaded file, which goes by its name (`files/...`) or by its address. It is Google's, also behind a gateway."""
+    """Return the address of an uploaded file, by its name (`files/...`) or address. It is Google's, also behind a gateway."""
     return f"{_GEMINI}/v1beta/{identifier}" if identifier.startswith("files/") else identifier

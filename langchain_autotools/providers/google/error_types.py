@@ -1,4 +1,4 @@
-"""The classes of `errors`: each is an error of google-genai's and the one of `langchain_core.exceptions` that says the same.
+"""Error classes for `errors`, each derived from google-genai's error and the corresponding one of `langchain_core.exceptions`.
 
 They subclass the SDK's, so this module loads it: `errors` imports it when a class is first asked for.
 """
@@ -13,10 +13,10 @@ from .._base.errors import ProviderError
 
 
 class _GoogleError(ProviderError, APIError):
-    """Made with a message, and the HTTP response or request that there was."""
+    """Base class of errors with a message, and the HTTP response or request if there is one."""
 
     status_code: int
-    """The HTTP status; 0 where there was no reply."""
+    """The HTTP status; 0 without a reply."""
     body: Any
     """The reply's JSON."""
     request: Any
@@ -39,11 +39,11 @@ class GoogleContextOverflowError(_GoogleError, ClientError, exceptions.ContextOv
 
 
 class GoogleAuthenticationError(_GoogleError, ClientError, exceptions.ModelAuthenticationError):
-    """The key is missing or refused (401, or 400 that says so)."""
+    """The key is missing or invalid (401, or 400 with that message)."""
 
 
 class GooglePermissionDeniedError(_GoogleError, ClientError, exceptions.ModelPermissionDeniedError):
-    """The key may not do this (403)."""
+    """The key lacks the permission (403)."""
 
 
 class GoogleModelNotFoundError(_GoogleError, ClientError, exceptions.ModelNotFoundError):
@@ -71,7 +71,7 @@ class GoogleAPIError(_GoogleError, ServerError, exceptions.ModelAPIError):
 
 
 class GoogleStatusError(_GoogleError, exceptions.ModelError):
-    """Any other status that says no."""
+    """The server returned another error status."""
 
 
 class GoogleConnectionError(_GoogleError, exceptions.ModelConnectionError):

@@ -1,4 +1,4 @@
-"""What the Gemini API and Vertex AI answer instead of a reply, as errors that are both google-genai's and LangChain's.
+"""Errors of the Gemini API and Vertex AI, as classes that are both google-genai's and LangChain's.
 
 Every class inherits the SDK's own error and the class of `langchain_core.exceptions` that says the same, so code that catches either
 keeps working. They subclass the SDK's, so they are made when first needed, under the names that langchain-google-genai uses:
@@ -60,7 +60,7 @@ error_table = ERRORS.table
 
 
 def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exception:
-    """The error that a reply with an error status means.
+    """Return the error for a reply with an error status.
 
     Args:
         response: The HTTP library's response.
@@ -83,7 +83,7 @@ def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exc
 
 
 def error_from_body(error: Any, status: int | None = None) -> Exception:
-    """The error that an error object inside a reply means, as if the server had sent it with its HTTP status.
+    """Return the error for an error object inside a reply, as if the server had sent it with its HTTP status.
 
     Args:
         error: What stood under `error`: `{code, message, status, details}`.
@@ -96,7 +96,7 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
 
 
 def _with_details(error: Exception, inner: Any) -> Exception:
-    """The error with what only its details say: how long to wait, and that it is the key that was refused."""
+    """Return the error with the data of its details: the time to wait, and whether the key was rejected."""
     details = inner.get("details") if isinstance(inner, Mapping) else None
     known: Any = error
     for detail in details if isinstance(details, list) else ():
@@ -111,7 +111,7 @@ def _with_details(error: Exception, inner: Any) -> Exception:
 
 
 def _seconds(delay: Any) -> float | None:
-    """A protobuf duration: `"17.5s"`."""
+    """Parse a protobuf duration such as `"17.5s"`."""
     try:
         return float(json.loads(str(delay).removesuffix("s"))) if delay else None
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The requests of generateContent: LangChain's messages in, the wire's JSON out."""
+"""Conversion of LangChain messages to the JSON of generateContent requests."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ _OPENING = encode(text_part("(The conversation begins with the model.)"))
 
 
 class GenerateContentMapper(ContentEncoder):
-    """Encodes requests. Any number of threads may use one mapper at once.
+    """Encodes requests. Safe for use by any number of threads.
 
     The arguments are those of `ContentEncoder`.
     """
@@ -42,7 +42,7 @@ class GenerateContentMapper(ContentEncoder):
         return request_body(head, "contents", self._contents(messages[first:]), before)
 
     def _contents(self, messages: Sequence[BaseMessage]) -> list[bytes]:
-        """The Contents on the wire: neighbours of one role are one; the responses of a turn are one before all else."""
+        """Return the wire's Contents: neighbours of one role are merged, with a turn's responses before other parts."""
         groups: list[tuple[str, bool, list[bytes]]] = []
         late: list[bytes] = []  # media of results, which may not come between the responses
         for encoded in self.encode_each(messages):
@@ -63,7 +63,7 @@ class GenerateContentMapper(ContentEncoder):
 
 
 def _continued(messages: Sequence[BaseMessage], origin: str) -> tuple[Sequence[BaseMessage], str | None]:
-    """The messages without the parts of an unfinished reply that they end in, and the token by which the server goes on with it.
+    """Return the messages without a final unfinished reply, and the token with which the server continues it.
 
     The request that it was asked with is made again, with the token of the last part (google-genai, "automatic continuation").
     """
@@ -85,7 +85,7 @@ def _content_json(role: str, parts: Iterable[bytes]) -> bytes:
 
 
 def _add(groups: list[tuple[str, bool, list[bytes]]], role: str, responses: bool, parts: Sequence[bytes]) -> None:
-    """Append the parts to the last group where they may stand in it, else as a new one."""
+    """Append the parts to the last group if they may join it, else as a new group."""
     if not parts:
         return
     if not groups or groups[-1][:2] != (role, responses):
@@ -94,5 +94,5 @@ def _add(groups: list[tuple[str, bool, list[bytes]]], role: str, responses: bool
 
 
 def _later_system(encoded: Encoded) -> Encoded:
-    """A system message after the first other message, which the wire has no place for: the user says it, marked."""
+    """Return a system message after the first other message as marked text of the user, since the wire has no place for it."""
     return Encoded("user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in encoded.parts))),))

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 PROMPT_BLOCKED = "PROMPT_BLOCKED"
-"""The finish reason of a reply without candidates, whose prompt was refused."""
+"""The finish reason of a reply without candidates, whose prompt was blocked."""
 
 CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
-"""Finish reasons that say the model called a tool wrongly. It is told so, as the result of that call (wire quirk G-07)."""
+"""Finish reasons of a wrongly written tool call; the model receives an error as that call's result (wire quirk G-07)."""
 
 _KNOWN = CALL_FAILURES | {
     *("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
@@ -29,7 +29,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def finish_reason(value: Any) -> str | None:
-    """A finish reason as a word; None where nothing is said. What is not known is `OTHER`: no normal end, after which calls may run."""
+    """Return a finish reason as a word; None if there is none. An unknown one becomes `OTHER`, after which no calls run."""
     if isinstance(value, int):
         return _REASONS.get(value, "OTHER")
     if not value or value == _UNSPECIFIED:
@@ -39,27 +39,27 @@ def finish_reason(value: Any) -> str | None:
 
 
 def of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    """What is worth keeping of a candidate besides its content."""
+    """Return the metadata of a candidate."""
     return {snake(key): snake_keys(candidate[key]) for key in _OF_CANDIDATE if candidate.get(key) is not None}
 
 
 def of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """What is worth keeping of a reply besides its candidates and counts."""
+    """Return the metadata of a reply, other than candidates and token counts."""
     return {snake(key): snake_keys(reply[key]) for key in _OF_REPLY if reply.get(key)}
 
 
 def camel(name: str) -> str:
-    """A name as the wire writes it."""
+    """Return a name in camel case, the wire's form."""
     return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
 
 
 def snake(name: str) -> str:
-    """A wire's name as LangChain's packages write it."""
+    """Return a wire name in snake case, the form of LangChain's packages."""
     return _CAPITAL.sub(r"_\1", name).lower()
 
 
 def snake_keys(value: Any) -> Any:
-    """Data with every key in snake case, which is how LangChain's core looks for citations."""
+    """Return data with every key in snake case, in which LangChain's core looks for citations."""
     if isinstance(value, Mapping):
         return {snake(key): snake_keys(item) for key, item in value.items()}
     return [snake_keys(item) for item in value] if isinstance(value, list) else value

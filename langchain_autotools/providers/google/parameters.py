@@ -27,7 +27,7 @@ OF_THE_SDK = {
     "automatic_function_calling": "it is google-genai's own; tools=[...] of the constructor run, those of bind_tools never do",
     "automatic_continuation": "it is google-genai's own: its client asks for the rest of a reply",
 }
-"""Names of google-genai's configuration that mean something to that package alone, with what there is instead."""
+"""Parameters of google-genai's configuration that only that package supports, with their replacements."""
 
 
 class GoogleParameters(ProviderChatModel):
@@ -43,12 +43,12 @@ class GoogleParameters(ProviderChatModel):
     vertexai: bool | None = None
     """Whether to use Vertex AI. None: as `GOOGLE_GENAI_USE_VERTEXAI` says; else where `credentials` or `project` are given."""
     project: str | None = None
-    """Google Cloud project, for Vertex AI. Environment: `GOOGLE_CLOUD_PROJECT`; else that of the machine's credentials."""
+    """Whether to use Vertex AI. None: as set by `GOOGLE_GENAI_USE_VERTEXAI`; else if `credentials` or `project` are given."""
     location: str | None = None
     """Google Cloud region, for Vertex AI. Environment: `GOOGLE_CLOUD_LOCATION`; else `global`."""
     base_url: str | None = Field(default=None, validation_alias="client_options")
-    """Base URL of the API, with or without a version at its end. Environment: `GOOGLE_GEMINI_BASE_URL`, of Vertex AI
-    `GOOGLE_VERTEX_BASE_URL`. None: Google itself."""
+    """Base URL of the API, with or without a version at its end. Environment: `GOOGLE_GEMINI_BASE_URL`, for Vertex AI
+    `GOOGLE_VERTEX_BASE_URL`. None: Google's own."""
     api_version: str | None = None
     """Version of the API. Environment: `GOOGLE_GENAI_API_VERSION`. None: `v1beta`, on Vertex AI `v1beta1`."""
     additional_headers: dict[str, str] | None = Field(default=None, repr=False)
@@ -86,7 +86,7 @@ class GoogleParameters(ProviderChatModel):
     reasoning_effort: str | None = Field(default=None, alias="thinking_level")
     """Thinking level: `minimal`, `low`, `medium`, `high`; models differ. From Gemini 3 on."""
     thinking_config: Any = None
-    """The wire's whole `thinkingConfig`, a dict or google-genai's object; the three fields above go before it."""
+    """The wire's whole `thinkingConfig`, a dict or google-genai's object; the three fields above take precedence."""
 
     response_modalities: list[Any] | None = None
     """Output modalities: `TEXT`, `IMAGE`, `AUDIO`."""
@@ -109,7 +109,7 @@ class GoogleParameters(ProviderChatModel):
     """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: 600, to connect 5."""
     max_retries: int | None = Field(default=None, validation_alias="retries")
-    """Maximum number of retries of a failed request. None: as `retry` says (2 unless changed)."""
+    """Maximum number of retries of a failed request. None: as set by `retry` (2 by default)."""
 
     _ls_provider: ClassVar[str] = "google_genai"
     _variable_prefix: ClassVar[str] = "GOOGLE"
@@ -150,7 +150,7 @@ class GoogleParameters(ProviderChatModel):
     @field_validator("base_url", mode="before")
     @classmethod
     def _endpoint_of_options(cls, value: Any) -> Any:
-        """langchain-google-genai takes `{"api_endpoint": url}` too."""
+        """Accept langchain-google-genai's `{"api_endpoint": url}` too."""
         if not isinstance(value, Mapping):
             return value
         if unknown := value.keys() - {"api_endpoint"}:
@@ -174,7 +174,7 @@ class GoogleParameters(ProviderChatModel):
     @field_validator("tools", mode="before")
     @classmethod
     def _tools_of_the_sdk(cls, value: Any) -> Any:
-        """google-genai's own objects are taken as the dicts that they stand for."""
+        """Accept google-genai's own objects as the equivalent dicts."""
         return [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else value
 
     def _complete_from_environment(self) -> None:
@@ -228,12 +228,12 @@ class GoogleParameters(ProviderChatModel):
 
     @property
     def thinking_level(self) -> str | None:
-        """How much the model thinks."""
+        """The thinking level of the model."""
         return self.reasoning_effort
 
 
 def check_sdk_names(keywords: Mapping[str, Any]) -> None:
-    """Refuse names that the server does not know, because google-genai keeps them to itself.
+    """Raise for parameters that google-genai handles itself and the server does not know.
 
     Raises:
         ConfigurationError: There is one.

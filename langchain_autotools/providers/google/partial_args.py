@@ -1,4 +1,4 @@
-"""Arguments of a call that arrive piece by piece, as values at JSON paths (`streamFunctionCallArguments`).
+"""Tool call arguments that arrive as values at JSON paths (`streamFunctionCallArguments`).
 
 Wire facts (wire quirk G-05): `partialArgs: [{"jsonPath": "$.a[0]", "stringValue": "Bos", "willContinue": true}]`; a string goes on
 while its `willContinue` holds; the call goes on while its own does, and an empty `functionCall` ends it.
@@ -21,7 +21,7 @@ Step = str | int
 
 
 class PartialCall:
-    """A call that is being written. Linear in the number of pieces.
+    """A call that is being written. Linear in the number of updates.
 
     Args:
         number: Its number among the blocks of the reply.
@@ -36,7 +36,7 @@ class PartialCall:
         self._broken = False
 
     def feed(self, pieces: Sequence[Mapping[str, Any]]) -> None:
-        """Take the `partialArgs` of one part."""
+        """Apply the `partialArgs` of one part."""
         for piece in pieces:
             path = str(piece.get("jsonPath", ""))
             key = next((key for key in _VALUES if key in piece), None)
@@ -48,7 +48,7 @@ class PartialCall:
             self._open = path if piece.get("willContinue") else None
 
     def arguments(self, *, ended: bool) -> dict[str, Any] | str:
-        """The arguments; as text that is no JSON where they are incomplete or contradict themselves.
+        """Return the arguments; invalid JSON text if they are incomplete or contradictory.
 
         Args:
             ended: Whether the wire said that the call is complete.
@@ -65,12 +65,12 @@ def _value_of(values: list[Any]) -> Any:
 
 
 def _integral(value: Any) -> Any:
-    """A number that the wire sent as a float, as the integer that it is."""
+    """Return a number that the wire sent as a float as an integer if it is one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _put(root: dict[str, Any], path: str, value: Any) -> bool:
-    """Set the value at a path, making what is missing on the way; whether the path fits what is there."""
+    """Set the value at a path, creating missing containers; returns False if the path does not fit the data."""
     steps = _steps(path)
     if not steps or not isinstance(steps[0], str):
         return False
@@ -99,7 +99,7 @@ def _reserve(place: Any, step: Step) -> bool:
 
 
 def _steps(path: str) -> list[Step]:
-    """A path's keys and positions; empty where it is none."""
+    """Return a path's keys and positions; empty for an invalid path."""
     rest = path.removeprefix("$")
     if not _PATH.fullmatch(rest):
         return []

@@ -1,4 +1,4 @@
-"""What is known of Google's models, for `model.profile`, and what a model's name says of its protocol.
+"""Profiles of Google's models, for `model.profile`, and protocol features by model name.
 
 The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}`
 says what the user knows.
@@ -54,23 +54,22 @@ _MAJOR = re.compile(r"gemini-(\d+)")
 
 
 def plain_name(model: str) -> str:
-    """A model's name without the path to it."""
+    """Return a model's name without its path."""
     return model.rpartition("/")[2]
 
 
 def is_older(model: str) -> bool:
-    """Whether a model is of a generation before Gemini 3: those ask for no signatures, and take no media in tools' responses."""
+    """Whether a model is older than Gemini 3: those need no signatures and accept no media in tool responses."""
     major = _MAJOR.search(model.lower())
     return (major is not None and int(major[1]) < 3) or plain_name(model).lower().startswith("gemma")
 
 
 def answers_in_blocks(model: str) -> bool:
-    """Whether a model is known for replies of more than text, whatever it is asked: from Gemini 3 on they may be signed, and makers of
-    pictures make them unasked."""
+    """Whether any reply of a model may hold more than text: signatures from Gemini 3 on, or pictures of image models."""
     major = _MAJOR.search(model.lower())
     return (major is not None and int(major[1]) >= 3) or "-image" in plain_name(model).lower()
 
 
 def profile_of(model: str) -> dict[str, Any]:
-    """What is known of a model; empty if nothing is. A numbered version is taken for its name without the number."""
+    """Return the profile of a model; empty if it is unknown. A numbered version counts as its name without the number."""
     return profile_in(PROFILES, plain_name(model), _VERSION)

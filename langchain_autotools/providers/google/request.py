@@ -1,4 +1,4 @@
-"""What one request says besides its messages: parameters in the wire's names, and what only the HTTP client needs."""
+"""Request parameters by their wire names, and options of the HTTP client."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -49,12 +49,12 @@ _OTHER_OUTPUTS = ("IMAGE", "AUDIO", "VIDEO")
 
 
 class GoogleRequests(GoogleParameters):
-    """A chat model that knows the parameters of requests to generateContent."""
+    """Request parameters of a chat model for generateContent."""
 
     _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
 
     def _request_defaults(self) -> dict[str, Any]:
-        """The parameters that the constructor sets, in the wire's names; those of `generationConfig` are not yet in it."""
+        """Return the constructor's parameters by their wire names, before `generationConfig` is formed."""
         given = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
         return {"model": self.model, **self._renamed({**given, **self.model_kwargs})}
 
@@ -63,7 +63,7 @@ class GoogleRequests(GoogleParameters):
         return {name if name in _THINKING else camel(name): value for name, value in wire.items()}
 
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-        """All parameters of one request, in the wire's names; under `model` the model's name, which the address says."""
+        """Return all parameters of one request by their wire names; `model` is the model's name, which becomes part of the address."""
         check_sdk_names(kwargs)
         called, defaults = self._call_keywords(kwargs), self._request_defaults()
         if self._profile_for(str(called.get("model") or self.model)).get("temperature") is False:
@@ -101,7 +101,7 @@ def _camel_keys(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_thinking(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters with all that is said of thinking in one place."""
+    """Return the parameters with all thinking settings in one place."""
     fields = {wire: params.pop(name) for name, wire in _THINKING.items() if name in params}
     config = _as_mapping(params.get("thinkingConfig"))
     config = {**_camel_keys(config), **{wire: value for wire, value in fields.items() if value is not None}}
@@ -122,7 +122,7 @@ def _word(value: Any) -> str:
 
 
 def _json_value(name: str, value: Any) -> Any:
-    """A parameter's value as JSON: google-genai's objects and enums are taken too."""
+    """Return a parameter's value as JSON; google-genai's objects and enums are accepted."""
     if name == "safetySettings" and isinstance(value, Mapping):
         return [{"category": _word(category), "threshold": _word(threshold)} for category, threshold in value.items()]
     if name == "mediaResolution":
@@ -138,7 +138,7 @@ def _json_value(name: str, value: Any) -> Any:
 
 
 def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The request's `toolConfig`: what the caller gave, and the choice."""
+    """Return the request's `toolConfig`, from the caller's and the tool choice."""
     config = _camel_keys(_as_mapping(given))
     chosen = format_tool_choice(choice, tools)
     if chosen is not None:
@@ -147,7 +147,7 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
 
 
 def taken_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
-    """The choice that a call's `tool_config` holds, taken out of it; the rest stays in the keywords."""
+    """Remove the choice from a call's `tool_config` and return it; the rest stays in the keywords."""
     name = next((name for name in ("tool_config", "toolConfig") if keywords.get(name)), None)
     config = _camel_keys(_as_mapping(keywords[name])) if name else {}
     calling = _camel_keys(_as_mapping(config.pop("functionCallingConfig", None)))
@@ -159,7 +159,7 @@ def taken_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _mixes(tools: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether functions and tools of the vendor's own stand side by side.
+    """Whether the tools include both functions and the vendor's own tools.
 
     The Gemini API then wants to be told that its tools' calls will be sent back to it; models before Gemini 3 and Vertex AI have no
     such switch (ai.google.dev, "Combine built-in tools and function calling").
@@ -168,7 +168,7 @@ def _mixes(tools: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def may_hold_blocks(params: Mapping[str, Any]) -> bool:
-    """Whether the reply may hold anything besides text: then its content is a list of blocks from the start."""
+    """Whether the reply may hold anything besides text, so that its content is a list of blocks from the start."""
     generation = params.get("generationConfig") or {}
     thinking = generation.get("thinkingConfig") or {}
     other = any(modality in _OTHER_OUTPUTS for modality in generation.get("responseModalities") or ())

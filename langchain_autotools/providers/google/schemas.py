@@ -1,4 +1,4 @@
-"""JSON schemas as Google's two APIs take them.
+"""JSON schemas in the form of Google's two APIs.
 
 Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Schema, on both APIs alike (google-genai,
 `types.FunctionDeclaration`; recorded requests to both); the older `parameters` takes an OpenAPI subset that knows no `$ref`, no
@@ -16,7 +16,7 @@ _SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
 
 
 def dialect(schema: JsonSchema) -> dict[str, Any]:
-    """The schema without references that can be resolved, and without keys that only validators read."""
+    """Return the schema with references resolved where possible, and without keys that only validators read."""
     resolver = _Resolver(definitions_of(schema))
     resolved: dict[str, Any] = resolver.resolve({key: value for key, value in schema.items() if key not in DEFINITIONS}, ())
     if resolver.kept:
@@ -25,7 +25,7 @@ def dialect(schema: JsonSchema) -> dict[str, Any]:
 
 
 class _Resolver:
-    """Puts definitions in the place of references to them.
+    """Replaces references by the definitions they refer to.
 
     Args:
         definitions: The schema's definitions by name.
@@ -39,7 +39,7 @@ class _Resolver:
         self.kept: dict[str, None] = {}
 
     def resolve(self, node: Any, inside: tuple[str, ...]) -> Any:
-        """The node with its references resolved; `inside` are the definitions that it stands in."""
+        """Return the node with its references resolved; `inside` contains the definitions around it."""
         if not isinstance(node, Mapping):
             return node
         reference = node.get("$ref")
@@ -58,7 +58,7 @@ class _Resolver:
         return {key: value for key, value in changed.items() if key not in _SAID_TO_VALIDATORS}
 
     def kept_definitions(self) -> dict[str, Any]:
-        """The definitions that are still referred to; resolving one may show that another is."""
+        """Return the definitions that are still referred to; resolving one may reveal another."""
         done: dict[str, Any] = {}
         while waiting := [name for name in self.kept if name not in done]:
             for name in waiting:

@@ -1,4 +1,4 @@
-"""Objects of google-genai: its client with a model's settings, and its schemas and contents as a model's input.
+"""Interoperability with google-genai: a client with a model's settings; its schemas and contents as a model's input.
 
 Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
 """
@@ -19,7 +19,7 @@ _MILLISECONDS = 1000
 
 
 def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout: Any, **clients: Any) -> dict[str, Any]:
-    """What the SDK's client is told of its requests.
+    """Return the HTTP options of the SDK's client.
 
     Args:
         endpoint: Where they go.
@@ -39,7 +39,7 @@ def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout:
 
 
 def plain_schema(schema: Any) -> Any:
-    """The JSON schema of a `types.Schema`; any other value as it is."""
+    """Return the JSON schema of a `types.Schema`; other values unchanged."""
     sdk: Any = sys.modules.get(_TYPES)
     if sdk is None or not isinstance(schema, sdk.Schema):
         return schema
@@ -47,8 +47,9 @@ def plain_schema(schema: Any) -> Any:
 
 
 def read_contents(given: Any) -> Any:
-    """A model's input with LangChain's messages in place of the SDK's contents. What a model thought is left out, as of any history that
-    does not say which model wrote it."""
+    """Return a model's input with the SDK's contents converted to LangChain messages.
+
+    Thoughts are left out, as for any history that does not name the model that wrote it."""
     sdk: Any = sys.modules.get(_TYPES)
     if sdk is None or isinstance(given, str):
         return given

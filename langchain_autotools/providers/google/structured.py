@@ -1,4 +1,4 @@
-"""Schemas of replies: `responseMimeType` and `responseJsonSchema`."""
+"""Schemas of replies, for `responseMimeType` and `responseJsonSchema`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _JSON = {"responseMimeType": "application/json"}
 
 
 def response_format_config(form: Any) -> dict[str, Any]:
-    """A `response_format` of OpenAI's form, or a schema, as parameters of this wire; empty for None."""
+    """Return the wire's parameters for a `response_format` in OpenAI's form, or for a schema; empty for None."""
     if form is None:
         return {}
     if isinstance(form, Mapping) and form.get("type") in ("json_object", "text", "json_schema"):
@@ -23,7 +23,7 @@ def response_format_config(form: Any) -> dict[str, Any]:
 
 
 def reply_schema(schema: Any) -> dict[str, Any]:
-    """The JSON schema of replies.
+    """Return the JSON schema of replies.
 
     Args:
         schema: A pydantic class, a TypedDict, a JSON schema, also one without a title, or a `types.Schema` of the SDK.

@@ -1,4 +1,4 @@
-"""Tools and tool choices as Google's two APIs declare them.
+"""Tools and tool choices in the form of Google's two APIs.
 
 Wire facts: a function is `{name, description, parametersJsonSchema}` (see `schemas`) with a name of letters, digits, `_`, `.`, `:`, `-`
 that begins with a letter or `_`, at most 64 long (wire quirk N-06); all functions stand in one entry of `tools`, each of the vendor's own
@@ -34,12 +34,12 @@ _NAMES = ("allowedFunctionNames", "allowed_function_names", "names")
 
 
 def flat_tools(tools: Sequence[Any]) -> list[Any]:
-    """The tools one by one: what a `function_declarations` list holds stands for itself."""
+    """Return the tools one by one, with `function_declarations` lists flattened."""
     return [one for tool in tools for one in _declared_in(plain_tool(tool))]
 
 
 def plain_tool(tool: Any) -> Any:
-    """An object of google-genai's as the dict that it stands for."""
+    """Return a google-genai object as the equivalent dict."""
     if isinstance(tool, BaseModel) and type(tool).__module__.startswith("google."):
         return tool.model_dump(mode="json", exclude_none=True)
     return tool
@@ -54,7 +54,7 @@ def _declared_in(tool: Any) -> list[Any]:
 
 
 def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-    """A tool as a request declares it.
+    """Return a tool in the form of a request.
 
     Args:
         tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
@@ -80,7 +80,7 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
 
 
 def _builtin(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool of the vendor's own: `{"google_search": {...}}`, or by its name as type."""
+    """Return one of the vendor's own tools in the wire's form: from `{"google_search": {...}}`, or from its name as type."""
     names = [key for key in tool if key != "type"]
     if not names and isinstance(tool.get("type"), str):
         return {"type": snake(tool["type"]), tool["type"]: {}}
@@ -101,7 +101,7 @@ def _declared(tool: Any) -> dict[str, Any]:
 
 
 def _is_openapi(schema: Any) -> bool:
-    """Whether a schema is of the vendor's older dialect, which says types in capitals or as numbers."""
+    """Whether a schema is in the vendor's older dialect, with types in capitals or as numbers."""
     kind = schema.get("type") if isinstance(schema, Mapping) else None
     return isinstance(kind, int) or (isinstance(kind, str) and kind.isupper())
 
@@ -116,7 +116,7 @@ def _check(declared: Mapping[str, Any]) -> None:
 
 
 def wire_tools(tools: Sequence[Any]) -> list[dict[str, Any]]:
-    """Tools as a request holds them: all functions in one entry, first, then the vendor's own."""
+    """Return the tools of a request: all functions in one entry, first, then the vendor's own."""
     formatted = [tool if _is_formatted(tool) else format_tool(tool) for tool in flat_tools(tools)]
     functions = [tool for tool in formatted if "name" in tool]
     builtin = [{camel(key): value for key, value in tool.items() if key != "type"} for tool in formatted if "name" not in tool]
@@ -131,7 +131,7 @@ def _is_formatted(tool: Any) -> bool:
 
 
 def format_tool_choice(choice: Any, tools: Tools) -> Choice | None:
-    """A tool choice, made plain.
+    """Return a tool choice in plain form.
 
     Args:
         choice: None or False (the vendor decides), True, "any" or "required" (some tool), "auto", "none", "validated", the name of
@@ -157,7 +157,7 @@ def format_tool_choice(choice: Any, tools: Tools) -> Choice | None:
 
 
 def _named(names: Sequence[str], tools: Tools) -> Choice:
-    """A choice by words; a tool's own name goes before a word that means something."""
+    """Return a choice given by words; a tool's name takes precedence over a keyword."""
     declared = [str(tool["name"]) for tool in tools if "name" in tool]
     if names and (set(names) <= set(declared) or (not tools and names[0] not in _MODES)):
         return {"type": "any", "names": list(names)}
@@ -186,13 +186,13 @@ def _from_mapping(choice: Mapping[str, Any], tools: Tools) -> Choice:
 
 
 def _only(names: Sequence[str], mode: str, tools: Tools) -> Choice:
-    """The choice of these tools and no others. With names "auto" is called "validated": the vendor takes them for that and "any" only."""
+    """Return the choice of only these tools. With names "auto" becomes "validated": the vendor accepts names with that and "any" only."""
     plain: Choice = {"type": "validated" if mode == "auto" else mode, "names": _named(names, tools).get("names") or list(names)}
     return {**plain, "only": True} if mode == "any" else plain
 
 
 def _allowed(choice: Mapping[str, Any], tools: Tools) -> Choice:
-    """The choice of allowed tools in the form of chat completions or Responses."""
+    """Return a choice of allowed tools given in the form of chat completions or Responses."""
     nested = choice.get("allowed_tools")
     body = nested if isinstance(nested, Mapping) else choice
     pointed = [tool if isinstance(tool, Mapping) else {"name": tool} for tool in body.get("tools") or ()]
@@ -203,7 +203,7 @@ def _allowed(choice: Mapping[str, Any], tools: Tools) -> Choice:
 
 
 def read_choice(choice: Choice | None) -> ToolChoice:
-    """What a plain choice means for a run. Names to which it is restricted stay; the vendor takes them without a demand as VALIDATED."""
+    """Return the effect of a plain choice on a run. A restriction to names stays; without a demand it is sent as VALIDATED."""
     if choice is None:
         return ToolChoice()
     names = choice.get("names")
@@ -217,7 +217,7 @@ def read_choice(choice: Choice | None) -> ToolChoice:
 
 
 def wire_choice(choice: Choice) -> CallingConfig:
-    """A plain choice as a request says it."""
+    """Return a plain choice in the form of a request."""
     config: CallingConfig = {"mode": choice["type"].upper()}
     if names := choice.get("names"):
         config["allowedFunctionNames"] = list(names)

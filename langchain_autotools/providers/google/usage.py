@@ -17,7 +17,7 @@ _TEXT = "text"
 
 
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
-    """Token counts of one reply; None where there are none.
+    """Return the token counts of one reply; None if there are none.
 
     Args:
         usage: The wire's `usageMetadata`. Missing numbers count as 0.

@@ -1,4 +1,4 @@
-"""The shapes of generateContent: what is written of a request, and what is read of a reply.
+"""Types of generateContent: requests as they are written, replies as they are read.
 
 Of a reply any key may be absent, and any value null. (The SDK's own types have other names than the wire.)
 """
@@ -7,14 +7,14 @@ from typing import Any, Required, TypedDict
 
 
 class Blob(TypedDict):
-    """Data within a request."""
+    """Inline data of a request."""
 
     mimeType: str
     data: str
 
 
 class FileData(TypedDict, total=False):
-    """Data at an address."""
+    """Data referred to by its address."""
 
     mimeType: str
     fileUri: Required[str]
@@ -29,7 +29,7 @@ class ExecutableCode(TypedDict, total=False):
 
 
 class CodeResult(TypedDict, total=False):
-    """What came of code that the server ran."""
+    """The result of code that the server ran."""
 
     id: str
     outcome: str | int | None
@@ -46,7 +46,7 @@ class FunctionResponse(TypedDict, total=False):
 
 
 class Part(TypedDict, total=False):
-    """One part of a request's content: one of its first six keys, and what stands beside it."""
+    """One part of a request's content: one of its first six keys, and additional ones."""
 
     text: str
     inlineData: Blob
@@ -62,7 +62,7 @@ class Part(TypedDict, total=False):
 
 
 class Choice(TypedDict, total=False):
-    """A tool choice between binding and the request.
+    """A tool choice in the form between binding and the request.
 
     Attributes:
         type: The mode, in small letters.
@@ -83,7 +83,7 @@ class CallingConfig(TypedDict, total=False):
 
 
 class FunctionCall(TypedDict, total=False):
-    """A call, or a piece of one."""
+    """A function call, or an increment of one."""
 
     id: str | None
     name: str | None
@@ -93,7 +93,7 @@ class FunctionCall(TypedDict, total=False):
 
 
 class ReplyPart(TypedDict, total=False):
-    """One part of a candidate's content: one of its first seven keys, and what stands beside it."""
+    """One part of a candidate's content: one of its first seven keys, and additional ones."""
 
     text: str | None
     functionCall: FunctionCall | None
@@ -111,7 +111,7 @@ class _Content(TypedDict, total=False):
 
 
 class Candidate(TypedDict, total=False):
-    """The reply of one event."""
+    """One candidate of an event."""
 
     content: _Content | None
     finishReason: str | int | None
