@@ -1,4 +1,4 @@
-"""Content blocks of any vendor as what a message of /api/chat can hold: text, and pictures as base64 data.
+"""Conversion of content blocks of any vendor to the content of /api/chat messages: text, and images as base64 data.
 
 Understood are LangChain's v1 and v0 blocks and those of OpenAI, Anthropic and Google. A block that the wire cannot carry raises
 `UnsupportedFeatureError` with its type; nothing is dropped here.
@@ -16,14 +16,14 @@ _PICTURES = ("image", "image_url", "input_image", "image_generation_call")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a message says: its texts in order, and its pictures in order."""
+    """The content of a message: its texts and its images, each in order."""
 
     texts: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
 
 
 def content_of(content: str | list[str | dict[Any, Any]]) -> Content:
-    """The content of a message.
+    """Return the content of a message.
 
     Raises:
         UnsupportedFeatureError: A block is neither text nor a picture with its data.
@@ -45,7 +45,7 @@ def content_of(content: str | list[str | dict[Any, Any]]) -> Content:
 
 
 def _as_text(block: Block) -> str | None:
-    """The text of a block; None of one that is none."""
+    """Return the text of a block; None if it is not text."""
     kind = block.get("type")
     if kind == "json":
         return dumps(block.get("json"))
@@ -55,7 +55,7 @@ def _as_text(block: Block) -> str | None:
 
 
 def _document_text(block: Block) -> str | None:
-    """A document that is text; None of any other."""
+    """Return the text of a text document; None for other blocks."""
     source = source_of(block)
     text = source.text
     if text is None and source.data is not None and str(source.mime_type or block.get("type")).startswith("text"):

@@ -1,4 +1,4 @@
-"""Tool calls of a history as /api/chat takes them back: ids, places, names, arguments.
+"""Tool calls of a history in /api/chat's form: ids, positions, names, arguments.
 
 Wire facts: arguments are an object; ids and names may be anything; a result names its tool (`tool_name`), and newer servers its call
 (`tool_call_id`) too. What the model wrote goes back as it wrote it, so that prompt caches hit.
@@ -13,7 +13,7 @@ from .._encode.json_text import dumps
 
 
 class CallId(NamedTuple):
-    """A call of a message: the id that LangChain knows, the id that the wire is sent, and the tool's name."""
+    """A tool call's ids in LangChain and on the wire, and its tool's name."""
 
     known: str
     sent: str
@@ -21,7 +21,7 @@ class CallId(NamedTuple):
 
 
 def wire_ids(calls: Sequence[ToolCallRecord], *, same_origin: bool) -> tuple[CallId, ...]:
-    """The ids that a message's calls are sent with, each once.
+    """Return the wire ids of a message's calls, each unique.
 
     Args:
         calls: The calls of one message.
@@ -39,7 +39,7 @@ def wire_ids(calls: Sequence[ToolCallRecord], *, same_origin: bool) -> tuple[Cal
 
 
 def encode_call(call: ToolCallRecord, identifier: str, position: int, *, same_origin: bool) -> str:
-    """One call as part of an assistant message.
+    """Encode one call as part of an assistant message.
 
     Args:
         call: The call.

@@ -1,4 +1,4 @@
-"""`ChatOllama`: Ollama's own chat protocol, and every server that speaks it, with tools that run."""
+"""`ChatOllama`: a tool-running chat model for Ollama's own chat protocol and compatible servers."""
 
 import logging
 import os
@@ -42,7 +42,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 
 class ChatOllama(OllamaRequests, OllamaParameters):
-    """Models that an Ollama server runs, with tools that run.
+    """Models of an Ollama server, with tools that run.
 
     ```python
     model = ChatOllama(model="qwen3", tools=[get_temperature])
@@ -105,12 +105,12 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         )
 
     def _mapper(self, model: str) -> OllamaMapper:
-        """The mapper for a model, kept: it remembers the messages that it has encoded."""
+        """Return the mapper for a model, cached because it keeps the messages that it has encoded."""
         origin = origin_of(self.address.url, model)
         return self._cache.get(origin, lambda: OllamaMapper(origin=origin, model=model))
 
     def _client_settings(self) -> ClientSettings:
-        """Headers and timeout of all clients go with each request: they need no client of their own."""
+        """The client settings. Headers and timeout are sent per request, so models share clients."""
         both, sync, asynchronous = self.all_client_kwargs
         common = {name: value for name, value in both.items() if name not in _OF_A_REQUEST}
         return ClientSettings(self.address.url, {**common, **sync}, {**common, **asynchronous})
@@ -142,7 +142,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
     # ------------------------------------------------------------------------------------------ tools and a format at once
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        """Make one request and yield its reply as it comes; with tools and a format see `format_last`."""
+        """Make one request and yield its reply as it arrives; tools with a format are described at `format_last`."""
         return format_last(partial(super().raw_stream, messages, stop), self, kwargs)
 
     def araw_stream(
@@ -152,7 +152,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         return aformat_last(partial(super().araw_stream, messages, stop), self, kwargs)
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Make one request that is not streamed and return its reply; with tools and a format see `format_last`."""
+        """Make one request without streaming and return its reply; tools with a format are described at `format_last`."""
         ask = partial(super().raw_invoke, messages, stop)
         turns: Iterator[AIMessage] = format_last(lambda **asked: [ask(**asked)], self, kwargs)
         return next(turns)
@@ -170,7 +170,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
     # ------------------------------------------------------------------------------------------ tools and output
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as a request declares it. `strict` means nothing here.
+        """Return a tool in the form of a request. `strict` is ignored.
 
         Raises:
             ConfigurationError: It cannot be declared.
@@ -178,7 +178,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         return {**format_tool(plain(tool))}
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice in one form: "auto", "none", "required", or the function of a name. Only "none" changes a request.
+        """Return a tool choice in one form: "auto", "none", "required", or a function. Only "none" changes a request.
 
         Raises:
             ConfigurationError: The choice names no declared tool, or is of no known form.
@@ -226,7 +226,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
 
     @property
     def lc_secrets(self) -> dict[str, str]:
-        """The fields that are secrets, by the environment variable to find each in."""
+        """The secret fields, each with its environment variable."""
         return {"api_key": "OLLAMA_API_KEY", **({"base_url": "OLLAMA_HOST"} if self.address.authorization else {})}
 
     # ------------------------------------------------------------------------------------------ secrets and copies

@@ -1,4 +1,4 @@
-"""Requests to Ollama, and the bytes of their replies as they come.
+"""HTTP requests to Ollama, and the bytes of their replies as they arrive.
 
 The SDK's client has no public way to the bytes of a reply, and its public stream drops ids and places of calls and dies on lines that
 servers send (wire quirks O-01 to O-03). So requests go through httpx, the library that the SDK itself stands on, with the SDK's own
@@ -17,12 +17,12 @@ from .decode import is_model_mistake
 from .errors import error_of_response, message_of
 
 DEFAULT_TIMEOUT = (10.0, None, None, None)
-"""Ten seconds to connect, and any time for a reply: a model may have to be loaded first."""
+"""Default timeout: ten seconds to connect, no limit for the reply, because a model may have to be loaded first."""
 
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """Everything that the HTTP clients depend on. What may differ from request to request is not in it.
+    """The settings of the HTTP clients. Values that differ between requests are not part of it.
 
     Attributes:
         url: The server's address.
@@ -49,7 +49,7 @@ class ClientSettings:
         return await apost(http, self.url + exchange.path, exchange.body, exchange.options, _refusal)
 
     def clients(self, cache: PerLoopCache) -> HttpClients:
-        """The HTTP clients, of httpx, because users give that one's objects.
+        """Return the HTTP clients, of httpx because users pass that library's objects.
 
         Args:
             cache: Keeps the clients that are the model's own.
@@ -61,5 +61,5 @@ class ClientSettings:
 
 
 def _refusal(response: Any) -> Exception | None:
-    """The error that an error status means; None for a call that the server could not read: a reply like any other (wire quirk T-07)."""
+    """Return the error for an error status; None for a call that the server could not parse, a normal reply (wire quirk T-07)."""
     return None if is_model_mistake(message_of(response)) else error_of_response(response)

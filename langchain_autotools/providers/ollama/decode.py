@@ -1,4 +1,4 @@
-"""Replies of /api/chat as raw chunks: streams of JSON lines, and whole bodies, which are a stream of one.
+"""Decoding of /api/chat replies to raw chunks: streams of JSON lines, and whole bodies as a stream of one.
 
 Wire facts (wire quirks O-01 to O-09, T-07): a call comes whole, its arguments as an object, in any event, the last one included; older
 servers send neither id nor index, so a call's place tells it apart. `done` marks the end and `done_reason` says "stop" also where
@@ -33,12 +33,12 @@ _METADATA = (
 
 
 def is_model_mistake(error: str) -> bool:
-    """Whether an error says that the model wrote a call which the server cannot read."""
+    """Whether an error means that the model wrote a call which the server cannot parse."""
     return error.startswith(_MISTAKE)
 
 
 class OllamaDecoder:
-    """Reads the events of one streamed reply, or one whole reply as its only event.
+    """Decodes the events of one streamed reply, or one whole reply as its only event.
 
     Args:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
@@ -58,7 +58,7 @@ class OllamaDecoder:
         self._last: Mapping[str, Any] = {}
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        """Take one event; returns the text, reasoning and calls that it brings, or None.
+        """Process one event and return its text, reasoning and calls as a chunk, or None.
 
         Raises:
             Exception: The event is an error; it is raised as the vendor's own.
@@ -71,16 +71,16 @@ class OllamaDecoder:
         return self._read(event, message)
 
     def done(self) -> None:
-        """Note that the wire's own end marker has come."""
+        """Record that the wire's own end marker has come."""
         self.ended = True
 
     @property
     def complete(self) -> bool:
-        """Whether the end marker has come, or the server has given up."""
+        """Whether the end marker, or an error that ends the reply, has arrived."""
         return self.ended or self.mistaken
 
     def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
+        """Return a whole reply as one raw chunk.
 
         Raises:
             StreamError: The reply is not one of /api/chat.
@@ -122,7 +122,7 @@ class OllamaDecoder:
         return chunk
 
     def _numbered(self, calls: Any) -> list[dict[str, Any]]:
-        """Calls under their place in the reply: each is whole, and equal ones are two."""
+        """Return the calls with their positions in the reply: each is whole, and equal ones are distinct."""
         fragments = []
         for call in [calls] if isinstance(calls, Mapping) else calls:
             if isinstance(call, Mapping):
@@ -131,7 +131,7 @@ class OllamaDecoder:
         return fragments
 
     def _failure(self, error: Any) -> AIMessageChunk:
-        """An error in the reply.
+        """Return the chunk for an error in the reply.
 
         Raises:
             Exception: The vendor's own error, unless it is the model's mistake.
@@ -147,7 +147,7 @@ class OllamaDecoder:
     # ------------------------------------------------------------------------------------------ the end
 
     def finish(self) -> AIMessageChunk:
-        """The last chunk: what is said once.
+        """Return the last chunk, with the metadata of the whole reply.
 
         Raises:
             StreamError: The stream held no event of this wire.
@@ -172,7 +172,7 @@ class OllamaDecoder:
 
 
 def _error_of(event: Mapping[str, Any]) -> Any:
-    """The error that an event is, under whatever key; None of any other event."""
+    """Return the error in an event, under any key; None for other events."""
     error = event.get("error")
     if error is None and not isinstance(event.get("message"), Mapping):
         key = next((key for key in event if str(key).startswith("error")), None)

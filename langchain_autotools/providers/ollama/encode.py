@@ -1,4 +1,4 @@
-"""Messages of any vendor as messages of /api/chat.
+"""Conversion of messages of any vendor to messages of /api/chat.
 
 Each message is encoded alone, so that it can be remembered; what a result must know of the call that it answers is handed in.
 A message holds text and pictures apart from one another, whatever its role. Thinking goes back with the calls that came with it, to
@@ -45,7 +45,7 @@ class Encoded:
 
 
 class ChatEncoder(MessageEncoder[Encoded, CallId]):
-    """Encodes messages of any vendor for /api/chat, each alone. Thinking and the server's own ids go back only to their origin."""
+    """Encodes messages of any vendor for /api/chat, each alone. Thinking and server ids are sent only to their origin."""
 
     provider = PROVIDER
 
@@ -91,7 +91,7 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
 
 
 def _visible(content: str | list[str | dict[Any, Any]]) -> str | list[str | dict[Any, Any]]:
-    """The content of an assistant without calls, which stand elsewhere, and without thoughts and other vendors' inner state."""
+    """Return an AI message's content without calls, thoughts and other vendors' internal state."""
     if isinstance(content, str):
         return content
     return [block for block in content if isinstance(block, str) or (_is_visible(block) and not is_provisional(block))]
@@ -110,14 +110,14 @@ def _is_visible(block: Block) -> bool:
 
 
 def _fallback_text(message: AIMessage) -> str:
-    """What an assistant of another vendor said outside its content: a refusal, or words that were only spoken."""
+    """Return the text that another vendor's AI message holds outside its content: a refusal, or a transcript of speech."""
     audio = message.additional_kwargs.get("audio")
     transcript = audio.get("transcript") if isinstance(audio, Mapping) else None
     return str(message.additional_kwargs.get("refusal") or transcript or "")
 
 
 def _thinking(message: AIMessage) -> str:
-    """The thinking that came with a message; v1 content holds it as blocks."""
+    """Return the thinking of a message, also from blocks of v1 content."""
     kept = message.additional_kwargs.get("reasoning_content")
     if isinstance(kept, str) and kept:
         return kept

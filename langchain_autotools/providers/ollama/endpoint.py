@@ -1,4 +1,4 @@
-"""Where an Ollama server is, in the ways in which users and `OLLAMA_HOST` say it."""
+"""Addresses of Ollama servers, in the forms that users and `OLLAMA_HOST` give them."""
 
 import base64
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Address:
-    """A server.
+    """The address of a server.
 
     Attributes:
         url: Its URL, without a slash at the end and without anything secret.
@@ -28,7 +28,7 @@ class Address:
 
 @lru_cache(maxsize=64)
 def address_of(host: str | None) -> Address:
-    """The server that a text names, as the vendor's own SDK reads it: the scheme, the host and the port may be missing.
+    """Parse the address of a server like the vendor's SDK: scheme, host and port are optional.
 
     Args:
         host: `http://host:port/path`, `host:port`, `host`, `:port`, with or without `user:password@`; None for this machine.

@@ -1,4 +1,4 @@
-"""The classes of `errors`: each is the SDK's own error and the one of `langchain_core.exceptions` that says the same.
+"""Error classes for `errors`, each derived from the SDK's error and the corresponding one of `langchain_core.exceptions`.
 
 They subclass the SDK's, so this module loads it: `errors` imports it when a class is first asked for.
 """
@@ -15,7 +15,7 @@ class _OllamaError(ProviderError):
     def __init__(
         self: Any, message: str = "Ollama did not answer in time", *, response: Any = None, body: Any = None, request: Any = None
     ) -> None:
-        """The SDK's own constructor reads the text as JSON, which a text that happens to be some does not survive."""
+        """Initialize the error without the SDK's constructor, which parses the text as JSON and fails on some texts."""
         Exception.__init__(self, message)
         self.message = message
         if response is not None:
@@ -27,7 +27,7 @@ class _Answered(_OllamaError, ollama.ResponseError):
 
     @property
     def error(self: Any) -> Any:
-        """What the SDK calls the message."""
+        """The message, by the SDK's name for it."""
         return self.args[0]
 
     @error.setter
@@ -44,11 +44,11 @@ class OllamaContextOverflowError(_Answered, exceptions.ContextOverflowError):
 
 
 class OllamaAuthenticationError(_Answered, exceptions.ModelAuthenticationError):
-    """The key is missing or refused (401)."""
+    """The key is missing or invalid (401)."""
 
 
 class OllamaPermissionDeniedError(_Answered, exceptions.ModelPermissionDeniedError):
-    """The key may not do this (403)."""
+    """The key lacks the permission (403)."""
 
 
 class OllamaModelNotFoundError(_Answered, exceptions.ModelNotFoundError):
@@ -60,7 +60,7 @@ class OllamaRateLimitError(_Answered, exceptions.ModelRateLimitError):
 
 
 class OllamaOverloadedError(_Answered, exceptions.ModelAPIError):
-    """The server has too much to do (503)."""
+    """The server is overloaded (503)."""
 
 
 class OllamaAPIError(_Answered, exceptions.ModelAPIError):
@@ -68,7 +68,7 @@ class OllamaAPIError(_Answered, exceptions.ModelAPIError):
 
 
 class OllamaStatusError(_Answered, exceptions.ModelError):
-    """Any other status that says no."""
+    """The server returned another error status."""
 
 
 class OllamaConnectionError(_OllamaError, ConnectionError, exceptions.ModelConnectionError):

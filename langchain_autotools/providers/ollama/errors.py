@@ -1,4 +1,4 @@
-"""What Ollama and servers like it answer instead of a reply, as errors that are both the SDK's and LangChain's.
+"""Errors of Ollama and compatible servers, as classes that are both the SDK's and LangChain's.
 
 Every class inherits `ollama.ResponseError` (where there is no reply: Python's `ConnectionError`, which the SDK raises then, or
 `TimeoutError`) and the class of `langchain_core.exceptions` that says the same, so code that catches either keeps working. They
@@ -50,7 +50,7 @@ error_table = ERRORS.table
 
 
 def message_of(response: Any) -> str:
-    """The words of a reply with an error status: its `error`, or whatever else it says."""
+    """Return the message of a reply with an error status: its `error`, or else its text."""
     text: str = response.text.strip()
     try:
         body = json.loads(text)
@@ -60,12 +60,12 @@ def message_of(response: Any) -> str:
 
 
 def error_of_response(response: Any) -> Exception:
-    """The error that a reply with an error status means."""
+    """Return the error for a reply with an error status."""
     return ERRORS.status_error(message_of(response), response, None)
 
 
 def error_from_body(error: Any) -> Exception:
-    """The error that a line of a reply means, as if the server had sent it with its HTTP status.
+    """Return the error for an error line of a reply, as if the server had sent it with its HTTP status.
 
     Args:
         error: What stood under `error`.
@@ -80,7 +80,7 @@ def error_from_body(error: Any) -> Exception:
 
 
 def error_text(error: Any) -> str:
-    """What an error says that stood under `error`."""
+    """Return the text of an `error` value."""
     if isinstance(error, Mapping):
         inner = error.get("message")
         return inner if isinstance(inner, str) and inner else json.dumps(error, ensure_ascii=False, default=str)

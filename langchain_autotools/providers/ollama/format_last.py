@@ -1,4 +1,4 @@
-"""Tools and a format in one turn, which the server cannot do: a format is a grammar, and under a grammar no call can be written.
+"""Tools with an output format in one turn, which the server cannot combine because its format's grammar rules out calls.
 
 (ollama/ollama#8095, #11185: with `format` set, tools are never called.) So a turn that has both is asked without the format. Where the
 model then calls a tool, or writes JSON by itself, that is the turn. Where it answers in any other words, the same messages
@@ -22,7 +22,7 @@ _Asked = AsyncGenerator[_Reply, None]
 
 
 def format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str, Any]) -> Iterator[_Reply]:
-    """The reply of a turn, of one request or two.
+    """Yield the reply of a turn, from one request or two.
 
     Args:
         ask: Makes a request of these keywords, and gives its reply.
@@ -40,7 +40,7 @@ def aformat_last(ask: Callable[..., _Asked[_Reply]], model: OllamaParameters, kw
 
 
 def _requests(model: OllamaParameters, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The keywords of a turn's first request, and those of its second; None where one will do."""
+    """Return the keywords of a turn's first request, and those of its second; None if one is enough."""
     form = kwargs.get("format", model.format) or kwargs.get("response_format")
     if not form or not kwargs.get("tools") or kwargs.get("tool_choice") == "none":
         return dict(kwargs), None
@@ -65,7 +65,7 @@ async def _atwice(ask: Callable[..., _Asked[_Reply]], free: dict[str, Any], boun
 
 
 def _is_settled(chunks: Sequence[AIMessage]) -> bool:
-    """Whether a reply that came without a format needs none: it calls, it is JSON, or it was cut off."""
+    """Whether a reply without a format needs none: it has calls, is JSON, or was cut off."""
     if any(chunk.additional_kwargs.get("tool_calls") for chunk in chunks):
         return True
     cut = any(chunk.response_metadata.get("finish_reason") in ("incomplete", "length") for chunk in chunks)
@@ -73,7 +73,7 @@ def _is_settled(chunks: Sequence[AIMessage]) -> bool:
 
 
 def _with_usage_of(first: Sequence[AIMessage], reply: _Reply) -> _Reply:
-    """A reply, or a chunk of it, that also counts the tokens of the reply that it takes the place of."""
+    """Return a reply, or a chunk of it, with the token counts of the reply that it replaces added."""
     if reply.usage_metadata:
         for chunk in first:
             reply.usage_metadata = add_usage(chunk.usage_metadata, reply.usage_metadata)

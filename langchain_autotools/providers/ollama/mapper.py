@@ -1,4 +1,4 @@
-"""The requests of /api/chat: LangChain's messages in, the wire's JSON out."""
+"""Conversion of LangChain messages to the JSON of /api/chat requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from .encode import ChatEncoder
 
 
 class OllamaMapper(ChatEncoder):
-    """Encodes requests. Any number of threads may use one mapper at once."""
+    """Encodes requests. Safe for use by any number of threads."""
 
     def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
         """Encode a request.

@@ -1,4 +1,4 @@
-"""The constructor of `ChatOllama`: its fields, what they are called on the wire, and what the environment fills in.
+"""The constructor of `ChatOllama`: its fields, their names on the wire, and their environment variables.
 
 Names and meanings are those of langchain-ollama's `ChatOllama`.
 """
@@ -28,17 +28,17 @@ _CLIENTS = "clients are made from the other settings when they are needed; clien
 
 
 def lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
-    """The headers among an HTTP client's arguments, their names in lower case."""
+    """Return the headers among an HTTP client's arguments, with names in lower case."""
     return {name.lower(): value for name, value in dict((arguments or {}).get("headers") or {}).items()}
 
 
 def plain_options(options: Any) -> Any:
-    """Options as a dict, also those that an object of the SDK (`ollama.Options`) holds; any other value as it is."""
+    """Return options as a dict, also from the SDK's `ollama.Options`; other values unchanged."""
     return options.model_dump(exclude_none=True) if hasattr(options, "model_dump") else options
 
 
 def _check_prediction(name: str, value: Any) -> None:
-    """Refuse a number of tokens that means nothing to the server."""
+    """Raise if the server does not accept a number of tokens."""
     if value is not None and not value >= _TO_THE_END:
         raise ConfigurationError(f"{name} must be a number of tokens, -1 (any number) or -2 (to the end of the context), not {value!r}")
 
@@ -67,7 +67,7 @@ class OllamaParameters(ProviderChatModel):
     mirostat_tau: float | None = None
     """Target entropy of Mirostat: low values give coherent texts, high ones diverse texts."""
     num_ctx: int | None = Field(default=None, gt=0)
-    """Context length in tokens. What exceeds it the server cuts off at the front, silently; runs end before (`context_window`)."""
+    """Context length in tokens. The server silently truncates longer input at the front; runs end before (`context_window`)."""
     num_gpu: int | None = None
     """Number of layers on the GPU."""
     num_thread: int | None = None
@@ -85,7 +85,7 @@ class OllamaParameters(ProviderChatModel):
     stop: list[str] | None = None
     """Stop sequences: the reply ends before any of these texts."""
     tfs_z: float | None = None
-    """Tail free sampling; 1: off. Newer servers have it no more."""
+    """Tail free sampling; 1: off. Newer servers no longer support it."""
     top_k: int | None = None
     """Top-k sampling: sample from this many most likely tokens."""
     top_p: float | None = None
@@ -100,16 +100,16 @@ class OllamaParameters(ProviderChatModel):
     format: Literal["", "json"] | dict[str, Any] | None = None
     """Output format: "json", or a JSON schema. With tools see `with_structured_output`."""
     keep_alive: int | float | str | None = None
-    """How long the model stays loaded after the request: seconds, or a text such as "5m"; -1: for ever."""
+    """How long the model stays loaded after the request: seconds, or a text such as "5m"; -1: forever."""
     default_request_timeout: Any = Field(default=None, alias="timeout")
     """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or an `httpx.Timeout`. None: 10 to
     connect, and unlimited for the reply, since a model may have to be loaded first."""
     client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
     """Arguments of the HTTP clients (`headers`, `verify`, `auth`, ...), as httpx takes them."""
     sync_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
-    """The same for synchronous requests only."""
+    """Additional client arguments for synchronous requests only."""
     async_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
-    """The same for asynchronous requests only."""
+    """Additional client arguments for asynchronous requests only."""
 
     _ls_provider: ClassVar[str] = "ollama"
     _environment: ClassVar[Environment] = Environment(key=("OLLAMA_API_KEY",))
@@ -171,7 +171,7 @@ class OllamaParameters(ProviderChatModel):
 
     @property
     def address(self) -> Address:
-        """Where requests go."""
+        """The address of requests."""
         return address_of(self.base_url)
 
     @property

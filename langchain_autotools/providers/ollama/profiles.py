@@ -1,4 +1,4 @@
-"""What is known of any model behind /api/chat, for `model.profile`: what the protocol can carry.
+"""The common profile of models behind /api/chat, for `model.profile`: the protocol's capabilities.
 
 The rest depends on the model that the server runs; `profile={...}` says what the user knows of it.
 """
@@ -21,5 +21,5 @@ _PROTOCOL: dict[str, Any] = {
 
 
 def profile_of(num_ctx: int | None) -> dict[str, Any]:
-    """The profile of a model with this many tokens of context; None where the server decides."""
+    """Return the profile of a model with this context length in tokens; None: the server decides."""
     return dict(_PROTOCOL) if num_ctx is None else {**_PROTOCOL, "max_input_tokens": num_ctx}

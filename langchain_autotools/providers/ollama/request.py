@@ -1,4 +1,4 @@
-"""What one request says besides its messages: parameters in the wire's names, and what only the HTTP client needs."""
+"""Request parameters by their wire names, and options of the HTTP client."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,7 +18,7 @@ _JSON = {"content-type": "application/json", "accept": "application/json"}
 
 
 class OllamaRequests(OllamaParameters):
-    """A chat model that knows the parameters of requests to /api/chat."""
+    """Request parameters of a chat model for /api/chat."""
 
     _synonyms: ClassVar[Mapping[str, str]] = {
         "reasoning": "think",
@@ -76,7 +76,7 @@ class OllamaRequests(OllamaParameters):
         return timeout_parts(DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout)
 
     def _authorization(self) -> dict[str, str]:
-        """A header of the user's own goes before the URL's user, and that before a key."""
+        """Return the authorization header: the user's own header, else the URL's user, else the key."""
         if any("authorization" in lowered_headers(arguments) for arguments in self.all_client_kwargs):
             return {}
         if self.address.authorization:

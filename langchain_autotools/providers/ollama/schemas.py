@@ -1,4 +1,4 @@
-"""Schemas as Ollama takes them: of a tool's parameters, and of structured output in `format`.
+"""Schemas in Ollama's form: of a tool's parameters, and of structured output in `format`.
 
 Wire facts (wire quirk O-05): of a parameter's schema the server keeps type, description, enum, items, properties, required and anyOf and
 silently drops everything else, references among it. So references are written out (what holds itself: once), `const`, `oneOf` and
@@ -20,7 +20,7 @@ _KEPT = frozenset({"type", "description", "enum", "items", "properties", "requir
 
 
 def tool_parameters(name: str, schema: JsonSchema) -> dict[str, Any]:
-    """A tool's parameters in the server's dialect.
+    """Return a tool's parameters in the server's dialect.
 
     Args:
         name: The tool's name, for the error.
@@ -41,7 +41,7 @@ def tool_parameters(name: str, schema: JsonSchema) -> dict[str, Any]:
 
 
 def _inlined(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
-    """A schema without references, in keys that the server keeps. `inside` names the definitions being written out."""
+    """Return a schema without references, in keys that the server keeps. `inside` names the definitions being expanded."""
     if not isinstance(node, Mapping):
         return {}  # `true`: anything
     reference = node.get("$ref")
@@ -69,7 +69,7 @@ def _inlined(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str
 
 
 def _again(name: str, definition: JsonSchema, node: JsonSchema) -> dict[str, Any]:
-    """A schema within itself, which cannot be written out: it is told that it comes again."""
+    """Return a recursive schema, which cannot be expanded, with a note in its description."""
     told = [str(node["description"])] if node.get("description") else []
     told.append("(the same as the whole)" if name == "#" else f"(again a {name}, as above)")
     kind = {"type": definition["type"]} if "type" in definition else {}
@@ -77,7 +77,7 @@ def _again(name: str, definition: JsonSchema, node: JsonSchema) -> dict[str, Any
 
 
 def _merged(node: JsonSchema, definitions: Mapping[str, JsonSchema]) -> dict[str, Any]:
-    """A schema with all of `allOf` in one: properties and required names of each, of other keys the outer ones."""
+    """Return a schema with `allOf` merged: properties and required names are joined, other keys taken from the outer schema."""
     merged: dict[str, Any] = {}
     rest = {key: value for key, value in node.items() if key != "allOf"}
     for part in [*node["allOf"], rest]:
@@ -92,7 +92,7 @@ def _merged(node: JsonSchema, definitions: Mapping[str, JsonSchema]) -> dict[str
 
 
 def _told(node: JsonSchema, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
-    """The description, with what the server has no key for."""
+    """Return the description with the information that the server has no key for."""
     others = {key: value for key, value in node.items() if key not in _KEPT | _SILENT | _COMBINED and value is not None}
     places = node["items"] if isinstance(node.get("items"), list) else node.get("prefixItems")
     if isinstance(places, list):
@@ -109,7 +109,7 @@ def _told(node: JsonSchema, definitions: Mapping[str, JsonSchema], inside: tuple
 
 
 def output_format(schema: Any) -> Any:
-    """The `format` that asks for output of this schema.
+    """Return the `format` of a request for output of this schema.
 
     Args:
         schema: A pydantic class, a TypedDict, a JSON schema, a function of OpenAI's form, a `response_format` of OpenAI's form, or

@@ -1,4 +1,4 @@
-"""Objects of Ollama's SDK: its client with a model's settings, and its options, tools and messages as a model's input.
+"""Interoperability with Ollama's SDK: a client with a model's settings; its options, tools and messages as input.
 
 Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
 """
@@ -20,7 +20,7 @@ _OF_A_REQUEST = ("headers", "timeout")
 
 
 def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynchronous: bool) -> dict[str, Any]:
-    """The arguments of the SDK's client: where the model's server is, and how it is reached.
+    """Return the arguments of the SDK's client for the model's server.
 
     Args:
         model: The model.
@@ -36,14 +36,14 @@ def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynch
 
 
 def plain(value: Any) -> Any:
-    """An object of the SDK as plain data, without what it leaves open; any other value as it is."""
+    """Return an SDK object as plain data without unset fields; other values unchanged."""
     if type(value).__module__.partition(".")[0] != "ollama" or not hasattr(value, "model_dump"):
         return value
     return value.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def read_messages(given: Any) -> Any:
-    """A model's input with LangChain's messages in place of the SDK's.
+    """Return a model's input with the SDK's messages converted to LangChain's.
 
     Raises:
         ConfigurationError: A message of the SDK has a role that no message has.

@@ -1,4 +1,4 @@
-"""Tools and tool choices as /api/chat declares them.
+"""Tools and tool choices in /api/chat's form.
 
 Wire facts: a tool is `{"type": "function", "function": {name, description, parameters}}`; there are no tools of the server's own and no
 tool choice: whoever must not call gets no tools, and nobody can be forced. A choice is therefore kept in a form of our own (that of
@@ -19,7 +19,7 @@ _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "no
 
 
 def format_tool(tool: Any) -> Tool:
-    """A tool as a request declares it.
+    """Return a tool in the form of a request.
 
     Args:
         tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
@@ -38,7 +38,7 @@ def format_tool(tool: Any) -> Tool:
 
 
 def _is_foreign(tool: Any) -> bool:
-    """Whether a tool is one that another vendor executes itself: it has a type of its own, and nothing that a function has."""
+    """Whether a tool is one that another vendor executes: it has a type of its own, and no function."""
     if not isinstance(tool, Mapping) or tool.get("type") in (None, "function", "object"):
         return False
     return not {"function", "parameters", "input_schema", "properties"} & tool.keys()
@@ -48,12 +48,12 @@ def _is_foreign(tool: Any) -> bool:
 
 
 def is_forced(choice: Choice | None) -> bool:
-    """Whether a choice, as `format_tool_choice` made it, demands a call."""
+    """Whether a choice from `format_tool_choice` demands a call."""
     return choice not in (None, "auto", "none")
 
 
 def format_tool_choice(choice: Any, tools: Tools) -> Choice | None:
-    """A tool choice in one form, whoever wrote it.
+    """Return a tool choice in one form, from any vendor's.
 
     Args:
         choice: None or False (the model decides), True, "any" or "required" (some tool), "auto", "none", the name of a declared
@@ -76,7 +76,7 @@ def _from_mapping(choice: Mapping[str, Any], tools: Tools) -> Choice:
 
 
 def _named(choice: str, tools: Tools) -> Choice:
-    """A choice by one word; a tool's own name goes before a word that means something."""
+    """Return a choice given by one word; a tool's name takes precedence over a keyword."""
     names = [tool_name(tool) for tool in tools]
     if choice in names or (not tools and choice not in _MODES):
         return {"type": "function", "function": {"name": choice}}

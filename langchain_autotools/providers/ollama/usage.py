@@ -7,7 +7,7 @@ from langchain_core.messages.ai import UsageMetadata
 
 
 def usage_metadata(reply: Mapping[str, Any]) -> UsageMetadata | None:
-    """Token counts of one reply; None where it says none.
+    """Return the token counts of one reply; None if there are none.
 
     Args:
         reply: The reply's last event: `prompt_eval_count` is left out by servers that took the whole prompt from their cache.

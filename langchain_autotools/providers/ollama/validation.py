@@ -1,4 +1,4 @@
-"""Asks the server whether it has a model, for `validate_model_on_init`."""
+"""The check that the server has a model, for `validate_model_on_init`."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str, Any]) -> None:
-    """Refuse a model that the server does not have.
+    """Raise if the server does not have the model.
 
     Args:
         http: The HTTP client.

@@ -1,4 +1,4 @@
-"""The shapes of /api/chat: the messages of a request, its tools, and the reply as far as it is read. (The SDK has classes for them.)"""
+"""Types of /api/chat: messages, tools, and the read part of replies. (The SDK has classes for them.)"""
 
 from typing import Any, Literal, Required, TypedDict
 
@@ -6,7 +6,7 @@ from .._encode.functions import Function
 
 
 class Message(TypedDict, total=False):
-    """A message of a request. Calls, which go back as they were written, follow as JSON."""
+    """A message of a request, without its calls, which are appended as JSON."""
 
     role: Required[str]
     content: Required[str]
@@ -17,18 +17,18 @@ class Message(TypedDict, total=False):
 
 
 class Tool(TypedDict):
-    """A declared tool; of a choice the one that is named."""
+    """A declared tool; in a choice, the named one."""
 
     type: Literal["function"]
     function: Function
 
 
 Choice = str | Tool
-"""A tool choice: "auto", "none", "required", or the tool that is to be called."""
+"""A tool choice: "auto", "none", "required", or the tool to call."""
 
 
 class ReplyMessage(TypedDict, total=False):
-    """The message in an event: a piece of the reply, or with whole bodies all of it. Any key may be absent."""
+    """The message in an event: an increment of the reply, or the whole reply. Any key may be absent."""
 
     role: str
     content: str | None
