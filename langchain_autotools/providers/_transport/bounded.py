@@ -189,8 +189,7 @@ def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
 
 
 def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]]:
-    """Return a function that opens a reply and reads its chunks within the run's deadline; `begin` itself if the run
-    has no deadline.
+    """Return a function that opens a reply and reads its chunks within the run's deadline; `begin` itself without one.
 
     It raises `DeadlinePassed` where the deadline comes before the first chunk.
     """

@@ -56,7 +56,7 @@ class AzureSettings(ClientSettings):
     aget_token: Callable[[], Awaitable[str]] | None = None
 
     def synchronous(self) -> "openai.OpenAI":
-        """A client for threads.
+        """Return a synchronous client.
 
         Raises:
             ConfigurationError: The token comes from an asynchronous function only, and there is no key.
@@ -70,7 +70,7 @@ class AzureSettings(ClientSettings):
         return client
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
-        """A client for this event loop.
+        """Return a client for this event loop.
 
         Raises:
             openai.OpenAIError: There is neither key nor token.
@@ -277,7 +277,7 @@ class AzureChatOpenAI(ChatOpenAI):
 
     @property
     def lc_secrets(self) -> dict[str, str]:
-        """The fields that are secrets, by the environment variable to find each in."""
+        """The secret fields, each with its environment variable."""
         return {**super().lc_secrets, "azure_ad_token": _TOKEN_VARIABLE}
 
     def _secrets(self) -> list[str]:

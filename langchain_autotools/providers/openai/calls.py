@@ -26,7 +26,7 @@ class CallId(NamedTuple):
 
 
 CUSTOM = "custom"
-"""True, among a call's extra keys, marks a call of a custom tool: its input is free text, not JSON. (Some servers send an empty object
+"""The extra key that marks a call of a custom tool with True: its input is free text, not JSON. (Some servers send an empty object
 under this key with every call.)"""
 CUSTOM_ARGUMENT = "__arg1"
 """The argument that holds the input of a custom tool, as LangChain's single-input tools take it."""

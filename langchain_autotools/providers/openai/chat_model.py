@@ -97,7 +97,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return profile_of(model)
 
     def known_models(self) -> list[str]:
-        """The names of the vendor's models that have a profile here."""
+        """Return the names of the vendor's models that have a built-in profile."""
         return sorted(PROFILES)
 
     def _served_models(self) -> list[str]:
@@ -181,7 +181,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return format_tool(tool, strict=strict)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice as a request says it: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form.
+        """Return a tool choice in the form of a request: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form.
 
         Args:
             choice: The choice.

@@ -39,7 +39,7 @@ class ClientSettings(SdkClientSettings):
         return sdk()
 
     def synchronous(self) -> "openai.OpenAI":
-        """A client for threads.
+        """Return a synchronous client.
 
         Raises:
             ConfigurationError: The key comes from an asynchronous function.
@@ -52,7 +52,7 @@ class ClientSettings(SdkClientSettings):
         return client
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
-        """A client for this event loop.
+        """Return a client for this event loop.
 
         Raises:
             openai.OpenAIError: There is no key.

@@ -80,7 +80,7 @@ class ChatCompletionsDecoder:
         self._custom: set[Any] = set()
 
     def feed(self, event: Event) -> AIMessageChunk | None:
-        """Take one event; returns the text, reasoning and fragments of calls that it brings, or None.
+        """Process one event and return its text, reasoning and fragments of calls as a chunk, or None.
 
         Raises:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
@@ -89,7 +89,7 @@ class ChatCompletionsDecoder:
         return self._read(event) if text is None else new_chunk(text, {}, self._id)
 
     def done(self) -> None:
-        """Note that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
+        """Record that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
         self._done = True
 
     @property
@@ -98,7 +98,7 @@ class ChatCompletionsDecoder:
         return self._done or self._finish_reason is not None
 
     def decode_body(self, body: Event) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
+        """Return a whole reply as one raw chunk.
 
         Raises:
             StreamError: The reply is not one of chat completions.

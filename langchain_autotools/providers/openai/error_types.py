@@ -1,4 +1,4 @@
-"""The classes of `errors`: each is the SDK's own error and the one of `langchain_core.exceptions` that says the same.
+"""Error classes for `errors`, each derived from the SDK's error and the corresponding one of `langchain_core.exceptions`.
 
 They subclass the SDK's, so this module loads it: `errors` imports it when a class is first asked for.
 """
@@ -10,11 +10,11 @@ from .._base.errors import ProviderError
 
 
 class OpenAIAuthenticationError(openai.AuthenticationError, exceptions.ModelAuthenticationError, ProviderError):
-    """The key is missing or refused (401)."""
+    """The key is missing or invalid (401)."""
 
 
 class OpenAIPermissionDeniedError(openai.PermissionDeniedError, exceptions.ModelPermissionDeniedError, ProviderError):
-    """The key may not do this (403)."""
+    """The key lacks the permission (403)."""
 
 
 class OpenAIInvalidRequestError(openai.BadRequestError, exceptions.ModelInvalidRequestError, ProviderError):
@@ -50,7 +50,7 @@ class OpenAIAPIError(openai.InternalServerError, exceptions.ModelAPIError, Provi
 
 
 class OpenAIStatusError(openai.APIStatusError, ProviderError):
-    """Any other status that says no."""
+    """The server returned another error status."""
 
 
 class OpenAIConnectionError(openai.APIConnectionError, exceptions.ModelConnectionError, ProviderError):

@@ -10,7 +10,7 @@ from .encode import ChatCompletionsEncoder, user_message
 
 
 class ChatCompletionsMapper(ChatCompletionsEncoder):
-    """Encodes requests. Any number of threads may use one mapper at once."""
+    """Encodes requests. Safe for use by any number of threads."""
 
     def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
         """Encode a request.

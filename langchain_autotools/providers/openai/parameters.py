@@ -1,4 +1,4 @@
-"""The constructor of `ChatOpenAI`: its fields, what they are called on the wire, and what the environment fills in.
+"""The constructor of `ChatOpenAI`: its fields, their names on the wire, and their environment variables.
 
 Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they concern chat completions and the Responses API.
 """
@@ -109,8 +109,8 @@ class OpenAIParameters(ProviderChatModel):
     """Options of the vendor's prompt cache."""
 
     use_responses_api: bool | None = None
-    """Whether requests go to the Responses API. None: those that need it do (an argument or tool that only it has; at OpenAI's own
-    address and Azure's also a model that it alone serves); and those that a server refuses and sends there."""
+    """Whether to use the Responses API. None: for requests that need it (an argument or tool that only it has; at OpenAI's own address and
+    Azure's also a model that it alone serves), and for requests that a server refuses with a reference to it."""
     use_previous_response_id: bool = False
     """Whether to send only the messages since the last stored reply, and refer to that by its id (`previous_response_id`)."""
     reasoning: dict[str, Any] | None = None
@@ -123,7 +123,7 @@ class OpenAIParameters(ProviderChatModel):
     """Server-side compaction of a long input, `[{"type": "compaction", "compact_threshold": 100000}]`. Responses API."""
 
     extra_body: Mapping[str, Any] | None = None
-    """Additional keys of the request's JSON, for parameters of compatible servers. They win over everything else."""
+    """Additional keys of the request's JSON, for parameters of compatible servers. They override everything else."""
     disabled_params: dict[str, Any] | None = None
     """Parameters not to send where nobody asked for them, `{"parallel_tool_calls": None}`, or only these values of them."""
 
@@ -143,8 +143,8 @@ class OpenAIParameters(ProviderChatModel):
     """HTTP client for asynchronous requests (`httpx.AsyncClient`) in place of the package's own."""
 
     null_content: bool = True
-    """Whether an assistant message with calls and no text says `null` for its content (else the empty string): servers differ.
-    Where one refuses what is set here, the other is tried and kept."""
+    """Whether an assistant message with calls and no text has the content `null` (else the empty string); servers differ.
+    If the server rejects this form, the other one is tried and kept."""
     part_keys: Sequence[str] = ()
     """Keys of content blocks that are sent besides those of the vendor's schema (`cache_control`, say)."""
 

@@ -180,7 +180,7 @@ class PresetChatModel(ChatOpenAI):
         return self.preset.llm_type or f"{self._dialect.provider}-chat"
 
     def known_models(self) -> list[str]:
-        """The names of the vendor's models that have a profile here."""
+        """Return the names of the vendor's models that have a built-in profile."""
         return sorted(self.preset.profiles)
 
     def _resolve_model_profile(self) -> ModelProfile | None:

@@ -105,7 +105,7 @@ _FIRST_TO_REASON_ALWAYS = (6, 0)
 
 
 def profile_of(model: str) -> dict[str, Any]:
-    """What is known of a model at OpenAI's Responses API; empty if nothing is. A dated version is taken for its undated name."""
+    """What is known of a model at OpenAI's Responses API; empty if nothing is. A dated version counts as its undated name."""
     known = profile_in(PROFILES, model, _DATE)
     return known | _CHANGED_MIDWAY if known and _CHANGES_MIDWAY.match(model.lower()) else known
 

@@ -1,4 +1,4 @@
-"""What one request says besides its messages: parameters in the wire's names, and what only the HTTP client needs."""
+"""Request parameters by their wire names, and options of the HTTP client."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar

@@ -27,7 +27,7 @@ _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "no
 
 
 def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-    """A tool as a request declares it.
+    """Return a tool in the form of a request.
 
     Args:
         tool: A function, a pydantic class, a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the form of
@@ -48,7 +48,7 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
 
 
 def _is_builtin(tool: Mapping[str, Any]) -> bool:
-    """Whether a dict is a tool of the vendor's own: its type says so, and it is no function, no schema and no other vendor's."""
+    """Whether a dict is one of the vendor's own tools: by its type, and neither a function, a schema nor another vendor's tool."""
     kind = tool.get("type")
     if not isinstance(kind, str) or kind in ("function", "object"):
         return False
@@ -87,7 +87,7 @@ def _function(tool: Any, strict: bool | None) -> Function:
 
 
 def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice | None:
-    """A tool choice as a request says it.
+    """Return a tool choice in the form of a request.
 
     Args:
         choice: None or False (the vendor decides), True, "any" or "required" (some tool), "auto", "none", the name of a tool,

@@ -86,7 +86,7 @@ class ResponsesDecoder:
         self._watched = listening.get() is not None
 
     def feed(self, event: ResponseEvent) -> AIMessageChunk | None:
-        """Take one event; returns the text, reasoning or refusal that it brings, or None.
+        """Process one event and return its text, reasoning or refusal as a chunk, or None.
 
         Raises:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
@@ -122,7 +122,7 @@ class ResponsesDecoder:
         return self.ended or self._done
 
     def decode_body(self, body: Response) -> AIMessageChunk:
-        """A whole reply as one raw chunk.
+        """Return a whole reply as one raw chunk.
 
         Raises:
             StreamError: The reply is not one of the Responses API, or is not finished.

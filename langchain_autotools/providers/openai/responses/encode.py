@@ -227,8 +227,9 @@ def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[st
 
 
 def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:
-    """The message without its answers to these calls of the vendor's tools, which are not sent: another server made them, or the reply was
-    edited. What a search for tools found stays, because it declares them.
+    """Return the message without its answers to calls of the vendor's tools that are not sent.
+
+    Such calls come from another server or an edited reply. The tools that a search found stay, because they are declared by it.
 
     Args:
         message: The message.

@@ -80,7 +80,7 @@ def responses_exchange(
 
 
 def _mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> ResponsesMapper:
-    """The mapper for an origin, kept: it remembers the messages that it has encoded."""
+    """Return the mapper for an origin, cached because it keeps the messages that it has encoded."""
     keys = tuple(model.part_keys)
     return model._cache.get((origin, keys, opaque), lambda: ResponsesMapper(origin=origin, part_keys=keys, opaque=opaque))
 

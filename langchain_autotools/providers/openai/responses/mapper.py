@@ -16,7 +16,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 
 class ResponsesMapper(ItemEncoder):
-    """Encodes requests. Any number of threads may use one mapper at once."""
+    """Encodes requests. Safe for use by any number of threads."""
 
     def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any], *, after: int = 0) -> bytes:
         """Encode a request.
