@@ -74,7 +74,7 @@ class AnthropicParameters(ProviderChatModel):
     """Beta features (the header `anthropic-beta`). Those that a declared tool or parameter needs are added."""
 
     prompt_caching: Caching = "auto"
-    """Whether to mark the parts of requests that the vendor should cache: the tools, the system prompt, and (by the request's own `cache_control`)
+    """Whether to mark the parts of a request to cache: the tools, the system prompt, and (by the request's own `cache_control`)
     the messages up to the last. `auto`: requests to Anthropic itself that declare tools, because a conversation with tools
     sends its beginning again at once. True, "5m" and "1h": every request. Marks of your own switch these off."""
 

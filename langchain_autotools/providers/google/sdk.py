@@ -49,7 +49,8 @@ def plain_schema(schema: Any) -> Any:
 def read_contents(given: Any) -> Any:
     """Return a model's input with the SDK's contents converted to LangChain messages.
 
-    Thoughts are left out, as for any history that does not name the model that wrote it."""
+    Thoughts are left out, as for any history that does not name the model that wrote it.
+    """
     sdk: Any = sys.modules.get(_TYPES)
     if sdk is None or isinstance(given, str):
         return given

@@ -229,7 +229,7 @@ def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[st
 def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:
     """Return the message without its answers to calls of the vendor's tools that are not sent.
 
-    Such calls come from another server or an edited reply. The tools that a search found stay, because they are declared by it.
+    Such calls come from another server or an edited reply. The output of a tool search stays, because it declares tools.
 
     Args:
         message: The message.
