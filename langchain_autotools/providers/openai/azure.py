@@ -1,4 +1,4 @@
-"""`AzureChatOpenAI`: OpenAI's models on Azure, over chat completions and the Responses API, with tools that run.
+"""`AzureChatOpenAI`: a tool-running chat model for OpenAI's models on Azure, over chat completions and the Responses API.
 
 Wire facts (learn.microsoft.com/azure/ai-foundry/openai/reference): a chat completion goes to its deployment's path, a response to
 one path for all, with the deployment as its model; every request says `api-version`; a key goes as `api-key`, a token as
@@ -37,7 +37,7 @@ _CHAT_PATH = "/chat/completions"
 
 @dataclass(frozen=True)
 class AzureSettings(ClientSettings):
-    """Everything an Azure client of the SDK depends on.
+    """The settings of the SDK's Azure client.
 
     Attributes:
         azure_endpoint: The resource's address; None where `base_url` says all.
@@ -81,7 +81,7 @@ class AzureSettings(ClientSettings):
         return client
 
     def _azure(self, has_token: bool) -> dict[str, Any]:
-        """What both clients are given; of a key and a token the token counts, as in the SDK."""
+        """Return the arguments of both clients; a token takes precedence over a key, as in the SDK."""
         place = {"azure_endpoint": self.azure_endpoint, "azure_deployment": self.azure_deployment} if self.azure_endpoint else {}
         common = self._common()
         if self.azure_endpoint:
@@ -128,17 +128,17 @@ class AzureChatOpenAI(ChatOpenAI):
     openai_api_version: str | None = Field(default_factory=from_env("OPENAI_API_VERSION", default=None), alias="api_version")
     """The version of Azure's API. Environment: `OPENAI_API_VERSION`."""
     azure_ad_token: Secret = Field(default=None, repr=False)  # type: ignore[arg-type]
-    """A token of Microsoft Entra, in place of a key and, where both are given, before it. Environment: `AZURE_OPENAI_AD_TOKEN`."""
+    """Microsoft Entra token; takes precedence over a key. Environment: `AZURE_OPENAI_AD_TOKEN`."""
     azure_ad_token_provider: Callable[[], str] | None = Field(default=None, exclude=True, repr=False)
-    """A function that returns one before each request; of an asynchronous one too, in a thread, unless there is the next."""
+    """A function that returns a token before each request; for asynchronous requests in a thread, unless the next field is set."""
     azure_ad_async_token_provider: Callable[[], Awaitable[str]] | None = Field(default=None, exclude=True, repr=False)
-    """An asynchronous function that returns one before each asynchronous request."""
+    """An asynchronous function that returns a token before each asynchronous request."""
     model_version: str = ""
-    """The deployed model's version, which Azure does not say: it is added to the model's name in replies and traces."""
+    """The deployed model's version, which Azure does not report; appended to the model's name in replies and traces."""
     validate_base_url: bool = True
     """Whether a `base_url` must be Azure's, with `/openai` in it."""
     openai_api_type: str | None = "azure"
-    """Takes part in nothing; known because old programs give it."""
+    """Ignored; accepted for older programs."""
 
     _ls_provider: ClassVar[str] = "azure"
     _environment: ClassVar[Environment] = Environment(
@@ -162,7 +162,7 @@ class AzureChatOpenAI(ChatOpenAI):
     }
 
     def _complete_from_environment(self) -> None:
-        """An explicit credential goes before the environment; there a token goes before a key."""
+        """Read missing settings from the environment. An explicit credential takes precedence over the environment, a token over a key."""
         token = None if self.openai_api_key or self._has_token else os.environ.get(_TOKEN_VARIABLE)
         if token:
             self.azure_ad_token = SecretStr(token)

@@ -1,4 +1,4 @@
-"""Content blocks of any vendor as content parts of chat completions.
+"""Conversion of content blocks of any vendor to content parts of chat completions.
 
 Understood are LangChain's v1 and v0 blocks and the blocks of chat completions itself, of Responses, of Anthropic and of
 Google. A block that chat completions cannot carry raises `UnsupportedFeatureError` with its type; nothing is dropped here.
@@ -37,12 +37,12 @@ _EXTENSIONS = {"text/plain": "txt", "text/markdown": "md", "text/csv": "csv", "t
 
 
 def text_part(text: str) -> Part:
-    """A text part."""
+    """Return a text part."""
     return {"type": "text", "text": text}
 
 
 def part_of(block: str | Block, keys: Collection[str] = ()) -> Part:
-    """One content block as a content part.
+    """Convert one content block to a content part.
 
     Args:
         block: The block, of any vendor.
@@ -93,7 +93,7 @@ def _image_part(url: str, block: Block) -> Part:
 
 
 def _openai_image(block: Block) -> Part:
-    """Chat completions' own image part, and the flat form of Responses."""
+    """Convert an image part of chat completions, or the flat form of Responses."""
     image: ImageURL | str | None = block.get("image_url")
     if isinstance(image, str):
         return _image_part(image, block)
@@ -117,7 +117,7 @@ def _audio_part(block: Block) -> Part:
 
 
 def _unchanged(key: str) -> Callable[[Block], Part]:
-    """A part of the wire itself, without what LangChain added to it."""
+    """Return a converter of the wire's own parts, which removes LangChain's additions."""
 
     def part(block: Block) -> Any:
         if not block.get(key):
@@ -144,7 +144,7 @@ def _document_part(block: Block) -> Part:
 
 
 def _file_data(block: Block, source: Source) -> Part:
-    """A file as data. The vendor asks for a name; where there is none, one is made from the media type."""
+    """Return a file part with data. The vendor requires a name; a missing one is derived from the media type."""
     mime_type = source.mime_type or "application/pdf"
     extension = _EXTENSIONS.get(mime_type, mime_type.rpartition("/")[2])
     name = extra(block, "filename", "name", "title") or f"file.{extension}"
@@ -152,7 +152,7 @@ def _file_data(block: Block, source: Source) -> Part:
 
 
 def _input_file(block: Block) -> Part:
-    """A file part of Responses."""
+    """Convert a file part of Responses."""
     file: Any = {key: block[key] for key in ("file_id", "file_data", "filename") if block.get(key)}
     if "file_id" not in file and "file_data" not in file:
         raise unsupported("input_file", "chat completions takes no file URL")
@@ -167,7 +167,7 @@ def _plain_text(block: Block) -> Part:
 
 
 def _media(block: Block) -> Part:
-    """Google's media block: what it is, its media type says."""
+    """Convert Google's media block by its media type."""
     kind = str(block.get("mime_type") or "").partition("/")[0]
     return {"image": _image_from_source, "audio": _audio_part}.get(kind, _document_part)({**block, "type": "media"})
 

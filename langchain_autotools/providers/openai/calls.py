@@ -1,4 +1,4 @@
-"""Tool calls of a history as chat completions takes them back: ids, names, arguments and what belongs to them.
+"""Tool calls of a history in chat completions' form: ids, names, arguments and extra keys.
 
 Wire facts: ids of at most 40 characters, unique in their message; names of `[a-zA-Z0-9_-]{1,64}`; arguments as a JSON text that
 strict servers parse. What the model wrote goes back as it wrote it wherever that is legal, so that prompt caches hit.
@@ -15,21 +15,21 @@ from .wire import Call
 
 
 class CallId(NamedTuple):
-    """A call of a message: the id that LangChain knows, the id that the wire is sent, and what else its result must say in Responses."""
+    """A tool call's ids in LangChain and on the wire, and the data that its result must repeat in Responses."""
 
     known: str
     sent: str
     custom: bool = False
     """Whether it is a call of a custom tool."""
     caller: str = ""
-    """The program of the vendor's that made the call, as JSON; "" where the model did."""
+    """The vendor's program that made the call, as JSON; "" if the model made it."""
 
 
 CUSTOM = "custom"
 """The extra key that marks a call of a custom tool with True: its input is free text, not JSON. (Some servers send an empty object
 under this key with every call.)"""
 CUSTOM_ARGUMENT = "__arg1"
-"""The argument that holds the input of a custom tool, as LangChain's single-input tools take it."""
+"""The argument that holds a custom tool's input, as in LangChain's single-input tools."""
 
 _LONGEST_NAME = 64
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
@@ -37,7 +37,7 @@ _STRUCTURE = frozenset({"id", "type", "function", "index", "name", "arguments", 
 
 
 def wire_ids(calls: Sequence[ToolCallRecord], shape: IdShape, *, same_origin: bool) -> list[str]:
-    """The ids that a message's calls are sent with, each once.
+    """Return the wire ids of a message's calls, each unique.
 
     Args:
         calls: The calls of one message.
@@ -57,12 +57,12 @@ def wire_ids(calls: Sequence[ToolCallRecord], shape: IdShape, *, same_origin: bo
 
 
 def legal_name(name: str) -> str:
-    """A tool's name with what the wire refuses replaced: a model may have written anything, and it must go back."""
+    """Return a tool's name with illegal characters replaced: a model may write any name, and it must be sent back."""
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
 def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> Call:
-    """One call as part of an assistant message; unknown keys go back only to the server that sent them.
+    """Encode one call as part of an assistant message; unknown keys are sent only to their origin.
 
     Args:
         call: The call.
@@ -82,5 +82,5 @@ def is_custom(call: ToolCallRecord) -> bool:
 
 
 def custom_input(call: ToolCallRecord) -> str:
-    """What the model wrote to a custom tool."""
+    """Return the text that the model wrote to a custom tool."""
     return str((call.args or {}).get(CUSTOM_ARGUMENT, ""))

@@ -1,4 +1,4 @@
-"""`ChatOpenAI`: OpenAI's chat completions and Responses API, and every server that speaks them, with tools that run."""
+"""`ChatOpenAI`: a tool-running chat model for OpenAI's chat completions and Responses API and compatible servers."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -83,13 +83,13 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return self
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the reply may hold what only content blocks can, such as calls of the vendor's tools for the caller."""
+        """Whether the reply may need content blocks, for example for calls of the vendor's tools that the caller answers."""
         return answers_in_blocks(tools) and bool(route_of(self, {"tools": tools}).why)
 
     # ------------------------------------------------------------------------------------------ requests
 
     def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
-        """Whether the keywords, or the constructor's, name an earlier response or a conversation."""
+        """Whether the keywords or the constructor's arguments name an earlier response or a conversation."""
         asked = {**self.model_kwargs, **self._extra_body(kwargs), **kwargs}
         return bool(asked.get("previous_response_id") or asked.get("conversation"))
 
@@ -125,7 +125,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return exchange if route.firm else replace(exchange, alternative_for=alternative_for)
 
     def _chat_exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        """One request to chat completions."""
+        """Return a request to chat completions."""
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
         key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect)
@@ -149,7 +149,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         )
 
     def _known_key(self) -> ApiKey:
-        """The key; also one that the environment got after the model was made.
+        """Return the key, also one that was added to the environment after the model was created.
 
         Raises:
             ConfigurationError: There is none.
@@ -168,7 +168,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
     # ------------------------------------------------------------------------------------------ tools and output
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as a request declares it; a builtin tool of the vendor (a dict of another type) as it is.
+        """Return a tool in the form of a request; one of the vendor's own (a dict of another type) unchanged.
 
         Args:
             tool: A function, a pydantic class, a TypedDict, a `BaseTool`, or a dict in the form of OpenAI, Anthropic or
@@ -201,7 +201,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return "function_calling" if method == "json_schema" and not self._holds_to_schemas(schema) else method
 
     def _holds_to_schemas(self, schema: Any) -> bool:
-        """Whether `json_schema` can be requested: not with a pydantic class of version 1, and not of models known to lack it."""
+        """Whether `json_schema` can be requested: not with a pydantic 1 class, nor for models known to lack it."""
         if is_pydantic(schema) and not hasattr(schema, "model_json_schema"):
             return False
         return (self.profile or {}).get("structured_output") is not False
@@ -214,7 +214,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return {parameter: value for parameter, value in asked.items() if not self._disabled(parameter, value)}
 
     def _disabled(self, name: str, value: Any) -> bool:
-        """Whether a parameter that nobody asked for is not to be sent with this value."""
+        """Whether a parameter that nobody set explicitly must not be sent with this value."""
         disabled = self.disabled_params or {}
         return name in disabled and (disabled[name] is None or value in disabled[name])
 
@@ -230,7 +230,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return {"model_name": self.model_name, **stop, **super()._identifying_params}
 
     def get_token_ids(self, text: str) -> list[int]:
-        """The token ids of a text, by `custom_get_token_ids`.
+        """Return the token ids of a text, by `custom_get_token_ids`.
 
         Raises:
             ConfigurationError: It was not given.

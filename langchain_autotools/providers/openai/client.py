@@ -1,4 +1,4 @@
-"""The openai SDK's clients."""
+"""Settings of the openai SDK's clients."""
 
 import asyncio
 import inspect
@@ -21,7 +21,7 @@ ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
 
 @dataclass(frozen=True)
 class ClientSettings(SdkClientSettings):
-    """Everything an openai client depends on. Without an `api_key` the SDK looks at `OPENAI_API_KEY`.
+    """The settings of an openai client. Without an `api_key` the SDK reads `OPENAI_API_KEY`.
 
     Attributes:
         organization: Sent as `OpenAI-Organization`.
@@ -78,7 +78,7 @@ def _is_asynchronous(key: Any) -> bool:
 
 
 def in_thread(get_key: Callable[[], str]) -> Callable[[], Awaitable[str]]:
-    """A plain key function as the asynchronous client wants it; it may block, so it runs in a thread."""
+    """Return an asynchronous key function, as the asynchronous client requires; the original may block, so it runs in a thread."""
 
     async def get() -> str:
         return await asyncio.to_thread(get_key)

@@ -1,4 +1,4 @@
-"""How requests to one endpoint and model are written, and what is learned from a server that refuses a form.
+"""Forms of requests per endpoint and model, adapted to a server's rejections.
 
 Servers that speak chat completions differ in two things that no request can get right for all of them (wire quirks H-03, R-03): the
 content of an assistant message that has only calls (null or the empty string), and opaque state sent back with a history
@@ -17,7 +17,7 @@ _ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empt
 
 
 class CompatibilityKey(NamedTuple):
-    """What decides the form of a request before anything is learned."""
+    """The values that determine the form of a request before any rejection."""
 
     origin: str
     null_content: bool
@@ -32,12 +32,12 @@ class LearnedCompatibility(Shared):
         self._learned: dict[CompatibilityKey, ChatCompletionsMapper] = {}
 
     def get(self, key: CompatibilityKey) -> ChatCompletionsMapper:
-        """The mapper for a key."""
+        """Return the mapper for a key."""
         mapper = self._learned.get(key)
         return mapper if mapper is not None else self._learned.setdefault(key, ChatCompletionsMapper(**key._asdict()))
 
     def keep(self, key: CompatibilityKey, mapper: ChatCompletionsMapper) -> None:
-        """Write requests with this mapper from now on.
+        """Use this mapper for requests from now on.
 
         Args:
             key: The request's key.
@@ -46,7 +46,7 @@ class LearnedCompatibility(Shared):
         self._learned[key] = mapper
 
     def other(self, key: CompatibilityKey, used: ChatCompletionsMapper, error: Any) -> ChatCompletionsMapper | None:
-        """The mapper to try after a refusal; None where the refusal has nothing to do with the form, or all were tried.
+        """Return the mapper to try after a rejection; None if the form is not the reason or all forms have been tried.
 
         Args:
             key: The request's key.

@@ -1,4 +1,4 @@
-"""Replies of chat completions as raw chunks: whole bodies and streams, of OpenAI and of servers that speak its wire their way.
+"""Decoding of chat completions replies to raw chunks: whole bodies and streams, in the dialects of OpenAI and other servers.
 
 Shapes that servers send and that are read here: chunks without choices, with `delta` null or absent, with a whole `message` in
 its place, content as a list of parts, one reply spread over several choices, usage in every chunk or inside a choice or under
@@ -29,7 +29,7 @@ _CHOICE_OFFSET = 1_000_000
 
 
 def _plain_text(event: Event) -> str | None:
-    """The text of an event that brings one piece of text and nothing else; None of any other."""
+    """Return the text of an event that contains one piece of text and nothing else; None for other events."""
     choices = event.get("choices")
     if choices.__class__ is not list or len(choices) != 1 or event.get("usage") or "error" in event:
         return None
@@ -42,7 +42,7 @@ def _plain_text(event: Event) -> str | None:
 
 
 class ChatCompletionsDecoder:
-    """Reads the events of one streamed reply, or one whole reply as its only event.
+    """Decodes the events of one streamed reply, or one whole reply as its only event.
 
     Args:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
@@ -89,12 +89,12 @@ class ChatCompletionsDecoder:
         return self._read(event) if text is None else new_chunk(text, {}, self._id)
 
     def done(self) -> None:
-        """Record that the wire's own end marker (`[DONE]`, or the end of a whole body) has come."""
+        """Record that the wire's own end marker (`[DONE]`, or the end of a whole body) has arrived."""
         self._done = True
 
     @property
     def complete(self) -> bool:
-        """Whether a finish reason or the end marker has come."""
+        """Whether a finish reason or the end marker has arrived."""
         return self._done or self._finish_reason is not None
 
     def decode_body(self, body: Event) -> AIMessageChunk:
@@ -136,7 +136,7 @@ class ChatCompletionsDecoder:
         return new_chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Event) -> None:
-        """What is true of the reply as a whole: said at its start, at its end or in every event."""
+        """Record metadata of the reply as a whole, which servers send at its start, at its end or in every event."""
         self._id = self._id or str(event.get("id") or "") or None
         self._model = self._model or str(event.get("model") or "") or None
         self._metadata.update((key, value) for key, value in event.items() if key in _METADATA and value)
@@ -165,7 +165,7 @@ class ChatCompletionsDecoder:
             self._read_delta(rest, number, texts, extra, whole=True)
 
     def _end_of(self, choice: Choice, reason: str, event: Event) -> None:
-        """A finish reason. Some servers send two: the one that says more than "stop" counts."""
+        """Record a finish reason. If a server sends two, the one other than "stop" counts."""
         if reason.lower() == "error":
             _raise_error({"message": "the server ended its reply with the finish reason 'error'"})
         if self._finish_reason in (None, "stop"):
@@ -197,7 +197,7 @@ class ChatCompletionsDecoder:
                 self._add_whole(key, value)
 
     def _add_content(self, value: str | Part | list[Part | str], texts: list[str], extra: dict[str, Any]) -> None:
-        """Text; or, of some servers, a list of parts."""
+        """Add content: text, or a list of parts, which some servers send."""
         if isinstance(value, str):
             texts.append(value)
             return
@@ -215,7 +215,7 @@ class ChatCompletionsDecoder:
                 self._lists.setdefault("images", []).append(part)
 
     def _add_whole(self, key: str, value: Any) -> None:
-        """What is handed on once, at the end, because LangChain's sum would spoil fragments of it."""
+        """Collect a value for the last chunk, because LangChain's sum would corrupt fragments of it."""
         if key == "reasoning_details" and isinstance(value, list):
             add_reasoning_details(self._details, value)
         elif key == "audio" and isinstance(value, Mapping):
@@ -228,13 +228,13 @@ class ChatCompletionsDecoder:
     # ------------------------------------------------------------------------------------------ calls
 
     def _add_function_call(self, value: CallText, extra: dict[str, Any]) -> None:
-        """The wire's older form of a call. Some servers send an empty one with every message."""
+        """Add a call in the wire's older form. Some servers send an empty one with every message."""
         if isinstance(value, Mapping) and (value.get("name") or value.get("arguments")):
             self._calls = True
             extra["function_call"] = dict(value)
 
     def _add_calls(self, value: Call | list[Call], number: int, extra: dict[str, Any], *, whole: bool) -> None:
-        """Fragments of calls, as they came. Some servers send one without a list around it.
+        """Add fragments of calls in their original form. Some servers send one without a list around it.
 
         In a whole message each entry is a call of its own: its place tells it apart, whatever ids and indices say.
         """
@@ -252,7 +252,7 @@ class ChatCompletionsDecoder:
             extra.setdefault("tool_calls", []).append(fragment)
 
     def _custom_fragment(self, fragment: Call, whole: bool) -> Call:
-        """A call of a custom tool as one of a function with one argument: its free text becomes a JSON string, piece by piece."""
+        """Convert a call of a custom tool to a function call with one argument: its free text becomes a JSON string, incrementally."""
         custom, slot = fragment["custom"], fragment.get("index")
         text = dumps(str(custom.get("input") or ""))[1:-1]
         if whole or slot not in self._custom:
@@ -268,7 +268,7 @@ class ChatCompletionsDecoder:
     # ------------------------------------------------------------------------------------------ the end
 
     def finish(self) -> AIMessageChunk:
-        """The last chunk: id, model, finish reason, usage, and what cannot be handed on in pieces.
+        """Return the last chunk: id, model, finish reason, usage, and values that cannot be streamed.
 
         Raises:
             StreamError: The stream held no event of this wire.
@@ -305,13 +305,13 @@ class ChatCompletionsDecoder:
 
 
 def _is_custom(fragment: Call) -> bool:
-    """Whether a fragment is of a custom tool; some servers send an empty `custom` with every call of a function."""
+    """Whether a fragment belongs to a custom tool; some servers send an empty `custom` with every function call."""
     function = fragment.get("function")
     return isinstance(fragment.get("custom"), Mapping) and not (isinstance(function, Mapping) and function.get("name"))
 
 
 def _text_of(value: Any) -> str:
-    """Reasoning as text: a string, a list of parts, or an object around one of these."""
+    """Return reasoning as text, from a string, a list of parts, or an object around one of these."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -323,7 +323,7 @@ def _text_of(value: Any) -> str:
 
 
 def _raise_error_of(holder: Mapping[str, Any]) -> None:
-    """Raise the error that an event, a body or a choice holds, if any."""
+    """Raise the error in an event, a body or a choice, if there is one."""
     error = holder.get("error")
     if error:
         _raise_error(error if isinstance(error, Mapping) else {"message": str(error)})

@@ -1,4 +1,4 @@
-"""What a vendor's chat completions ask for, or send, otherwise than OpenAI's own: plain data, read by encoder and decoder."""
+"""Differences of a vendor's chat completions from OpenAI's, as plain data for encoder and decoder."""
 
 import re
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from .._encode.calls import derived_id
 
 OPAQUE_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details", "extra_content")
-"""The keys of messages under which servers send state that some want back, and others refuse (wire quirks R-01 to R-05)."""
+"""Message keys of opaque state that some servers require back and others reject (wire quirks R-01 to R-05)."""
 
 
 @dataclass(frozen=True)
 class IdShape:
-    """Which ids of calls a server takes, and what one looks like that is made where another cannot be sent.
+    """The form of tool call ids that a server accepts, and of replacements for other ids.
 
     Attributes:
         legal: A regular expression that matches every legal id.
@@ -26,11 +26,11 @@ class IdShape:
     always: bool = False
 
     def fit(self, identifier: str) -> str:
-        """The id itself where the wire takes it, else one made from it."""
+        """Return the id if the wire accepts it, else one derived from it."""
         return identifier if re.fullmatch(self.legal, identifier) else self.derived(identifier)
 
     def derived(self, identifier: str, name: str = "", position: int = 0) -> str:
-        """An id for a call whose own cannot be sent; the same call always gets the same.
+        """Return a derived id for a call whose own id cannot be sent; equal calls get equal ids.
 
         Args:
             identifier: The call's own id.
@@ -42,7 +42,7 @@ class IdShape:
 
 @dataclass(frozen=True)
 class Dialect:
-    """One vendor's way to speak chat completions.
+    """One vendor's dialect of chat completions.
 
     Attributes:
         provider: The name under which replies say where they are from (`response_metadata["model_provider"]`).

@@ -1,4 +1,4 @@
-"""Messages of any vendor as messages of chat completions.
+"""Conversion of messages of any vendor to messages of chat completions.
 
 Each message is encoded alone, so that it can be remembered; what one message asks of its neighbours is in `Encoded`: ids that
 its results must carry, and media that only a user message may hold. Those follow, as one user message, after all results of
@@ -39,7 +39,7 @@ PartT = TypeVar("PartT", bound=Mapping[str, object])
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 """The keys under which servers send reasoning as text."""
 THINKING_PART = "thinking_part"
-"""Our key for reasoning that arrived as a part of the content."""
+"""The package's key for reasoning that arrived as a part of the content."""
 
 _CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "custom_tool_call"})
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
@@ -54,7 +54,7 @@ _SERVER_SIDE_ENDINGS = ("_call", "_call_output", "_tool_use", "_tool_result", "m
 
 _ILLEGAL_IN_NAME = re.compile(r"[\s<|\\/>]+")
 FROM_MODEL = "Output of the assistant:"
-"""What it says before the media that a model made."""
+"""Heading of a user message with media that a model produced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Encoded:
 
 
 def encode_media(caption: Mapping[str, object], parts: Sequence[Mapping[str, object]]) -> bytes:
-    """Media that only a user message may hold, after a caption; parts joined by commas.
+    """Return media that only a user message may hold, after a caption; parts are joined by commas.
 
     Args:
         caption: The text part before them.
@@ -83,7 +83,7 @@ def encode_media(caption: Mapping[str, object], parts: Sequence[Mapping[str, obj
 
 
 def user_message(media: Sequence[bytes]) -> bytes:
-    """The user message that holds what a turn's results and their assistant could not."""
+    """Return the user message with media that a turn's tool results and assistant message cannot hold."""
     return b'{"role":"user","content":[' + b",".join(media) + b"]}"
 
 
@@ -122,7 +122,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         self._part_keys = tuple(dict.fromkeys(part_keys))
 
     def variant(self, **changed: Any) -> Self:
-        """An encoder that differs in `null_content`, `omit` or `demand` alone."""
+        """Return an encoder that differs only in `null_content`, `omit` or `demand`."""
         form = {"null_content": self.null_content, "omit": self.omit, "demand": self.demand, **changed}
         return type(self)(origin=self.origin, dialect=self._dialect, part_keys=self._part_keys, **form)
 
@@ -138,7 +138,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded(encode(self._with_author(wire, message)))
 
     def _user_content(self, content: str | list[str | dict[Any, Any]], *, text_only: bool) -> str | list[Part]:
-        """Content of a user or system message: a string where it says no more than that."""
+        """Return content of a user or system message: a string if it is only text."""
         if isinstance(content, str):
             return content
         parts = [part_of(block, self._part_keys) for block in content]
@@ -176,7 +176,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded(encode({**wire, **more}), encode_media(text_part(FROM_MODEL), media), pairs if changed else ())
 
     def _without_calls(self, message: AIMessage, text: str, calls: bool, same_origin: bool) -> Message:
-        """An assistant message, but for its calls; a refusal and words that were only spoken are text to other servers."""
+        """Return an assistant message without its calls; for other servers, a refusal or a transcript of speech becomes text."""
         extra = message.additional_kwargs
         thinking = extra.get(THINKING_PART)
         if self._dialect.reasoning == THINKING_PART:
@@ -191,7 +191,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         return {"role": "assistant", "content": None if calls and not text and self.null_content else text}
 
     def _opaque(self, message: AIMessage) -> dict[str, Any]:
-        """State that this server wants back with its calls, under the keys it came in."""
+        """Return the opaque state that this server requires back with its calls, under its original keys."""
         extra = message.additional_kwargs
         state = {key: extra[key] for key in self._opaque_keys if extra.get(key)}
         if "reasoning_content" in self._opaque_keys and "reasoning_content" not in state:
@@ -203,7 +203,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         return state
 
     def _with_author(self, wire: Message, message: BaseMessage) -> Message:
-        """The message on the wire, with the name of its author where the server takes one."""
+        """Return the message with its author's name if the server accepts one."""
         name = (message.name or message.additional_kwargs.get("name")) if self._dialect.names else None
         return {**wire, "name": _ILLEGAL_IN_NAME.sub("_", str(name))[:64]} if name else wire
 
@@ -214,7 +214,7 @@ def _reasoning_in(content: str | list[str | dict[Any, Any]]) -> str:
 
 
 def plain_content(parts: list[PartT]) -> str | list[PartT]:
-    """The parts of a message; a string where they are no more than one text."""
+    """Return the parts of a message; a string if they are a single text."""
     if not parts:
         return ""
     return str(parts[0]["text"]) if len(parts) == 1 and parts[0].keys() == {"type", "text"} else parts
@@ -224,12 +224,12 @@ def plain_content(parts: list[PartT]) -> str | list[PartT]:
 
 
 def fallback_text(message: AIMessage) -> str:
-    """What an assistant message without text says all the same: the words that were only spoken, or a refusal."""
+    """Return the text of an AI message without text content: a transcript of speech, or a refusal."""
     return str(_audio_of(message).get("transcript") or message.additional_kwargs.get("refusal") or "")
 
 
 def assistant_content(content: str | list[str | dict[Any, Any]]) -> tuple[str, list[Part]]:
-    """The text of an assistant message, and media it made. Calls stand elsewhere; other vendors' inner state is left out."""
+    """Return an AI message's text and the media it produced, without calls and other vendors' internal state."""
     if isinstance(content, str):
         return content, []
     parts = [part_of(block) for block in content if not _is_inner(block)]
@@ -238,7 +238,7 @@ def assistant_content(content: str | list[str | dict[Any, Any]]) -> tuple[str, l
 
 
 def _is_inner(block: str | Mapping[str, Any]) -> bool:
-    """Whether an assistant's block is a call, a thought, or something that another vendor's server did."""
+    """Whether an AI message's block is a call, a thought, or another vendor's server output."""
     if isinstance(block, str):
         return False
     kind = str(block.get("type"))
@@ -266,12 +266,12 @@ def _is_part(block: Mapping[str, Any]) -> bool:
 
 
 def _is_spoken(block: Mapping[str, Any]) -> bool:
-    """Audio of the vendor's own, which goes back by its id."""
+    """Whether a block is the vendor's own audio, which is sent back by its id."""
     return bool(block.get("id")) and not any(key in block for key in ("base64", "url", "file_id", "source_type", "data"))
 
 
 def _audio_of(message: AIMessage) -> Mapping[str, Any]:
-    """The spoken reply that a message holds; empty if none."""
+    """Return the audio reply of a message; empty if there is none."""
     audio = message.additional_kwargs.get("audio")
     if isinstance(audio, Mapping):
         return audio

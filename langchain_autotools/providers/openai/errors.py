@@ -1,4 +1,4 @@
-"""What OpenAI and servers like it answer instead of a reply, as errors that are both the SDK's and LangChain's.
+"""Errors of OpenAI and compatible servers, as classes that are both the SDK's and LangChain's.
 
 Every class inherits the SDK's own error and the class of `langchain_core.exceptions` that says the same, so code that
 catches either keeps working. They subclass the SDK's, so they are made when first needed, under the names that
@@ -69,5 +69,5 @@ error_from_body = ERRORS.from_body
 
 
 def is_known_error(body: Mapping[str, Any]) -> bool:
-    """Whether an error object says what kind of error it is."""
+    """Whether an error object states its kind."""
     return any(label in _STATUS_OF_CODE for label in labels_of(body))

@@ -1,4 +1,4 @@
-"""The requests of chat completions: LangChain's messages in, the wire's JSON out."""
+"""Conversion of LangChain messages to the JSON of chat completions requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ class ChatCompletionsMapper(ChatCompletionsEncoder):
         return [*bodies, *self._between(answered, media, None)]
 
     def _between(self, answered: bool, media: Sequence[bytes], following: BaseMessage | None) -> list[bytes]:
-        """What stands between a turn's results and the next message: media of the results, after words that some vendors want."""
+        """Return the messages between a turn's results and the next message: media of the results, after text that some vendors need."""
         user = [user_message(media)] if media else []
         speaks = bool(media) or not (following is None or isinstance(following, AIMessage))
         bridge = self._dialect.bridge

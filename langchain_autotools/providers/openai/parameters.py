@@ -22,7 +22,7 @@ else:
     ApiKeyField = ApiKey
 
 RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
-"""Fields, and parameters of the same name, that only the Responses API has. One of them that is set chooses that API."""
+"""Fields, and parameters of the same name, that select the Responses API when set, because only it has them."""
 
 WIRE_NAMES = {
     **{name: name for name in ("temperature", "top_p")},
@@ -36,7 +36,7 @@ WIRE_NAMES = {
         )
     },
 }
-"""Fields that are sent, by the parameter that they become. None is not sent."""
+"""The fields that are sent, each with its parameter on the wire. None is not sent."""
 
 
 _HOST = "api.openai.com"
@@ -44,7 +44,7 @@ CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "mod
 
 
 def asks_for(name: str, value: Any) -> bool:
-    """Whether a parameter of chat completions asks for anything. (A penalty of 0 does not; a seed of 0 is a seed.)
+    """Whether a parameter of chat completions has an effect. (A penalty of 0 has none; a seed of 0 does.)
 
     Args:
         name: The parameter.
@@ -125,10 +125,10 @@ class OpenAIParameters(ProviderChatModel):
     extra_body: Mapping[str, Any] | None = None
     """Additional keys of the request's JSON, for parameters of compatible servers. They override everything else."""
     disabled_params: dict[str, Any] | None = None
-    """Parameters not to send where nobody asked for them, `{"parallel_tool_calls": None}`, or only these values of them."""
+    """Parameters that are omitted unless set explicitly, `{"parallel_tool_calls": None}`, or only these values of them."""
 
     stream_usage: bool | None = None
-    """Whether to request token counts in streams. None: of OpenAI itself yes, of other servers no, since some refuse it."""
+    """Whether to request token counts in streams. None: yes for OpenAI itself, no for other servers, since some reject it."""
     request_timeout: Any = Field(default=None, alias="timeout")
     """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
     None: the SDK's default (600, to connect 5)."""
@@ -146,7 +146,7 @@ class OpenAIParameters(ProviderChatModel):
     """Whether an assistant message with calls and no text has the content `null` (else the empty string); servers differ.
     If the server rejects this form, the other one is tried and kept."""
     part_keys: Sequence[str] = ()
-    """Keys of content blocks that are sent besides those of the vendor's schema (`cache_control`, say)."""
+    """Additional keys of content blocks to send, beyond the vendor's schema (for example `cache_control`)."""
 
     _environment: ClassVar[Environment] = Environment(
         ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
@@ -215,16 +215,16 @@ class OpenAIParameters(ProviderChatModel):
 
     @property
     def _responses_model(self) -> str:
-        """What requests to the Responses API call the model."""
+        """The model's name in requests to the Responses API."""
         return self._wire_model
 
     @property
     def _known_name(self) -> str:
-        """The name by which it is known what the model can do."""
+        """The model's name for looking up its abilities."""
         return self.model_name
 
     @property
     def _is_vendors(self) -> bool:
-        """Whether requests go to the vendor itself, of whose models more is known than of another's with the same name."""
+        """Whether requests go to the vendor itself, whose models are known by name."""
         host = urlsplit(self.openai_api_base or "").hostname
         return not self.openai_api_base or host == _HOST or (host or "").endswith(f".{_HOST}")

@@ -1,4 +1,4 @@
-"""Vendors that speak chat completions in a dialect of their own: a preset is data and at most three functions.
+"""Vendors that speak a dialect of chat completions, each a preset of data and at most three functions.
 
 A chat model of a preset is `ChatOpenAI` with the vendor's address, environment, names and dialect. Nothing of OpenAI's
 environment (key, organization, address, proxy) is read for it or sent to it.
@@ -34,7 +34,7 @@ _OPENAIS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A vendor's way to be asked.
+    """A vendor's dialect, parameters and profiles.
 
     Attributes:
         dialect: What it says and takes otherwise than OpenAI; its `provider` is the vendor's name in replies.
@@ -74,7 +74,7 @@ class Preset:
 
 
 class PresetChatModel(ChatOpenAI):
-    """A chat model of a vendor that speaks chat completions, see `Preset`.
+    """A chat model of a vendor that speaks chat completions (see `Preset`).
 
     ```python
     class ChatAcme(PresetChatModel):
@@ -95,7 +95,7 @@ class PresetChatModel(ChatOpenAI):
     preset: ClassVar[Preset]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Spread the preset over what the base classes look at."""
+        """Set the class attributes that the base classes read from the preset."""
         super().__init_subclass__(**kwargs)
         preset = cls.__dict__.get("preset")
         if not isinstance(preset, Preset):

@@ -1,4 +1,4 @@
-"""What is known of OpenAI's chat models, for `model.profile`.
+"""Profiles of OpenAI's chat models, for `model.profile`.
 
 The numbers are those that models.dev (MIT) published in November 2026. Only models that converse in text are listed; of any other,
 a compatible server's among them, nothing is claimed, and `profile={...}` says what the user knows. The efforts of the `-codex` and
@@ -105,18 +105,18 @@ _FIRST_TO_REASON_ALWAYS = (6, 0)
 
 
 def profile_of(model: str) -> dict[str, Any]:
-    """What is known of a model at OpenAI's Responses API; empty if nothing is. A dated version counts as its undated name."""
+    """Return the profile of a model at OpenAI's Responses API; empty if it is unknown. A dated version counts as its undated name."""
     known = profile_in(PROFILES, model, _DATE)
     return known | _CHANGED_MIDWAY if known and _CHANGES_MIDWAY.match(model.lower()) else known
 
 
 def refuses_chat_completions(model: str) -> bool:
-    """Whether OpenAI serves a model by the Responses API alone, or wants it used there."""
+    """Whether OpenAI serves a model only, or preferably, by the Responses API."""
     return _RESPONSES_ONLY.match(_base(model)) is not None
 
 
 def refuses_tools_on_chat_completions(model: str, effort: str) -> bool:
-    """Whether OpenAI's chat completions refuse a model function tools.
+    """Whether OpenAI's chat completions reject function tools for a model.
 
     Args:
         model: The model's name.
@@ -128,5 +128,5 @@ def refuses_tools_on_chat_completions(model: str, effort: str) -> bool:
 
 
 def _base(model: str) -> str:
-    """The model that a fine-tuned one was made of; any other is itself."""
+    """Return the base model of a fine-tuned one; other names unchanged."""
     return model.lower().removeprefix("ft:").partition(":")[0]

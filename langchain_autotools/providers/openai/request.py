@@ -13,7 +13,7 @@ else:
 
 
 class OpenAIRequests(OpenAIParameters):
-    """A chat model that knows the parameters of requests to chat completions."""
+    """Request parameters of a chat model for chat completions."""
 
     _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens": "max_completion_tokens", "model_name": "model", "stop_sequences": "stop"}
 
@@ -30,7 +30,7 @@ class OpenAIRequests(OpenAIParameters):
         return {name: value for name, value in params.items() if value is not None} | self._extra_body(kwargs)
 
     def _stream_params(self, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """`stream`, and `stream_options` where token counts are wanted or somebody set other options."""
+        """Return `stream`, and `stream_options` if token counts are wanted or other options are set."""
         options = dict(params.get("stream_options") or {})
         asked = [kwargs.get("stream_usage"), options.get("include_usage"), self.stream_usage]
         wanted = next((value for value in asked if isinstance(value, bool)), False)
@@ -40,7 +40,7 @@ class OpenAIRequests(OpenAIParameters):
         return {"stream": True, "stream_options": None if disabled or not options else options}
 
     def _takes_temperature(self, params: Mapping[str, Any]) -> bool:
-        """Whether to send the constructor's temperature: some models refuse any but 1, unless their reasoning is off."""
+        """Whether to send the constructor's temperature: some models reject any but 1, unless their reasoning is off."""
         name = str(params["model"])
         known = profile_of(self.model_name if name == self._wire_model else name)
         profile = self._profile_for(name)

@@ -1,4 +1,4 @@
-"""Which of OpenAI's two APIs a request goes to: chat completions, or Responses.
+"""The choice between OpenAI's two APIs for a request: chat completions or Responses.
 
 Wire facts: some models are served by Responses alone ("This model is only supported in v1/responses and not in v1/chat/completions"),
 and from gpt-5.4 on chat completions refuses function tools to a model that reasons, as these do unless told otherwise ("Function tools
@@ -21,7 +21,7 @@ _REFUSALS = (400, 404, 405, 422)
 
 
 class Route(NamedTuple):
-    """Where a request goes.
+    """The data that a request's route depends on.
 
     Attributes:
         why: What sends it to the Responses API, as an error says it; "" for chat completions.
@@ -35,7 +35,7 @@ class Route(NamedTuple):
 
 
 def route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
-    """Where a request with these keywords goes, before anything is learned. It is the same for every turn of a run.
+    """Return the route of a request with these keywords, before any rejection. It is the same for every turn of a run.
 
     Args:
         model: The model, for what its constructor set.
@@ -57,7 +57,7 @@ def route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
 
 
 def _is_builtin(tool: Any, *, custom: bool) -> bool:
-    """Whether a declared tool is one that Responses has: chat completions, at whatever server, nests a tool under its type."""
+    """Whether a declared tool exists only in Responses; chat completions, at any server, nest a tool under its type."""
     kind = tool.get("type") if isinstance(tool, Mapping) else None
     if not isinstance(kind, str) or kind == "function" or "function" in tool:
         return False
@@ -65,24 +65,24 @@ def _is_builtin(tool: Any, *, custom: bool) -> bool:
 
 
 def _of_name(name: str, effort: str, tools: bool) -> str:
-    """What of a model's name sends a request to Responses at the vendor's own address."""
+    """Return the reason why a model's name selects Responses at the vendor's own address; "" if it does not."""
     if refuses_chat_completions(name):
         return f"the model {name!r}"
     return f"the model {name!r} with tools" if tools and refuses_tools_on_chat_completions(name, effort) else ""
 
 
 class LearnedRoutes(Shared):
-    """What servers said of where requests belong. Safe for threads."""
+    """Routes learned from servers' rejections. Safe for threads."""
 
     def __init__(self) -> None:
         self._learned: dict[tuple[str, bool, str], str] = {}
 
     def why(self, route: Route) -> str:
-        """What sends the request to the Responses API; "" for chat completions."""
+        """Return the reason for sending the request to the Responses API; "" for chat completions."""
         return route.why if route.firm else self._learned.get(route.key, route.why)
 
     def obeys(self, route: Route, used: str, error: Any) -> bool:
-        """Whether a refusal names the other API, to which the request goes from now on. A server that sends it back is not obeyed.
+        """Whether to follow a rejection that names the other API, from now on. A server that redirects back is not followed.
 
         Args:
             route: The request's route.

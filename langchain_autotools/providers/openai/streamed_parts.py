@@ -1,4 +1,4 @@
-"""Parts of a streamed reply that only make sense whole, put together fragment by fragment.
+"""Parts of a streamed reply that are only useful as a whole, assembled from fragments.
 
 LangChain's sum of chunks joins strings under equal keys, which would double ids, formats and types; so these are put together
 here and handed on once.
@@ -12,7 +12,7 @@ _CONTINUED = frozenset({"reasoning.text", "reasoning.summary"})
 
 
 def add_reasoning_details(details: list[Any], fragments: Iterable[Any]) -> None:
-    """Add one delta's structured reasoning (`reasoning_details`): text and summaries grow, encrypted blocks and signatures come whole.
+    """Add one delta's structured reasoning (`reasoning_details`): text and summaries grow; encrypted blocks and signatures are whole.
 
     The order is kept: the server wants back what it sent (openrouter.ai/docs/use-cases/reasoning-tokens).
 
@@ -29,7 +29,7 @@ def add_reasoning_details(details: list[Any], fragments: Iterable[Any]) -> None:
 
 
 def _continues(last: Mapping[str, Any], fragment: Mapping[str, Any]) -> bool:
-    """Whether a fragment is the next piece of the last detail: same kind, same place, and not signed off already."""
+    """Whether a fragment continues the last detail: same kind, same place, and not signed yet."""
     if fragment.get("type") not in _CONTINUED or fragment.get("type") != last.get("type"):
         return False
     if fragment.get("id") and last.get("id") and fragment["id"] != last["id"]:
@@ -47,7 +47,7 @@ def _grow(last: dict[str, Any], fragment: Mapping[str, Any]) -> None:
 
 
 def add_audio(audio: dict[str, Any], fragment: Mapping[str, Any]) -> None:
-    """Add one delta's part of a spoken reply: data and transcript grow, id and expiry come once; what is empty says nothing.
+    """Add one delta of an audio reply: data and transcript grow; id and expiry are set once; empty values are ignored.
 
     Args:
         audio: What has come so far; changed in place.
@@ -59,7 +59,7 @@ def add_audio(audio: dict[str, Any], fragment: Mapping[str, Any]) -> None:
 
 
 def add_log_probabilities(log_probabilities: dict[str, list[Any]], fragment: Any) -> None:
-    """Add the log probabilities that one choice brings: each list grows.
+    """Add the log probabilities of one choice to the lists so far.
 
     Args:
         log_probabilities: What has come so far; changed in place.

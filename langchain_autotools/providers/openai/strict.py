@@ -1,4 +1,4 @@
-"""JSON schemas as OpenAI's strict mode takes them, for tools and for structured output alike.
+"""JSON schemas in the form of OpenAI's strict mode, for tools and structured output.
 
 Wire facts: every object lists all its properties as required and admits no others, nothing has a default, a `$ref` has no keys
 beside it, everything has a type, and of the words that combine schemas there is `anyOf` alone (OpenAI's guide to structured outputs,
@@ -12,7 +12,7 @@ from ...errors import ConfigurationError
 from .._encode.schemas import free_keys, mapped, walked
 
 _HINTS = frozenset({"default", "discriminator", "uniqueItems", "minProperties", "maxProperties"})
-"""Words that strict mode refuses and whose loss admits no value that the tool itself would not still refuse."""
+"""Keywords that strict mode rejects and that can be dropped, because the tool itself still checks the values."""
 _BARRED = (
     *("not", "if", "then", "else", "patternProperties", "propertyNames", "contains", "unevaluatedProperties"),
     *("dependentRequired", "dependentSchemas"),
@@ -21,7 +21,7 @@ _TYPED = frozenset({"type", "anyOf", "enum", "const", "$ref", "oneOf", "allOf"})
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema in strict mode's dialect.
+    """Return the schema in strict mode's dialect.
 
     Raises:
         ConfigurationError: Strict mode cannot express it.
@@ -35,7 +35,7 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def why_not_strict(schema: Any) -> str | None:
-    """What in a schema strict mode cannot express; None if there is nothing."""
+    """Return the part of a schema that strict mode cannot express; None if there is none."""
     free = free_keys(schema)
     if free:
         return f"an object with keys of its own choosing ({free})"
@@ -49,7 +49,7 @@ def why_not_strict(schema: Any) -> str | None:
 
 
 def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-    """A schema as strict mode wants it. `inside` names the definitions that are being written out: one within itself stays a reference."""
+    """Return a schema in strict mode's form. `inside` names the definitions being expanded: a recursive one stays a reference."""
     if not isinstance(node, Mapping):
         return node
     node = _without_hints(node)
@@ -67,7 +67,7 @@ def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) 
 
 
 def _without_hints(node: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema itself without words that strict mode does not know and can do without."""
+    """Return the schema without keywords that strict mode does not know and can omit."""
     plain = {key: value for key, value in node.items() if key not in _HINTS}
     if "oneOf" in plain:
         plain["anyOf"] = plain.pop("oneOf")

@@ -1,4 +1,4 @@
-"""Schemas as chat completions takes them in `response_format`.
+"""Schemas for chat completions' `response_format`.
 
 Wire facts: `{"type": "json_schema", "json_schema": {name, description, schema, strict}}`; names match `[a-zA-Z0-9_-]{1,64}`. What
 `strict` asks of a schema stands in `strict`.
@@ -22,7 +22,7 @@ _LONGEST_NAME = 64
 
 
 def response_format(schema: Any, *, strict: bool | None = None) -> ResponseFormat:
-    """The `response_format` that asks for output of this schema.
+    """Return the `response_format` of a request for output of this schema.
 
     Args:
         schema: A pydantic class, a TypedDict, a JSON schema with a title, a function of OpenAI's form, the inner
@@ -45,7 +45,7 @@ def response_format(schema: Any, *, strict: bool | None = None) -> ResponseForma
 
 
 def _agreed(format: ResponseFormat, strict: bool | None) -> ResponseFormat:
-    """A format in the wire's own form, with `strict` where it does not say."""
+    """Return a format in the wire's own form, with `strict` unless it is set already."""
     inner = format.get("json_schema")
     if strict is None or not isinstance(inner, Mapping):
         return format

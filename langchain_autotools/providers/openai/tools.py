@@ -1,4 +1,4 @@
-"""Tools and tool choices as chat completions declares them.
+"""Tools and tool choices in chat completions' form.
 
 Wire facts: a function is `{"type": "function", "function": {name, description, parameters, strict}}`, a custom tool
 `{"type": "custom", "custom": {name, description, format}}`; names match `[a-zA-Z0-9_-]{1,64}`; a choice is "none", "auto",
@@ -72,7 +72,7 @@ def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
 
 
 def _is_custom(tool: Any) -> bool:
-    """Whether a tool takes a text that is no JSON."""
+    """Whether a tool's input is free text rather than JSON."""
     return isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") == "custom_tool"
 
 
@@ -104,7 +104,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
 
 
 def _choice_by_name(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
-    """A choice by one word; a tool's own name goes before a word that means something to the vendor."""
+    """Return a choice given by one word; a tool's name takes precedence over the vendor's keywords."""
     for tool in tools:
         if own_name(tool) == choice:
             return _pointer(tool, choice)
@@ -148,7 +148,7 @@ def _choice_from_mapping(choice: Mapping[str, Any], tools: Sequence[Mapping[str,
 
 
 def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
-    """The tools that may be called; a flat form (Responses) and bare names are accepted too."""
+    """Return the choice of allowed tools, also from the flat form (Responses) and bare names."""
     inner = choice.get("allowed_tools")
     body = inner if isinstance(inner, Mapping) else choice
     allowed = [_allowed_tool(tool, tools) for tool in body.get("tools") or ()]
@@ -158,7 +158,7 @@ def _allowed(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> T
 
 
 def _allowed_tool(tool: Any, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
-    """One of the allowed tools: a name, a mapping that points at it, or the tool itself."""
+    """Return one allowed tool, from its name, a reference, or the tool itself."""
     if isinstance(tool, Mapping):
         return _choice_from_mapping(tool, tools)
     return _choice_by_name(tool if isinstance(tool, str) else str(getattr(tool, "name", None) or getattr(tool, "__name__", tool)), tools)

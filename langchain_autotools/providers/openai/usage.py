@@ -15,7 +15,7 @@ _PRICED_TIERS = frozenset({"priority", "flex"})
 
 
 def usage_metadata(usage: Usage, service_tier: str | None = None) -> UsageMetadata:
-    """Token counts of one reply.
+    """Return the token counts of one reply.
 
     Args:
         usage: The wire's `usage`. Missing numbers count as 0, a missing total as the sum.

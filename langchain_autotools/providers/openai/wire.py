@@ -1,4 +1,4 @@
-"""The shapes of chat completions, as far as they are written and read here.
+"""Types of chat completions, as far as the package uses them.
 
 They are wider than the SDK's types (`openai.types.chat`): compatible servers take more parts, and of their replies any key may be
 absent, null or beside others.
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class InputAudio(TypedDict):
-    """Sound as base64 data."""
+    """Audio as base64 data."""
 
     data: str
     format: str
 
 
 class Part(TypedDict, total=False):
-    """A part of a message's content: its type, and what it holds under the key of that name."""
+    """A part of a message's content: its type, and its value under the key of that name."""
 
     type: Required[str]
     text: str
@@ -31,14 +31,14 @@ class Part(TypedDict, total=False):
 
 
 class AllowedTools(TypedDict):
-    """The tools that may be called, and whether one must be."""
+    """The tools that may be called, and whether a call is required."""
 
     mode: str
     tools: "list[str | ToolChoice]"
 
 
 class ToolChoice(TypedDict, total=False):
-    """A tool choice that says more than one word: its type, and what it holds under the key of that name."""
+    """A tool choice other than a keyword: its type, and its value under the key of that name."""
 
     type: Required[str]
     function: dict[str, str]
@@ -49,14 +49,14 @@ class ToolChoice(TypedDict, total=False):
 
 
 class ResponseFormat(TypedDict, total=False):
-    """The form of a reply's text."""
+    """The format of a reply's text."""
 
     type: Required[str]
     json_schema: "JSONSchema"
 
 
 class CallText(TypedDict, total=False):
-    """What the model wrote of a call: `arguments` of a function, `input` of a custom tool."""
+    """The text of a call: `arguments` of a function, `input` of a custom tool."""
 
     name: str | None
     arguments: str | None
@@ -71,13 +71,13 @@ class Call(TypedDict, total=False):
     index: int | None
     function: CallText | None
     custom: Any
-    """What the model wrote of a custom tool's call (`CallText`); in our own fragments True marks one."""
+    """The text of a custom tool's call (`CallText`); in the package's own fragments True marks one."""
     caller: dict[str, Any] | None
-    """The program of the vendor's that made the call, where the model did not."""
+    """The vendor's program that made the call, if the model did not."""
 
 
 class Message(TypedDict, total=False):
-    """A message, or a piece of one that is being written."""
+    """A message, or a fragment of one."""
 
     role: str
     name: str
@@ -101,7 +101,7 @@ class Usage(TypedDict, total=False):
 
 
 class Choice(TypedDict, total=False):
-    """One of a reply's alternatives: a piece of it (`delta`), or all of it (`message`)."""
+    """One of a reply's alternatives: a fragment (`delta`) or the whole (`message`)."""
 
     index: int | None
     delta: Message | None

@@ -1,1 +1,1 @@
-"""OpenAI's Responses API as a wire of its own: items in, items out. Importing this package loads no SDK."""
+"""OpenAI's Responses API. Importing this package loads no SDK."""

@@ -1,4 +1,4 @@
-"""Content blocks of any vendor as input parts of the Responses API.
+"""Conversion of content blocks of any vendor to input parts of the Responses API.
 
 Wire facts: parts are input_text, input_image, input_file and input_audio; a tool's output takes text, images and files; files go
 as data, as the id of an upload or as a URL (platform.openai.com/docs/api-reference/responses/create).
@@ -24,18 +24,18 @@ _SCREEN = "computer_call_output"
 _OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length", "caller")
 
 ADDED_TOOLS = "additional_tools"
-"""The item that declares tools in the middle of a conversation; only instructions may (openai's `AdditionalTools`)."""
+"""The item type that declares tools within a conversation; allowed for instructions only (openai's `AdditionalTools`)."""
 ITEM_TYPES = frozenset(
     {
         *(APPROVED, _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
         *(FOUND_TOOLS, "item_reference", ADDED_TOOLS, "configuration_update", "compaction", "compaction_trigger"),
     }
 )
-"""Types of content blocks that are items of their own: the caller's answers to the vendor's tools, and references."""
+"""Types of content blocks that are separate items: the caller's answers to the vendor's tools, and references."""
 
 
 def item_of(block: Any) -> Item | None:
-    """The input item that a content block is; None for a block that is a part of a message."""
+    """Return the input item for a content block; None for a block that is part of a message."""
     if not isinstance(block, Mapping):
         return None
     if block.get("type") == "non_standard":
@@ -47,7 +47,7 @@ def item_of(block: Any) -> Item | None:
 
 
 def _of_result(block: Block) -> Any:
-    """The item that a result becomes which answers a call of the vendor's own tool: `output` and `is_error` are a tool message's."""
+    """Return the item for a result that answers a call of the vendor's tools; `output` and `is_error` come from a tool message."""
     kind, content, failed = block["type"], block["output"], block["is_error"]
     text = text_of(HumanMessage(content))
     item: dict[str, Any] = {"type": kind, "call_id": block["call_id"], "output": text}
@@ -67,13 +67,13 @@ def _of_result(block: Block) -> Any:
 
 
 def _own_fields(content: Any) -> dict[str, Any]:
-    """The item's fields, where the result gives these in place of its output."""
+    """Return the item's fields if the result contains these in place of its output."""
     fields = content[0] if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping) else {}
     return {**fields} if "output" in fields and "type" not in fields else {}
 
 
 def _screen(content: Any) -> Any:
-    """A picture of the screen: by its URL, or as a content block of any vendor."""
+    """Return a screenshot, from its URL or a content block of any vendor."""
     if not isinstance(content, list):
         return {"type": "input_image", "image_url": content}
     block = next((part for part in content if isinstance(part, dict)), {})
@@ -85,7 +85,7 @@ def _without_index(block: Block) -> Any:
 
 
 def input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
-    """One content block as an input part.
+    """Convert one content block to an input part.
 
     Args:
         block: The block, of any vendor.
@@ -105,7 +105,7 @@ def input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
 
 
 def _linked(block: Block) -> ItemPart | None:
-    """A file by its URL and an image by the id of its upload, which chat completions cannot say."""
+    """Convert a file with a URL, or an image with the id of its upload, which chat completions cannot express."""
     kind = block.get("type")
     if kind in _DOCUMENTS and not isinstance(block.get("file"), Mapping):
         source = source_of(block)
@@ -135,7 +135,7 @@ _CONVERTERS: dict[str, Callable[[Part], ItemPart]] = {
 
 
 def wire_part(part: Part) -> ItemPart:
-    """A part of chat completions as an input part.
+    """Convert a part of chat completions to an input part.
 
     Raises:
         UnsupportedFeatureError: The API has no such part.

@@ -1,4 +1,4 @@
-"""Calls of the vendor's tools that the caller's machine answers: a shell, patches, a computer, approvals of remote tools.
+"""Calls of the vendor's tools that the caller answers: a shell, patches, a computer, approvals of remote tools.
 
 Nothing here runs them. They stand in the message as the items that they are, end a run as pending, and go back together with the
 answer that the caller gives, by a decision or as a message, which the API insists on (all but approvals).
@@ -18,14 +18,14 @@ _CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_pa
 _APPROVAL = "mcp_approval_request"
 _SEARCH = "tool_search_call"
 APPROVED = "mcp_approval_response"
-"""Type of the item that says whether a remote tool may be called."""
+"""The item type for the approval or rejection of a remote tool call."""
 FOUND_TOOLS = "tool_search_output"
-"""Type of the item that brings the tools which a search has found."""
+"""The item type for the tools that a search has found."""
 _TOOLS = frozenset({"shell", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"})
 
 
 def answers_in_blocks(tools: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a reply may hold what only content blocks can: something for the caller to answer, or images that are not complete."""
+    """Whether a reply may need content blocks: calls for the caller to answer, or partial images."""
     return any(tool.get("type") in _TOOLS or _asks(tool) or _shows(tool) for tool in tools)
 
 
@@ -36,13 +36,13 @@ def _asks(tool: Mapping[str, Any]) -> bool:
 
 
 def pending_calls(items: Sequence[Item]) -> list[Item]:
-    """The items of a reply that wait for the caller: calls on his machine, and requests for his approval."""
+    """Return the items of a reply that wait for the caller: calls on the caller's machine, and approval requests."""
     answered = {answered_id(item) for item in items}
     return [item for item in items if item.get("type") == _APPROVAL or (_is_for_client(item) and not names_of(item) & answered)]
 
 
 def awaited_entry(item: Item) -> dict[str, Any]:
-    """What is recorded of an item that waits: its id, what it waits for, and the type of the item that answers it."""
+    """Return the record of a waiting item: its id, what it waits for, and the type of the item that answers it."""
     kind = str(item.get("type"))
     known = {"id": id_of_item(item)}
     if kind == _APPROVAL:
@@ -55,7 +55,7 @@ def _shows(tool: Mapping[str, Any]) -> bool:
 
 
 def client_calls(items: Sequence[Item]) -> list[Item]:
-    """Those of them that the API wants answered before it goes on."""
+    """Return the items that must be answered before the next request."""
     return [item for item in pending_calls(items) if item.get("type") != _APPROVAL]
 
 
@@ -64,13 +64,13 @@ def _is_for_client(item: Item) -> bool:
 
 
 def names_of(call: Item) -> frozenset[str]:
-    """What an answer may name a call by."""
+    """Return the ids by which an answer may refer to a call."""
     names = (call.get("call_id"), call.get("id") if call.get("type") == "local_shell_call" else None)
     return frozenset(str(name) for name in names if name)
 
 
 def answered_id(item: Item) -> str | None:
-    """The name of the call that an item answers; None of an item that is no answer to one of these calls."""
+    """Return the id of the call that an item answers; None for other items."""
     kind = str(item.get("type"))
     if not kind.endswith("_output"):
         return None

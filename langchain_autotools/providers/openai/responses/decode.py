@@ -1,4 +1,4 @@
-"""Replies of the Responses API as raw chunks: whole bodies and streams, of OpenAI and of servers that speak its wire their way.
+"""Decoding of Responses API replies to raw chunks: whole bodies and streams, in the dialects of OpenAI and other servers.
 
 Text, reasoning and refusals leave with their deltas. Calls are taken from complete items at the end, together with the outline of
 the items (see `items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
@@ -41,7 +41,7 @@ _OF_IMAGES = ("output_format", "quality", "size", "background")
 
 
 def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
-    """The wire's token counts in LangChain's terms; arguments as of `usage.usage_metadata`."""
+    """Return the wire's token counts in LangChain's form; see `usage.usage_metadata` for the arguments."""
     names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
     renamed = {old.replace(name, new): value for old, value in usage.items() for name, new in names.items() if name in old}
     counts: Any = {**usage, **renamed}
@@ -49,7 +49,7 @@ def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -
 
 
 class ResponsesDecoder:
-    """Reads the events of one streamed reply, or one whole reply.
+    """Decodes the events of one streamed reply, or one whole reply.
 
     Args:
         origin: The endpoint and model that reply, kept so that items find their way back.
@@ -113,12 +113,12 @@ class ResponsesDecoder:
         return None
 
     def done(self) -> None:
-        """Note that a server has closed its stream with `[DONE]`: an end too, where the event before it was none."""
+        """Record that a server has closed its stream with `[DONE]`, which ends the reply if no event did."""
         self._done = True
 
     @property
     def complete(self) -> bool:
-        """Whether an event has come that says how the reply ended, or a gateway's end marker."""
+        """Whether an event with the end of the reply, or a gateway's end marker, has arrived."""
         return self.ended or self._done
 
     def decode_body(self, body: Response) -> AIMessageChunk:
@@ -175,7 +175,7 @@ class ResponsesDecoder:
         return self._shown(self._slots.open(event, {**event["item"]}), "") if isinstance(event.get("item"), Mapping) else []
 
     def _shown(self, slot: Slot, text: str) -> _Blocks:
-        """A piece of a call that is being written, for who watches: the call itself comes with its item."""
+        """Return a fragment of a growing call, for listeners only: the call itself follows with its item."""
         call_id, name = slot.item.get("call_id"), slot.item.get("name")
         if not self._watched or slot.kind != FUNCTION_CALL or not call_id or not name:
             return []
@@ -187,7 +187,7 @@ class ResponsesDecoder:
         return self._rest_of_item(self._slots.close(event, {**event["item"]})) if isinstance(event.get("item"), Mapping) else []
 
     def _rest_of_item(self, slot: Slot) -> _Blocks:
-        """What a complete item holds that has not left yet."""
+        """Return the content of a complete item that has not been handed on."""
         if slot.kind == "message":
             refusal = slot.unrefused()
             return [*self._rest_of_text(slot), *([{"type": "refusal", "refusal": refusal}] if refusal else [])]
@@ -210,7 +210,7 @@ class ResponsesDecoder:
         return [{**block, "index": f"{slot.number}"}]
 
     def _partial_image(self, event: ResponseEvent) -> _Blocks:
-        """An image that is not complete: seen by who reads the stream, and kept by nobody."""
+        """Return a partial image, which readers of the stream receive and messages do not keep."""
         data = event.get("partial_image_b64")
         if self._in_text or not data:
             return []
@@ -237,7 +237,7 @@ class ResponsesDecoder:
         return new_chunk(content, extra, self._id)
 
     def _in_form(self, blocks: _Blocks) -> tuple[str | list[Any], dict[str, Any]]:
-        """Blocks as a chunk's content and additional keywords, in the form that was asked for."""
+        """Return blocks as a chunk's content and additional keywords, in the requested form."""
         refusal = "".join(block["refusal"] for block in blocks if block["type"] == "refusal")
         extra = {"refusal": refusal} if refusal else {}
         if self._blocks:
@@ -261,7 +261,7 @@ class ResponsesDecoder:
         return []
 
     def _error(self, error: Any) -> None:
-        """An error in the stream. One that does not say of what kind it is waits for the event that does, if that is the next."""
+        """Handle an error in the stream. One without a kind waits for the next event, which may contain it."""
         body = dict(error) if isinstance(error, Mapping) else {"message": str(error)}
         if body.get("type") == "error":
             del body["type"]
@@ -292,7 +292,7 @@ class ResponsesDecoder:
         return []
 
     def _reason(self, status: str | None, kind: str) -> str:
-        """How the turn ended. A call that its item calls incomplete makes the turn so: no call of it may run."""
+        """Return the finish reason. A call marked incomplete makes the turn incomplete, so that no call of it runs."""
         details = self._response.get("incomplete_details")
         if status == "incomplete" or (kind == "response.incomplete" and status in (None, *_UNFINISHED)):
             reason = details.get("reason") if isinstance(details, Mapping) else None
@@ -307,7 +307,7 @@ class ResponsesDecoder:
     # ------------------------------------------------------------------------------------------ the end
 
     def finish(self) -> AIMessageChunk:
-        """The last chunk: calls, id, model, finish reason, usage, and what lets the reply go back as it was.
+        """Return the last chunk: calls, id, model, finish reason, usage, and the data for sending the reply back unchanged.
 
         Raises:
             StreamError: The stream held no event of this wire.
@@ -389,5 +389,5 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
 
 
 def _is_other(item: Item) -> bool:
-    """Whether an item is neither what the model said nor a call of a function."""
+    """Whether an item is neither a message nor a function call of the model."""
     return item.get("type") not in ("message", "reasoning", *CALL_TYPES)

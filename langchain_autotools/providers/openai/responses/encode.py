@@ -1,4 +1,4 @@
-"""Messages of any vendor as input items of the Responses API.
+"""Conversion of messages of any vendor to input items of the Responses API.
 
 Each message is encoded alone, so that it can be remembered; what it asks of its neighbours is in `Encoded`. A reply of the same
 endpoint and model goes back as the items that it was (see `items`); any other as its text and its calls.
@@ -79,7 +79,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
     # ------------------------------------------------------------------------------------------ user and system
 
     def _other(self, message: BaseMessage, role: str) -> Encoded:
-        """A message of a role. Items among its blocks stand where they stood."""
+        """Encode a message with a role. Items among its blocks keep their places."""
         content = message.content
         if isinstance(message, SystemMessage):
             role = str(message.additional_kwargs.get("__openai_role__", role))
@@ -123,7 +123,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded(encode(item), encode_media(_text_part(FROM_TOOL.format(call.sent)), media))
 
     def _tool_output(self, content: Any) -> tuple[str | list[ItemPart], list[ItemPart]]:
-        """What a tool gave, as text where it is text; and what an output cannot hold but a user message can."""
+        """Return a tool's output, as a string if it is text, and the parts that only a user message can hold."""
         if isinstance(content, str):
             return content, []
         parts = [input_part(block) for block in content]
@@ -136,7 +136,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
     # ------------------------------------------------------------------------------------------ assistant
 
     def _assistant(self, message: AIMessage, taken: frozenset[str] = frozenset(), *, plain: bool = False) -> Encoded:
-        """Encode a reply of a model.
+        """Encode an AI message.
 
         Args:
             message: The message.
@@ -171,13 +171,13 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
 
 
 def _renamed(items: Sequence[Item], call_ids: Sequence[str]) -> bool:
-    """Whether a call that its server has stored would go back under another call_id than it came with."""
+    """Whether a call that its server has stored would be sent back with another call_id."""
     calls = [item for item in items if item.get("type") in CALL_TYPES]
     return any("id" in item and item["call_id"] != call_id for item, call_id in zip(calls, call_ids, strict=True))
 
 
 def _caller(call: ToolCallRecord) -> str:
-    """The program of the vendor's that made the call, as JSON; "" where the model did."""
+    """Return the vendor's program that made the call, as JSON; "" if the model made it."""
     caller = call.extra.get("caller")
     return json.dumps(caller, sort_keys=True) if isinstance(caller, Mapping) else ""
 
@@ -195,7 +195,7 @@ def _text_part(text: str) -> ItemPart:
 
 
 def _assistant_item(text: str) -> Item:
-    """Words of a model. Servers that take a string from a user take only parts from an assistant (llama.cpp)."""
+    """Return an assistant text as an item. Some servers accept a string from a user but only parts from an assistant (llama.cpp)."""
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
 
 
@@ -214,7 +214,7 @@ def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str],
 
 
 def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[str]:
-    """The ids that a message's calls are sent with, each used once in the whole input."""
+    """Return the wire ids of a message's calls, each unique in the whole input."""
     ids: list[str] = []
     for position, call in enumerate(calls):
         identifier = _legal_id(call.id) if call.id else OPENAI.ids.derived("", call.name, position)

@@ -1,4 +1,4 @@
-"""Joins a model's settings with the mapper of the Responses API: one request, ready to be sent."""
+"""Construction of a request to the Responses API from a model's settings and the mapper."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def responses_exchange(
     stream: bool,
     why: str = "",
 ) -> Exchange:
-    """One request to the Responses API.
+    """Return a request to the Responses API.
 
     Where the server refuses reasoning or other items that it sent before (they have expired, or another organization asks), the
     same request is made once more with the texts and calls alone.
@@ -86,7 +86,7 @@ def _mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> Res
 
 
 def _known_to_server(messages: Sequence[BaseMessage], origin: str) -> tuple[int, str | None]:
-    """How many messages the server has stored with its last reply, and that reply's id."""
+    """Return the number of messages that the server has stored up to its last reply, and that reply's id."""
     replies = ((number, one) for number, one in enumerate(reversed(messages)) if isinstance(one, AIMessage))
     following, last = next(replies, (0, None))
     identifier = last.response_metadata.get("id") if last and message_origin(last) == origin else None

@@ -1,4 +1,4 @@
-"""What single output items say: calls as the accumulator takes them, content blocks, annotations, log probabilities."""
+"""Conversion of single output items: calls for the accumulator, content blocks, annotations, log probabilities."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _TRANSLATED = "openai"  # the name of core's translator for items of this wire
 
 
 def fragment(item: Item, number: int) -> Call:
-    """A complete call as the accumulator takes it; free text for a custom tool as the one argument of a function.
+    """Return a complete call for the accumulator; a custom tool's free text becomes the argument of a function.
 
     Args:
         item: The call's item.
@@ -31,7 +31,7 @@ def fragment(item: Item, number: int) -> Call:
 
 
 def standard(block: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """An item or block of this wire as v1 content blocks, by core's own translator."""
+    """Convert an item or block of this wire to v1 content blocks with core's own translator."""
     message = AIMessage(content=[dict(block)], response_metadata={"model_provider": _TRANSLATED})
     return [dict(one) for one in message.content_blocks]
 
@@ -41,11 +41,11 @@ def _text_parts(item: Item) -> list[ItemPart]:
 
 
 def annotations_of(item: Item) -> list[Any]:
-    """The annotations of a message item."""
+    """Return the annotations of a message item."""
     return [entry for part in _text_parts(item) for entry in part.get("annotations") or ()]
 
 
 def log_probabilities(items: Iterable[Item]) -> dict[str, list[Any]]:
-    """The log probabilities of a reply, in the form of chat completions; empty where there are none."""
+    """Return the log probabilities of a reply in the form of chat completions; empty if there are none."""
     content = [entry for item in items for part in _text_parts(item) for entry in part.get("logprobs") or ()]
     return {"content": content} if content else {}

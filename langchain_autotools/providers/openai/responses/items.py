@@ -1,4 +1,4 @@
-"""The output items of a reply: what is kept of them beside the message, and how they go back as they were.
+"""The stored outline of a reply's output items, from which they are sent back unchanged.
 
 A reasoning item must go back together with the item that follows it, in order and unchanged; so must whatever the vendor's own
 tools did. LangChain's message already holds the texts and the calls. What is kept beside them is an outline: each item without
@@ -29,12 +29,12 @@ _MAY_LACK_ID = frozenset({"shell_call", "apply_patch_call"})
 
 
 def text_of_item(item: Item) -> str:
-    """The text of a message item."""
+    """Return the text of a message item."""
     return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
 
 
 def parts_of(item: Item, key: Literal["content", "summary"] = "content") -> list[ItemPart]:
-    """The parts of an item's content, or of its summary.
+    """Return the parts of an item's content or summary.
 
     Args:
         item: The item.
@@ -48,7 +48,7 @@ def parts_of(item: Item, key: Literal["content", "summary"] = "content") -> list
 
 
 def outline(items: Sequence[Item], *, stored: bool) -> list[Item]:
-    """The outline of a reply's items; empty where text and calls alone say the same.
+    """Return the outline of a reply's items; empty if text and calls alone suffice.
 
     Args:
         items: The output items, complete and in order.
@@ -72,12 +72,12 @@ def _entry(item: Item, stored: bool) -> Item | None:
 
 
 def _without(part: Mapping[str, object], keys: Collection[str]) -> Any:
-    """An item or part without some of its keys."""
+    """Return an item or part without some of its keys."""
     return {key: value for key, value in part.items() if key not in keys}
 
 
 def _measured(part: ItemPart) -> ItemPart:
-    """A part with the length of its text in place of the text. Log probabilities do not go back."""
+    """Return a part with its text replaced by the text's length, and without log probabilities."""
     if part.get("type") != "output_text":
         return {**part}
     kept: ItemPart = _without({key: value for key, value in part.items() if value}, ("text", "logprobs", "parsed"))
@@ -85,7 +85,7 @@ def _measured(part: ItemPart) -> ItemPart:
 
 
 def _reasoning_entry(entry: Item) -> Item | None:
-    """A reasoning item, unless nobody could know any more what it says: it is not stored, and came without its content."""
+    """Return a reasoning item; None for one that is neither stored nor complete, whose content is lost."""
     if not entry.get("content"):
         entry.pop("content", None)
     if not ("id" in entry or "encrypted_content" in entry or "content" in entry):
@@ -94,7 +94,7 @@ def _reasoning_entry(entry: Item) -> Item | None:
 
 
 def _is_plain(entries: Sequence[Item]) -> bool:
-    """Whether the entries are at most one message, of text and nothing else, and then calls of functions: ids apart."""
+    """Whether the entries are at most one text message followed by function calls, ids apart."""
     kinds = [entry.get("type") for entry in entries]
     if set(kinds[1:]) - {FUNCTION_CALL} or set(kinds[:1]) - {"message", FUNCTION_CALL}:
         return False
@@ -109,7 +109,7 @@ def _is_plain(entries: Sequence[Item]) -> bool:
 
 
 def restored(entries: Any, text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str]) -> list[Item] | None:
-    """The items of a reply as they were; None where the message no longer says what they said.
+    """Return the original items of a reply; None if the message has been changed.
 
     Args:
         entries: The outline.

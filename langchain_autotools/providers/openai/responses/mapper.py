@@ -1,4 +1,4 @@
-"""The requests of the Responses API: LangChain's messages in, the wire's items out."""
+"""Conversion of LangChain messages to the items of Responses API requests."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class ResponsesMapper(ItemEncoder):
         return [*bodies, user_message(media)] if media else bodies
 
     def _reply(self, message: AIMessage, used: set[str], messages: Sequence[BaseMessage], position: int) -> Encoded:
-        """A reply in its place: with ids that no earlier call has, and without calls of the vendor's tools that nobody answers."""
+        """Encode a reply with ids that no earlier call has, without unanswered calls of the vendor's tools."""
         encoded = self._reply_as(message, frozenset(), plain=False)
         taken = frozenset(used & encoded.call_ids)
         if taken:
@@ -79,7 +79,7 @@ class ResponsesMapper(ItemEncoder):
         return encoded or self._put(message, context, self._assistant(message, taken, plain=plain))
 
     def _answered(self, messages: Sequence[BaseMessage], start: int) -> frozenset[str]:
-        """The calls of the vendor's tools that messages from `start` on answer."""
+        """Return the calls of the vendor's tools that messages from `start` on answer."""
         others = (message for message in messages[start:] if not isinstance(message, AIMessage | ToolMessage))
         return frozenset(name for message in others for name in self.encode(message).answers)
 

@@ -1,4 +1,4 @@
-"""The output items of one streamed reply while they grow: which event belongs to which item, and what was already handed on.
+"""The growing output items of one streamed reply: the item of each event, and the part already handed on.
 
 Servers name an item by its place (`output_index`), by its id, by both or, for some events, by neither; ids may differ between
 two events of one item, and an item may come only at its end or only in the reply as a whole (wire quirks P-01, P-03, P-04; llama.cpp
@@ -47,16 +47,16 @@ class Slot:
         return self.item.get("type")
 
     def unsaid(self) -> str:
-        """The rest of a complete item's text."""
+        """Return the part of a complete item's text that has not been handed on."""
         return text_of_item(self.item)[self.text_length :]
 
     def unrefused(self) -> str:
-        """The rest of a complete item's refusal."""
+        """Return the part of a complete item's refusal that has not been handed on."""
         refusal = "".join(str(part.get("refusal") or "") for part in parts_of(self.item) if part.get("type") == "refusal")
         return refusal[self.refusal_length :]
 
     def unthought(self) -> list[str]:
-        """The rest of a complete item's reasoning: its parts where nothing of it was handed on, else what remains, as one."""
+        """Return the part of a complete item's reasoning that has not been handed on: its parts, or the remainder as one."""
         parts = thoughts_of(self.item, self.thinks_in)
         if not self.thought_length:
             return [part for part in parts if part]
@@ -64,7 +64,7 @@ class Slot:
         return [rest] if rest else []
 
     def as_item(self) -> Item:
-        """The item; of one whose end never came, with the arguments that did."""
+        """Return the item; one without an end event gets the streamed arguments."""
         if self.done or self.kind not in CALL_TYPES:
             return self.item
         written = "".join(self.pieces)
@@ -74,7 +74,7 @@ class Slot:
 
 
 def thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:
-    """The parts of a reasoning item's text: of its summary, else of its content.
+    """Return the parts of a reasoning item's text: of its summary, else of its content.
 
     Args:
         item: The item.
@@ -97,7 +97,7 @@ class Slots:
         self._by_id: dict[str, Slot] = {}
 
     def of(self, event: ResponseEvent, kind: str) -> Slot:
-        """The slot that an event means; `kind` is the type of item that it is about.
+        """Return the slot of the item that an event belongs to; `kind` is the item's type.
 
         Args:
             event: The event.
@@ -109,7 +109,7 @@ class Slots:
         return found if found is not None else self._new(event.get("output_index"), {"type": kind, "id": event.get("item_id")})
 
     def open(self, event: ResponseEvent, item: Item) -> Slot:
-        """The slot of an item that begins.
+        """Return the slot of an item that begins.
 
         Args:
             event: The event that says so.
@@ -122,7 +122,7 @@ class Slots:
         return found
 
     def close(self, event: ResponseEvent, item: Item) -> Slot:
-        """The slot of an item that is complete.
+        """Return the slot of an item that is complete.
 
         Args:
             event: The event that says so.
@@ -132,7 +132,7 @@ class Slots:
         return self._complete(slot, item)
 
     def complete_from(self, output: Sequence[Item]) -> list[Slot]:
-        """Complete the items from the reply as a whole; returns the slots of those that had not been complete."""
+        """Complete the items from the whole reply and return the slots that were incomplete."""
         if len(output) <= len(self._slots) and all(slot.done for slot in self._slots):
             return []
         completed = []
@@ -144,7 +144,7 @@ class Slots:
         return completed
 
     def ordered(self) -> list[Slot]:
-        """All slots in the order of the reply."""
+        """Return all slots in the order of the reply."""
         if any(slot.index is None for slot in self._slots):
             return self._slots
         return sorted(self._slots, key=lambda slot: slot.index or 0)
@@ -154,7 +154,7 @@ class Slots:
         return found if found is not None or not identifier else self._by_id.get(identifier)
 
     def _same_call(self, item: Item) -> Slot | None:
-        """The open slot of the same call, where a server gives its item another id in the end."""
+        """Return the open slot of the same call, for servers that change an item's id at the end."""
         wanted = item.get("call_id")
         return next((slot for slot in self._slots if wanted and not slot.done and slot.item.get("call_id") == wanted), None)
 

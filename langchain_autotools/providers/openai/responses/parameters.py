@@ -1,4 +1,4 @@
-"""What a request to the Responses API says besides its input: the parameters of chat completions in this wire's names.
+"""Parameters of a Responses API request, from those of chat completions.
 
 Wire facts: `max_output_tokens`, `reasoning.effort`, `text.format` and `text.verbosity`; functions are flat, and are held to their
 schema unless they say `strict: false`, which chat completions takes for granted; there are no stop sequences, seeds, penalties,
@@ -31,7 +31,7 @@ _STREAM_OPTIONS = frozenset({"include_obfuscation"})
 def responses_params(
     model: OpenAIParameters, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool, why: str = ""
 ) -> dict[str, Any]:
-    """Every parameter of one request; arguments as of `ProviderChatModel._request_params`.
+    """Return all parameters of one request; see `ProviderChatModel._request_params` for the arguments.
 
     Args:
         model: The model, for what its constructor set.
@@ -73,7 +73,7 @@ def responses_params(
 
 
 def check_sendable(asked: Mapping[str, Any], why: str) -> None:
-    """Refuse what this API does not have.
+    """Raise if a parameter does not exist in this API.
 
     Args:
         asked: Parameters of chat completions.
@@ -88,14 +88,14 @@ def check_sendable(asked: Mapping[str, Any], why: str) -> None:
 
 
 def _put(params: dict[str, Any], name: str, value: Any) -> None:
-    """Set a parameter, or leave it out where there is nothing to say."""
+    """Set a parameter; remove it if the value is empty."""
     params.pop(name, None)
     if value:
         params[name] = value
 
 
 def _text_param(params: dict[str, Any]) -> dict[str, Any]:
-    """Format and length of the reply's text."""
+    """Return format and verbosity of the reply's text."""
     text = dict(params.get("text") or {})
     form, verbosity = params.pop("response_format", None), params.pop("verbosity", None)
     if form is not None:
@@ -104,7 +104,7 @@ def _text_param(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _included(model: OpenAIParameters, params: dict[str, Any]) -> list[str]:
-    """What replies are to include. What is not stored can only go back if it comes whole, so reasoning is asked for encrypted."""
+    """Return the `include` list. Unless stored, reasoning is requested in encrypted form, because only then can it be sent back."""
     include = list(params.get("include") or ())
     if params.pop("logprobs", None):
         include.append(_LOG_PROBABILITIES)
@@ -117,7 +117,7 @@ def _included(model: OpenAIParameters, params: dict[str, Any]) -> list[str]:
 
 
 def wire_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A declared tool in this wire's flat form; a builtin tool as it is."""
+    """Return a declared tool in this wire's flat form; a builtin tool unchanged."""
     function, custom = tool.get("function"), tool.get("custom")
     around = {key: value for key, value in tool.items() if key not in ("type", "function", "custom")}
     if tool.get("type") == "function":
@@ -134,7 +134,7 @@ def _grammar(form: Any) -> dict[str, Any]:
 
 
 def wire_choice(choice: Any) -> Any:
-    """A tool choice in this wire's flat form."""
+    """Return a tool choice in this wire's flat form."""
     if not isinstance(choice, Mapping):
         return choice
     kind = choice.get("type")

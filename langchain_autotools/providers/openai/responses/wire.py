@@ -1,4 +1,4 @@
-"""The shapes of the Responses API, as far as they are written and read here.
+"""Types of the Responses API, as far as the package uses them.
 
 They are wider than the SDK's types (`openai.types.responses`): an item is kept and sent back as it came, whatever else it holds.
 """
@@ -9,7 +9,7 @@ from ..wire import InputAudio
 
 
 class ItemPart(TypedDict, total=False):
-    """A part of a message, of a tool's output or of reasoning. In an outline a text has its `length` in its place."""
+    """A part of a message, of a tool's output or of reasoning. In an outline, `length` replaces the text."""
 
     type: str
     text: str | None
@@ -27,7 +27,7 @@ class ItemPart(TypedDict, total=False):
 
 
 class Item(TypedDict, total=False):
-    """An input or output item. What the vendor's own tools did stands under further keys."""
+    """An input or output item. Items of the vendor's own tools have further keys."""
 
     type: str
     id: str | None
@@ -47,7 +47,7 @@ class Item(TypedDict, total=False):
 
 
 class Response(TypedDict, total=False):
-    """A whole reply, or as far as it has come."""
+    """A whole reply, or a partial one."""
 
     id: str | None
     model: str | None
@@ -61,7 +61,7 @@ class Response(TypedDict, total=False):
 
 
 class ResponseEvent(TypedDict, total=False):
-    """An event of a streamed reply; of some gateways a whole reply in its place."""
+    """An event of a streamed reply; from some gateways a whole reply."""
 
     type: Required[str]
     response: Response
