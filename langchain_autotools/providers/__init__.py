@@ -1,4 +1,4 @@
-"""The vendors: a folder for each wire, `presets` for vendors that speak another's, and what all of them are made of.
+"""The vendors: one folder per wire, `presets` for vendors of another's wire, and the parts they share.
 
 `_base` has what a chat model is made of, `_encode` what writes its requests, `_transport` what carries bytes.
 Importing this package loads no vendor's SDK.
@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 
 class _Preset(ModuleType):
-    """A preset under `providers.<vendor>`: the module of `providers.presets`, loaded when a name of it is first asked for."""
+    """A preset as `providers.<vendor>`, whose module in `providers.presets` loads on first access to a name."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":

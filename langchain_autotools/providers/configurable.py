@@ -1,4 +1,4 @@
-"""A chat model whose arguments may come with each call, in the configuration's `configurable`: `init_chat_model(configurable_fields=...)`.
+"""Chat models configured per call through `configurable`: `init_chat_model(configurable_fields=...)`.
 
 Names and meanings are those of LangChain's `init_chat_model`. What is declared on it (`bind_tools`, `with_structured_output`,
 `with_config`) is kept and done again on each model that a call makes.
@@ -22,7 +22,7 @@ from ._base.structured_output import Model
 from ._transport.secrets import is_key, secret_names
 
 Fields = Literal["any"] | Sequence[str]
-"""Which arguments a call may set."""
+"""The arguments that a call may set."""
 
 _Step = tuple[str, tuple[Any, ...], Mapping[str, Any]]
 # What graphs keep in `configurable` for themselves, beside names that begin with two underscores.
@@ -30,7 +30,7 @@ _OF_GRAPHS = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoi
 
 
 class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
-    """A chat model that is made for each call, of its defaults and of what the call's configuration says.
+    """A chat model that is created for each call, from its defaults and the call's configuration.
 
     Other attributes are those of the model that the defaults make.
 
@@ -89,7 +89,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     # ------------------------------------------------------------------------------------------ the model of one call
 
     def _asked(self, config: RunnableConfig | None) -> dict[str, Any]:
-        """The arguments that a configuration sets."""
+        """Return the arguments that a configuration sets."""
         configurable = (config or {}).get("configurable") or {}
         named = {name.removeprefix(self._prefix): value for name, value in configurable.items() if name.startswith(self._prefix)}
         if self._fields == "any":
@@ -97,7 +97,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         return {name: value for name, value in named.items() if name in self._fields}
 
     def _model(self, config: RunnableConfig | None) -> Any:
-        """The model for a call, with everything declared.
+        """Return the model for a call, with the declared tools and options.
 
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
@@ -116,11 +116,11 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     # ------------------------------------------------------------------------------------------ declaring
 
     def bind(self, **kwargs: Any) -> "ConfigurableChatModel":
-        """With these keywords in every request of the model that a call makes, run settings among them."""
+        """Return the runnable with these keywords, run settings included, for every request of the created models."""
         return self._with(("bind", (), kwargs))
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
-        """As of the model that a call makes: tools are declared and not executed."""
+        """Declare tools, without executing them, on the model that a call creates."""
         return self._with(("bind_tools", (tools,), kwargs))
 
     @overload
@@ -140,11 +140,11 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         self, schema: Any = None, *, include_raw: bool = False, **kwargs: Any
     ) -> Runnable[LanguageModelInput, Any]: ...
     def with_structured_output(self, schema: Any = None, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
-        """As of the model that a call makes."""
+        """Return a runnable with structured output from the model that a call creates."""
         return self._with(("with_structured_output", (schema,), kwargs))
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> "ConfigurableChatModel":
-        """With this configuration; arguments that it sets become defaults."""
+        """Return the runnable with this configuration; arguments that it sets become defaults."""
         whole: Any = {**(config or {}), **kwargs}
         asked = self._asked(whole)
         others = {name: value for name, value in (whole.get("configurable") or {}).items() if name.removeprefix(self._prefix) not in asked}
@@ -154,7 +154,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     # ------------------------------------------------------------------------------------------ calls
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As of the model that the configuration asks for.
+        """Invoke the model that the configuration selects.
 
         Args:
             input: Messages, a prompt or a text.
@@ -171,7 +171,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         return await self._model(config).ainvoke(input, config, **kwargs)
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """As of the model that the configuration asks for.
+        """Stream from the model that the configuration selects.
 
         Args:
             input: Messages, a prompt or a text.
@@ -189,7 +189,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
             yield chunk
 
     def stream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As of the model that the configuration asks for.
+        """Stream the events of the model that the configuration selects.
 
         Args:
             input: Messages, a prompt or a text.
@@ -206,7 +206,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         return self._model(config).astream_events(input, config, **kwargs)
 
     def resume(self, history: LanguageModelInput, decisions: Any = True, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        """As of the model that the configuration asks for.
+        """Resume with the model that the configuration selects.
 
         Args:
             history: The messages, which end in unanswered calls.
@@ -229,5 +229,5 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
 
 
 def _with_tools(change: Callable[[Any], Any], steps: Sequence[_Step]) -> tuple[_Step, ...]:
-    """The steps, with something else in place of the tools that they declare."""
+    """Return the steps with their declared tools replaced."""
     return tuple((name, tuple(map(change, args)) if name == "bind_tools" else args, kwargs) for name, args, kwargs in steps)

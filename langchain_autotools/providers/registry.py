@@ -1,4 +1,4 @@
-"""The package's chat models by name: one table for `init_chat_model` and for the command line.
+"""The package's chat models by name, for `init_chat_model` and the command line.
 
 A new provider is a row here and a name in the root package. Names and inferred prefixes are those of LangChain's `init_chat_model`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Provider:
-    """How a provider's chat model is made.
+    """The definition of a provider's chat model.
 
     Attributes:
         module: Where its class is, below `providers`.
@@ -45,7 +45,7 @@ class Provider:
     model_needed: bool = True
 
     def load(self) -> type[Any]:
-        """The class."""
+        """Return the chat model class."""
         chat_model: type[Any] = getattr(import_module(f".{self.module}", __package__), self.class_name)
         return chat_model
 
@@ -121,7 +121,7 @@ def init_chat_model(
     config_prefix: str | None = None,
     **kwargs: Any,
 ) -> "ProviderChatModel | ConfigurableChatModel":
-    """A chat model by its name, as LangChain's `init_chat_model` makes it; `tools=[...]` makes it run its tools.
+    """Return a chat model by name, like LangChain's `init_chat_model`; `tools=[...]` makes it run its tools.
 
     Args:
         model: `provider:model`, or the model alone where its name tells the provider (`claude...`, `gpt-...`, `grok...`).
@@ -154,7 +154,7 @@ def init_chat_model(
 
 
 def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> "ProviderChatModel":
-    """The model of this name."""
+    """Return the model with this name."""
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be a name such as {_EXAMPLE!r}, not {type(model).__name__}")
     _, provider, rest = model_named(model, model_provider)
@@ -166,7 +166,7 @@ def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any)
 
 
 def provider_named(name: str) -> tuple[str, Provider]:
-    """The provider of this name, and its main name; case and hyphens make no difference.
+    """Return the provider with this name, and its main name; case and hyphens make no difference.
 
     Raises:
         ConfigurationError: There is none; the text names the nearest.
@@ -180,7 +180,7 @@ def provider_named(name: str) -> tuple[str, Provider]:
 
 
 def model_named(model: str, model_provider: str | None = None) -> tuple[str, Provider, str]:
-    """What a model's name means: its provider's main name, the provider, and the model's own name ("" where only the provider is said).
+    """Resolve a model's name: its provider's main name, the provider, and the model's own name ("" if only the provider is named).
 
     Args:
         model: `provider:model`, or the model alone where its name tells the provider.

@@ -1,4 +1,4 @@
-"""Results of tool calls as a vendor's own API takes them, for programs that call its SDK themselves."""
+"""Conversion of tool results to vendors' own APIs, for programs that call an SDK directly."""
 
 import json
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from .openai.mapper import ChatCompletionsMapper
 from .openai.responses.mapper import ResponsesMapper
 
 Results = Iterable[ToolMessage | ToolCallResult]
-"""What a `ToolExecutor` gave."""
+"""Results of a `ToolExecutor`."""
 
 
 def format_for_openai(results: Results, *, use_responses_api: bool = False) -> list[dict[str, Any]]:
-    """The results as messages of OpenAI's Chat Completions API, or as input items of its Responses API.
+    """Return the results as messages of OpenAI's Chat Completions API, or as input items of its Responses API.
 
     Args:
         results: The results of one turn, in call order. Media follow in a user message, since a tool message has text alone.
@@ -38,12 +38,12 @@ def format_for_openai(results: Results, *, use_responses_api: bool = False) -> l
 
 
 def format_for_anthropic(results: Results) -> list[dict[str, Any]]:
-    """The results as messages of Anthropic's Messages API: of the user, with `tool_result` blocks. Raises as `format_for_openai`."""
+    """Return the results as messages of Anthropic's Messages API: of the user, with `tool_result` blocks. Raises as `format_for_openai`."""
     return _read(MessagesMapper().encode_request(_messages(results), {}), "messages")
 
 
 def format_for_google(results: Results) -> list[dict[str, Any]]:
-    """The results as `contents` of the Gemini API: `functionResponse` parts under each call's name. Raises as `format_for_openai`.
+    """Return the results as `contents` of the Gemini API: `functionResponse` parts under each call's name. Raises as `format_for_openai`.
 
     A part has its call's id, which Google wants back where it gave one; not one that the executor made (`call_0`, `call_1`, ...).
     """
@@ -57,7 +57,7 @@ def format_for_google(results: Results) -> list[dict[str, Any]]:
 
 
 def format_for_ollama(results: Results) -> list[dict[str, Any]]:
-    """The results as messages of Ollama's `/api/chat`. Raises as `format_for_openai`."""
+    """Return the results as messages of Ollama's `/api/chat`. Raises as `format_for_openai`."""
     return _read(OllamaMapper().encode_request(_messages(results), {}), "messages")
 
 

@@ -1,4 +1,4 @@
-"""One large file in a cache folder: written once, whole or not at all, and used only while its hash is known to be right."""
+"""A cached large file that is written atomically and used only if its hash is verified."""
 
 import hashlib
 import json
@@ -16,11 +16,11 @@ _PIECE = 1 << 20
 
 
 class HashMismatchError(ConfigurationError):
-    """A file is not the one that was asked for. It is not used."""
+    """Raised when a file has another hash than required. The file is not used."""
 
 
 def sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
-    """The SHA-256 of a file, in hexadecimal.
+    """Return the SHA-256 hash of a file, in hexadecimal.
 
     Args:
         path: The file.
@@ -35,7 +35,7 @@ def sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
 
 
 class CachedFile:
-    """A file of known hash at a known place.
+    """A file with a known hash at a known path.
 
     Beside the file lies a note of the hash, size and time of change it had when it was verified, so that 491 MB are
     not read again at every start: a file that agrees with its note is verified, any other is hashed first.
@@ -51,14 +51,14 @@ class CachedFile:
         self._note = path.with_name(path.name + ".verified.json")
 
     def is_verified(self) -> bool:
-        """Whether the file is there and agrees with its note. Cheap: nothing of the file is read."""
+        """Whether the file exists and agrees with its note. Fast: the file is not read."""
         try:
             return bool(self._seen() == json.loads(self._note.read_text(encoding="utf-8")))
         except (OSError, ValueError):
             return False
 
     def verify(self, progress: Progress) -> bool:
-        """Whether the file is there with the right hash; reads all of it unless its note says so already. Call it locked."""
+        """Whether the file exists with the right hash; reads it whole unless its note confirms the hash. The caller holds the lock."""
         if self.is_verified():
             return True
         if not self.path.is_file():
@@ -70,7 +70,7 @@ class CachedFile:
         return found == self.sha256
 
     def write(self, pieces: Iterable[bytes], source: str) -> None:
-        """Put the bytes at the place, if they have the right hash: a reader sees the whole file or none. Call it locked.
+        """Write the file if the bytes have the right hash; readers see the whole file or none. The caller holds the lock.
 
         Args:
             pieces: The file's bytes, in order.
@@ -92,7 +92,7 @@ class CachedFile:
             unfinished.unlink(missing_ok=True)
 
     def adopt(self, file: Path, source: str, progress: Progress) -> None:
-        """Move a finished file of the same file system to the place, if it has the right hash. Call it locked.
+        """Move a finished file of the same file system into the cache, if it has the right hash. The caller holds the lock.
 
         Args:
             file: The file; it is gone afterwards.
@@ -111,7 +111,7 @@ class CachedFile:
 
     @contextmanager
     def locked(self, progress: Progress) -> Iterator[None]:
-        """Hold the place against other processes and threads; says so when it has to wait. The system frees it if we die."""
+        """Lock the file against other processes and threads; report a wait. The operating system frees the lock of a dead process."""
         from filelock import FileLock, Timeout
 
         self.path.parent.mkdir(parents=True, exist_ok=True)

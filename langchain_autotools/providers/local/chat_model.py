@@ -1,4 +1,4 @@
-"""`ChatLocal`: a real model on this machine, without a key; its server starts at first use and stops with the program."""
+"""`ChatLocal`: a real model on this machine, without a key, whose server starts on first use and stops with the program."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from .server import LocalServer, ServerSettings, close_server, require_server, s
 from .weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, Weights, find_weights
 
 CHAT_TEMPLATE = Path(__file__).with_name("qwen_coder_tools.jinja")
-"""The chat template for the default weights: with their own one they call no tools."""
+"""The chat template for the default weights, which call no tools with their own."""
 
 _MOST_THREADS = 8  # more do not make a model of this size faster
 _SERVERS_OWN = (
@@ -74,20 +74,20 @@ class ChatLocal(ChatOpenAI):
     threads: int | None = Field(default=None, ge=1)
     """Number of CPU threads. Default: the processors this process may use, at most 8."""
     gpu_layers: int = Field(default=0, ge=0)
-    """Number of layers on a GPU, where the installed server can."""
+    """Number of layers on a GPU, if the installed server supports one."""
     start_timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     """Timeout in seconds for the start of the server."""
     use_responses_api: bool | None = False
-    """Only False: this server has no Responses API."""
+    """Must be False: this server has no Responses API."""
     show_progress: bool = True
-    """Whether standard error shows the progress of weights that are being fetched or joined."""
+    """Whether to show the progress of fetching or joining weights on standard error."""
 
     temperature: float | None = 0.0
     """Sampling temperature. 0: small models call tools less reliably above it."""
     max_tokens: int | None = Field(default=512, validation_alias="max_completion_tokens")
     """Maximum number of tokens of one reply."""
     max_retries: int | None = 0
-    """Maximum number of retries of a failed request. 0: this server would only fail in the same way again."""
+    """Maximum number of retries of a failed request. 0: this server would fail in the same way again."""
 
     _environment: ClassVar[Environment] = Environment()
     _refused: ClassVar[Mapping[str, str]] = {
@@ -110,7 +110,7 @@ class ChatLocal(ChatOpenAI):
 
     @model_validator(mode="after")
     def _forget_the_environment(self) -> Self:
-        """Keys and addresses of the vendor's are not for this server."""
+        """Ignore the vendor's keys and addresses in the environment."""
         self.openai_api_base = self.openai_organization = None
         if self.stream_usage is None:
             self.stream_usage = True
@@ -119,7 +119,7 @@ class ChatLocal(ChatOpenAI):
     # ------------------------------------------------------------------------------------------ the server
 
     def start(self) -> LocalServer:
-        """Find the weights and start the server, if it does not run yet, now rather than at the first request.
+        """Find the weights and start the server now, unless it runs already, rather than at the first request.
 
         Returns:
             The server; its `base_url` and `api_key` let any other client of OpenAI's wire use it too.
@@ -180,7 +180,7 @@ class ChatLocal(ChatOpenAI):
 
     @property
     def lc_secrets(self) -> dict[str, str]:
-        """None: the server's key lives and dies with it."""
+        """An empty dict: the server's key is valid only while the server runs."""
         return {}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
@@ -212,7 +212,7 @@ def _default_threads() -> int:
 
 
 def _direct(class_name: str) -> Any:
-    """An HTTP client without proxies, certificates and idle connections: a server that has ended leaves nothing behind."""
+    """Create an HTTP client without proxies, certificates and idle connections."""
     import openai
 
     limits = http_library(openai).Limits(max_keepalive_connections=0)

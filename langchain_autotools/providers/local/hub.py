@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class SourceError(Exception):
-    """The hub does not have the file. The text says why, as a part of a sentence."""
+    """Raised when the hub does not provide the file. The message is a part of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class HubFile:
     endpoint: str | None = None
 
     def sha256(self) -> str:
-        """The hash that the hub itself reports for the file at that commit. One small request.
+        """Return the hash that the hub reports for the file at that commit. Makes one small request.
 
         Raises:
             SourceError: The hub cannot be reached, or does not have the file.
@@ -42,7 +42,7 @@ class HubFile:
             return str(large.sha256)
 
     def download(self, folder: Path, show: bool) -> Path:
-        """Fetch the file into `folder`, going on where an earlier attempt was broken off, and say where it is.
+        """Download the file into `folder`, resuming an earlier attempt, and return its path.
 
         Args:
             folder: Kept between attempts.
@@ -61,7 +61,7 @@ class HubFile:
 
 @contextmanager
 def _hub_errors() -> Iterator[None]:
-    """Whatever goes wrong between us and the hub is a `SourceError`."""
+    """Convert all errors of a download to `SourceError`."""
     try:
         yield
     except SourceError:
@@ -75,7 +75,7 @@ def _hub_errors() -> Iterator[None]:
 
 @contextmanager
 def _bars(show: bool) -> Iterator[None]:
-    """The hub's progress bars as asked for; a user's own choice to have none is left alone."""
+    """Show or hide the hub's progress bars, unless the user disabled them."""
     from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     if show or are_progress_bars_disabled():

@@ -1,4 +1,4 @@
-"""Telling a waiting human, on standard error, what is prepared and how far it is."""
+"""Progress messages on standard error for preparation steps."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from typing import TextIO
 
 Advance = Callable[[int], object]
-"""Told after each step how many bytes it brought."""
+"""A function that is called after each step with the number of bytes."""
 
 
 class Progress:
-    """Lines and bars on standard error; no bar where nobody watches.
+    """Lines and bars on standard error; no bar without a terminal.
 
     Args:
         show: False keeps silent.
@@ -23,17 +23,17 @@ class Progress:
 
     @property
     def stream(self) -> TextIO:
-        """Where the lines go."""
+        """The output stream of the lines."""
         return self._stream or sys.stderr
 
     def say(self, line: str) -> None:
-        """Write one line of its own."""
+        """Write one line."""
         if self.show:
             print(line, file=self.stream, flush=True)
 
     @contextmanager
     def bar(self, label: str, total: int) -> Iterator[Advance]:
-        """A bar that grows to `total` bytes while the body runs; it is gone afterwards.
+        """Show a bar that grows to `total` bytes while the body runs, then remove it.
 
         Args:
             label: What stands before the bar.

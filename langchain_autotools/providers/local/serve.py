@@ -1,4 +1,4 @@
-"""The program of the server process: runs llama.cpp's HTTP server until its parent goes away.
+"""The server process's program, which runs llama.cpp's HTTP server until its parent ends.
 
 Started by `server.py` as a file of its own, not as a module: it must load nothing but the server. It reads one JSON
 line of settings from standard input, writes one JSON line (`address` or `error`) to standard output, and ends when
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def start(settings: dict[str, Any]) -> Any:
-    """The running server; returns when the model is loaded."""
+    """Start the server and return it as soon as the model is loaded."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()

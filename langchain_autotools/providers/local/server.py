@@ -1,4 +1,4 @@
-"""The one local model server of this Python process: started at first use, shared, stopped with the program.
+"""The local model server of this Python process: started on first use, shared, stopped with the program.
 
 The server runs in a child process. Inside this one it would hold the interpreter lock while it loads the model
 (1.4 s measured) and while it shuts down (30 s with a reply under way), make every forked child hang at its exit, and
@@ -31,12 +31,12 @@ _LOG_PREFIX = re.compile(r"^[\d.]+ [A-Z] ")
 
 
 class LocalServerError(AutoToolsError):
-    """The server of the local model did not start. The text holds what it said."""
+    """Raised when the local model server does not start. The message contains its output."""
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """What one server runs, and how.
+    """The settings of one server.
 
     Attributes:
         model_path: The GGUF file.
@@ -58,7 +58,7 @@ class ServerSettings:
 
 
 class LocalServer:
-    """A running server. Its end is the end of its process, of ours, or `close()`.
+    """A running server. It ends with its process, with this process, or by `close()`.
 
     Args:
         settings: What to run.
@@ -88,11 +88,11 @@ class LocalServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether its process lives."""
+        """Whether the server process is alive."""
         return self._process.poll() is None
 
     def close(self) -> None:
-        """Stop the server, at once. A reply under way breaks off."""
+        """Stop the server immediately. A reply in progress breaks off."""
         # Nothing of it needs an orderly end: it only reads its files.
         self._process.kill()
         self._process.wait()
@@ -103,13 +103,13 @@ class LocalServer:
                 pipe.close()
 
     def forget(self) -> None:
-        """Let go of a server that belongs to the process we were forked from."""
+        """Drop a server that belongs to the parent process of a fork."""
         # The server ends when the last holder of this pipe is gone: that must not be us.
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def _start(self, timeout: float) -> str:
-        """Hand over the settings and wait for the address and for `/health`."""
+        """Send the settings, then wait for the address and for `/health`."""
         deadline = time.monotonic() + timeout
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None and stdout is not None and stderr is not None
@@ -185,7 +185,7 @@ _inherited: list[LocalServer] = []
 
 
 def require_server() -> None:
-    """Check that the server program is installed.
+    """Raise if the server program is not installed.
 
     Raises:
         ConfigurationError: It is not; the text says how to install it.
@@ -195,7 +195,7 @@ def require_server() -> None:
 
 
 def shared_server(settings: ServerSettings, start_timeout: float) -> LocalServer:
-    """The server of this process, started if it does not run.
+    """Return the server of this process, started if necessary.
 
     Args:
         settings: What it runs, and how.
@@ -234,7 +234,7 @@ def close_server() -> None:
 
 
 def _after_fork() -> None:
-    """In a forked child: a lock of its own, and a server of its own when it needs one."""
+    """Reset lock and server in a forked child process."""
     global _lock, _server
     _lock = threading.Lock()
     if _server is not None:

@@ -1,4 +1,4 @@
-"""Finding the file of weights that the local model runs on: which one, from where, and whether it is the right one."""
+"""Lookup of the local model's weights file: selection, source and verification."""
 
 import os
 import shutil
@@ -14,12 +14,12 @@ from .hub import HubFile, SourceError
 from .progress import Advance, Progress
 
 MODEL_PATH_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
-"""Environment variable: a GGUF file to use in place of the default weights."""
+"""Environment variable for a GGUF file to use in place of the default weights."""
 
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model whose file of weights is known, and where it can be had.
+    """A model with a known weights file and its sources.
 
     Attributes:
         name: Its name, as the server reports it.
@@ -53,7 +53,7 @@ DEFAULT_MODEL = KnownModel(
     ),
     repeat_penalty=1.1,  # without it the model now and then repeats its calls until the reply is full
 )
-"""What runs where the user names no file: Qwen2.5-Coder-0.5B-Instruct, Q4_K_M, Apache-2.0."""
+"""The default model if the user names no file: Qwen2.5-Coder-0.5B-Instruct, Q4_K_M, Apache-2.0."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Weights:
 
 
 def find_weights(model_path: str | Path | None = None, progress: Progress | None = None, model: KnownModel = DEFAULT_MODEL) -> Weights:
-    """The weights to run, looked for in this order:
+    """Return the weights to run, looked for in this order:
 
     `model_path`, the variable LANGCHAIN_AUTOTOOLS_MODEL_PATH, the verified cache file, the publisher's repository on the hub, from which
     it is fetched into the cache file, once.
@@ -96,7 +96,7 @@ def find_weights(model_path: str | Path | None = None, progress: Progress | None
 
 
 def store_weights(pieces: Iterable[bytes], source: str, progress: Progress | None = None, model: KnownModel = DEFAULT_MODEL) -> Path:
-    """Put the default weights, from wherever they were had, into the cache file, unless they are there already.
+    """Store the default weights in the cache, from any source, unless they are there already.
 
     Args:
         pieces: The file's bytes, in order.
@@ -127,7 +127,7 @@ def _counted(pieces: Iterable[bytes], advance: Advance) -> Iterator[bytes]:
 
 
 def cache_folder() -> Path:
-    """The folder that holds the default weights.
+    """Return the folder of the default weights.
 
     Raises:
         ConfigurationError: `platformdirs`, of the extra `local`, is not installed.
@@ -154,7 +154,7 @@ def _checked(path: Path, origin: str) -> Path:
 
 @contextmanager
 def _prepared(cached: CachedFile, progress: Progress) -> Iterator[bool]:
-    """Hold the cache file's place; tells whether the right file is there already."""
+    """Lock the cache file and yield whether the right file is there already."""
     try:
         with cached.locked(progress):
             yield cached.verify(progress)
@@ -163,7 +163,7 @@ def _prepared(cached: CachedFile, progress: Progress) -> Iterator[bool]:
 
 
 def _download(cached: CachedFile, progress: Progress, model: KnownModel) -> None:
-    """Fetch the cache file from the hub.
+    """Download the cache file from the hub.
 
     Raises:
         ConfigurationError: It cannot be had there; the text says what else there is.

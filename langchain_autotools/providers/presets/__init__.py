@@ -1,1 +1,1 @@
-"""Vendors that speak chat completions in a dialect of their own."""
+"""Vendors that speak a dialect of chat completions."""

@@ -21,7 +21,7 @@ _UNKNOWN = "Cohere's compatibility endpoint does not know it"
 
 
 def _request(params: dict[str, Any]) -> dict[str, Any]:
-    """Tools without `strict`. A choice that names tools becomes the choice of these alone, an automatic one the default."""
+    """Return the parameters in Cohere's form: no `strict`, only the tools that the choice names, and no choice of `auto`, the default."""
     tools, choice = params.get("tools"), params.get("tool_choice")
     if not tools:
         return params

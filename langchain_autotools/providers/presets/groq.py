@@ -27,7 +27,7 @@ _NAMED = re.compile(r"<function[=/( ]*(?P<name>[\w.-]+)|\"name\"\s*:\s*\"(?P<quo
 
 
 def _request(params: dict[str, Any]) -> dict[str, Any]:
-    """JSON output as a whole reply; never beside tools."""
+    """Return the parameters for JSON output, which is not streamed and not combined with tools."""
     if (params.get("response_format") or {}).get("type") not in ("json_object", "json_schema"):
         return params
     if params.get("tools"):
@@ -36,7 +36,7 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _error_to_turn(error: Exception, model: str) -> AIMessageChunk | None:
-    """The turn behind a `tool_use_failed`: the calls that the model wrote, none of which may run, and what is wrong with them."""
+    """Return the turn behind a `tool_use_failed` error: the model's calls, none of which may run, and the reason."""
     body = getattr(error, "body", None)
     failure = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(failure, Mapping) or failure.get("code") != _FAILED or not failure.get("failed_generation"):
@@ -49,7 +49,7 @@ def _error_to_turn(error: Exception, model: str) -> AIMessageChunk | None:
 
 
 def _calls_in(written: str) -> list[dict[str, Any]]:
-    """What the model wrote as calls; one with the whole text where that is not JSON."""
+    """Return the calls in the model's text; one with the whole text if it is not JSON."""
     try:
         value = json.loads(written)
     except ValueError:
@@ -114,7 +114,7 @@ class ChatGroq(PresetChatModel):
     """
 
     reasoning_format: str | None = None
-    """How reasoning is sent: `parsed` (apart), `raw` (in the text), `hidden`."""
+    """Form of reasoning: `parsed` (separate), `raw` (in the text), `hidden`."""
 
     preset: ClassVar[Preset] = Preset(
         dialect=Dialect(provider=_PROVIDER, reasoning="reasoning", refuses=frozenset(OPAQUE_KEYS), names=False),

@@ -20,7 +20,7 @@ _UNKNOWN = "Mistral's API does not know it"
 
 
 def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
-    """System messages at the start only (later ones are said by the user), neighbours of one role joined, a last reply to be continued."""
+    """Return messages with system messages only at the start, neighbours of one role merged, and a final reply marked as a prefix."""
     start = next((position for position, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
     later = [_as_user(message) if isinstance(message, SystemMessage) else message for message in messages[start:]]
     taken = merge_runs([*messages[:start], *later])
@@ -35,7 +35,7 @@ def _as_user(message: BaseMessage) -> HumanMessage:
 
 
 def _request(params: dict[str, Any]) -> dict[str, Any]:
-    """Mistral's word for a forced choice of any tool."""
+    """Return the parameters with Mistral's word for a forced choice of any tool."""
     return {**params, "tool_choice": "any"} if params.get("tool_choice") == "required" else params
 
 
@@ -94,7 +94,7 @@ class ChatMistralAI(PresetChatModel):
     model_name: str = Field(default="mistral-small-latest", alias="model")
     """The model's name."""
     safe_mode: bool | None = None
-    """Whether the vendor puts its safety prompt before the conversation."""
+    """Whether the vendor adds its safety prompt before the conversation."""
 
     preset: ClassVar[Preset] = Preset(
         dialect=Dialect(

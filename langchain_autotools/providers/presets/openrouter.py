@@ -47,23 +47,23 @@ class ChatOpenRouter(PresetChatModel):
     """
 
     reasoning: dict[str, Any] | None = None
-    """How a reasoning model thinks, `{"effort": "low"}`."""
+    """Reasoning options, `{"effort": "low"}`."""
     openrouter_provider: dict[str, Any] | None = None
-    """Which providers may serve the request, `{"order": ["anthropic"]}`."""
+    """Routing preferences for providers, `{"order": ["anthropic"]}`."""
     route: str | None = None
-    """What happens when a model fails, `fallback`."""
+    """Routing when a model fails, `fallback`."""
     plugins: list[dict[str, Any]] | None = None
     """OpenRouter's plugins, `[{"id": "web"}]`."""
     session_id: str | None = Field(default_factory=from_env("OPENROUTER_SESSION_ID", default=None))
-    """Groups requests in OpenRouter's records. Environment: `OPENROUTER_SESSION_ID`."""
+    """Session id that groups requests in OpenRouter's records. Environment: `OPENROUTER_SESSION_ID`."""
     trace: dict[str, Any] | None = None
-    """Metadata for the tools that watch, `{"trace_id": ...}`."""
+    """Metadata for observability tools, `{"trace_id": ...}`."""
     app_url: str | None = Field(default_factory=from_env("OPENROUTER_APP_URL", default=None))
-    """The address of your application, for OpenRouter's rankings. Environment: `OPENROUTER_APP_URL`."""
+    """URL of your application, for OpenRouter's rankings. Environment: `OPENROUTER_APP_URL`."""
     app_title: str | None = Field(default_factory=from_env("OPENROUTER_APP_TITLE", default=None))
-    """Its name. Environment: `OPENROUTER_APP_TITLE`."""
+    """Title of your application. Environment: `OPENROUTER_APP_TITLE`."""
     app_categories: list[str] | None = None
-    """Its categories, `["cli-agent"]`."""
+    """Categories of your application, `["cli-agent"]`."""
 
     preset: ClassVar[Preset] = Preset(
         dialect=Dialect(provider="openrouter", reasoning="reasoning"),

@@ -37,7 +37,7 @@ _PROFILES: Mapping[str, Mapping[str, Any]] = described(
 
 
 def _request(params: dict[str, Any]) -> dict[str, Any]:
-    """Without stop sequences where the model is known to refuse them."""
+    """Return the parameters without stop sequences for models known to reject them."""
     model = str(params["model"]).lower()
     known = _PROFILES.get(model)
     thinks = known["reasoning_output"] if known else model.startswith(_THINKERS)
