@@ -1,1 +1,1 @@
-"""Protocol detection: from the fragments of a streamed reply to whole tool calls, in any dialect, and the verdict on which may run."""
+"""Assembly of tool calls from the fragments of a streamed reply, in any dialect, with the verdict on which calls may run."""

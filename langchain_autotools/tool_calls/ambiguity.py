@@ -1,4 +1,4 @@
-"""Calls that can be read in two ways: marked with a doubt, so that they do not run."""
+"""Detection of ambiguous calls, which are marked with a doubt so that they do not run."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ OPENER: Final = "it may be only the beginning of the call that follows"
 
 
 def doubt_openers(slots: Sequence[Slot]) -> None:
-    """Mark calls without arguments that may be no more than the beginning of another.
+    """Mark calls without arguments that may be only the beginning of another call.
 
     A server that starts every call with an empty header, or with `{}`, and names the tool on every fragment, sends the very
     same as one that makes a call without arguments and then another of the same tool. It is the first kind only if every call
@@ -25,7 +25,7 @@ def doubt_openers(slots: Sequence[Slot]) -> None:
 
 
 def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
-    """The calls that are only beginnings, if this server starts every call with `opening`."""
+    """Return the calls that are only beginnings, if this server starts every call with `opening`."""
     waiting: dict[str | None, list[Slot]] = {}
     openers: list[Slot] = []
     for slot in slots:
@@ -42,14 +42,14 @@ def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
 
 
 def doubt_empty(slots: Sequence[Slot]) -> None:
-    """Mark all calls without arguments: where some fragments found no place, they may be those arguments."""
+    """Mark all calls without arguments if some fragments could not be assigned, because these may be their arguments."""
     for slot in slots:
         if slot.fragments == 1 and slot.progress in (Progress.EMPTY, Progress.BARE):
             slot.doubt = slot.doubt or OPENER
 
 
 def doubt_copies(slots: Sequence[Slot], *, readable: bool) -> None:
-    """Mark the later of equal calls where every call comes at least twice: the server may send all arguments once more.
+    """Mark the later of equal calls if every call occurs at least twice: the server may repeat all arguments.
 
     Args:
         slots: All calls of a group.

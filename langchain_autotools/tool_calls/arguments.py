@@ -1,4 +1,4 @@
-"""What the arguments of a call come to, once all of its text is there: the closed list of ways to read them.
+"""Parsing of a call's complete arguments, by a closed list of accepted forms.
 
 A call may run only if its text reduces, by one of these ways, to exactly one complete JSON object. Nothing is completed, nothing
 is guessed: whatever is not on the list is refused, with a reason that the model can act on.
@@ -47,7 +47,7 @@ class Arguments:
 
 
 def read_arguments(pieces: Sequence[str]) -> list[Arguments]:
-    """Read the pieces of one call's argument text. One entry, several only by way 6.
+    """Parse the pieces of one call's argument text. Returns one entry, or several by form 6.
 
     Args:
         pieces: The fragments as they came, empty ones left out; an object on the wire as its JSON text.
@@ -65,7 +65,7 @@ def read_arguments(pieces: Sequence[str]) -> list[Arguments]:
 
 
 def _unwrapped(text: str, value: object) -> Arguments | None:
-    """The object that `value` is or, as a string, holds."""
+    """Return the object that `value` is, or that it contains as a string."""
     for _ in range(_WRAPPED + 1):
         if isinstance(value, dict):
             return Arguments(text, value)
@@ -84,7 +84,7 @@ def _refused(text: str, reason: str) -> Arguments:
 
 
 def _broken(pieces: Sequence[str], text: str, error: ValueError) -> list[Arguments]:
-    """The pieces that are not one JSON value together."""
+    """Parse pieces that do not form one JSON value together."""
     if len(pieces) > 1 and pieces[0].strip() == "{}":
         return read_arguments(pieces[1:])
     unfinished = is_prefix(text.strip(), error)
@@ -101,7 +101,7 @@ def _broken(pieces: Sequence[str], text: str, error: ValueError) -> list[Argumen
 
 
 def _last_snapshot(pieces: Sequence[str]) -> Arguments | None:
-    """The last piece of cumulative text, if that is what this is and the piece is one object."""
+    """Return the last piece of cumulative text if it is one object; None for other text."""
     if len(pieces) < 2 or not all(after.startswith(before) for before, after in pairwise(pieces)):
         return None
     text = mend_json(pieces[-1])
@@ -114,7 +114,7 @@ def _last_snapshot(pieces: Sequence[str]) -> Arguments | None:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A JSON object at the top level of a text: where it begins, and what it says."""
+    """A JSON object at the top level of a text: its position and its value."""
 
     start: int
     arguments: Arguments
@@ -122,7 +122,7 @@ class _Document:
 
 
 def _documents(text: str) -> tuple[list[_Document], str]:
-    """The objects at the beginning of `text`, and what follows the last of them."""
+    """Return the objects at the beginning of `text`, and the text after the last of them."""
     found: list[_Document] = []
     position = _skip_space(text, 0)
     while position < len(text):
@@ -144,7 +144,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _several(pieces: Sequence[str], text: str, documents: list[_Document]) -> list[Arguments]:
-    """The objects that remain without placeholders and copies."""
+    """Return the objects without placeholders and copies."""
     edges = set(accumulate(map(len, pieces)))
     while len(documents) > 1 and not documents[0].value and documents[1].start in edges:
         documents = documents[1:]
@@ -157,17 +157,17 @@ def _several(pieces: Sequence[str], text: str, documents: list[_Document]) -> li
 
 
 def as_text(value: object) -> str:
-    """Arguments as text: a string as it is, nothing as nothing, an object or anything else as its JSON."""
+    """Return arguments as text: a string unchanged, None as "", anything else as its JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def spelling(found: Sequence[Arguments]) -> str | None:
-    """Arguments in one spelling whatever their layout and the order of their keys; None if they are not one object."""
+    """Return arguments in canonical form, whatever their layout and key order; None if they are not one object."""
     return canonical(found[0].value) if len(found) == 1 and found[0].value is not None else None
 
 
 def spell_text(text: str) -> str | None:
-    """What a fragment says if it is whole arguments by itself, in the same spelling; None if it is not."""
+    """Return a fragment's text in canonical form if it is complete arguments by itself; None if it is not."""
     return spelling(read_arguments([text])) if text.lstrip()[:1] in ("{", '"') else None

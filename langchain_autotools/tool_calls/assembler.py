@@ -1,4 +1,4 @@
-"""Tool calls out of the fragments of a stream, in whatever dialect the server speaks.
+"""Assembly of tool calls from the fragments of a stream, in any server's dialect.
 
 No single field identifies a call: index, id, name, position and the end of the JSON text are each broken on some server, and
 each is the only thing that tells on another. So nothing is decided before the stream has ended. Then an index is believed if
@@ -25,7 +25,7 @@ _MISNAMED = "it names two tools"
 
 
 class ToolCallAssembler:
-    """Puts the calls of one turn together. Linear in the number of fragments.
+    """Assembles the calls of one turn, in linear time.
 
     Args:
         declared: The names of the tools that the model was told of; they help to tell a name in parts from two names.
@@ -39,11 +39,11 @@ class ToolCallAssembler:
 
     @property
     def begun(self) -> bool:
-        """Whether any fragment has come."""
+        """Whether any fragment has arrived."""
         return bool(self._groups)
 
     def feed(self, fragments: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> None:
-        """Take the fragments of one chunk as they are on the wire, or the only one of it."""
+        """Add the fragments of one chunk in their wire form, as a list or as a single one."""
         if isinstance(fragments, Mapping):
             fragments = (fragments,)
         elif len(fragments) > 1:
@@ -55,12 +55,12 @@ class ToolCallAssembler:
                 self._take(read_fragment(raw))
 
     def feed_again(self, calls: Sequence[Mapping[str, Any]]) -> None:
-        """Take the calls of a whole message that comes after fragments, and may say again what they said."""
+        """Add the calls of a whole message that follows fragments and may repeat them."""
         for fragment in read_list(calls):
             self._take(replace(fragment, header=frozenset()))
 
     def _take_text(self, raw: Mapping[str, Any]) -> bool:
-        """Take the next part of the text of the call at an index, if `raw` is no more than that: most fragments by far."""
+        """Append to the text of the call at an index if `raw` contains nothing else, as most fragments do."""
         function, index = raw.get("function"), raw.get("index")
         if type(function) is not dict or len(function) != 1 or type(index) is not int or index not in self._groups:
             return False
@@ -81,7 +81,7 @@ class ToolCallAssembler:
             self._ids.setdefault(fragment.id, key)
 
     def finish(self) -> list[ToolCallRecord]:
-        """The calls of the turn, in the order the model wrote them, each with the id that the server gave it, "" where it gave none.
+        """Return the calls of the turn in the model's order, with the server's ids or "".
 
         Call it once, when all fragments are in.
         """
@@ -97,7 +97,7 @@ class ToolCallAssembler:
 
 
 def _assembled(slot: Slot, *, alone: bool) -> list[ToolCallRecord]:
-    """The calls that a slot comes to: one, none if there is nothing in it, several if its text holds several objects.
+    """Return the calls in a slot: usually one, none for an empty slot, several if its text contains several objects.
 
     Args:
         slot: All fragments of what is taken for one call.

@@ -1,4 +1,4 @@
-"""Fragments by the index they came under, read into calls.
+"""Assignment of fragments to calls by their index.
 
 An index tells calls apart if names came under two or more of them: then each index is one call, whatever else its fragments
 say. If not, it is missing, or the same for all calls, and `reading` looks at everything else.
@@ -16,11 +16,11 @@ from .whole_calls import are_alike, read_alike, whole_calls, without_resent
 from .without_index import read_as_one, read_group
 
 Groups: TypeAlias = dict[int | None, list[Fragment | str]]
-"""Fragments by index, in the order of their first appearance; those that are nothing but text as that text."""
+"""Fragments by index, in the order of their first appearance; a fragment with only text is given as a string."""
 
 
 def read_groups(groups: Groups, order: Sequence[int | None], declared: Collection[str]) -> tuple[list[Slot], str]:
-    """The calls of a turn, and by which rule they were told apart.
+    """Return the calls of a turn, and the name of the rule that separated them.
 
     Args:
         groups: The fragments by index.
@@ -68,7 +68,7 @@ def _doubted_if(slots: list[Slot], mixed: bool) -> list[Slot]:
 
 
 def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
-    """One call, unless the fragments under this index cannot be one and can be several."""
+    """Return one call, unless the fragments under this index must be several."""
     whole = read_as_one(fragments, declared)
     if whole.arguments or len(fragments) == 1:
         return [whole]
@@ -79,7 +79,7 @@ def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) 
 
 
 class _Adoption:
-    """Gives the fragments under an index that has no name, or none yet, to the call they go on with (wire quirk A-20).
+    """Assigns the fragments under an index without a name to the call that they continue (wire quirk A-20).
 
     That is the only named call that is not whole yet. If there are several it is unclear which, from then on.
     """
@@ -94,7 +94,7 @@ class _Adoption:
         self._mixed: set[int | None] = set()
 
     def run(self, order: Sequence[int | None]) -> tuple[Groups, set[int | None]]:
-        """The groups with those fragments in their new places, and the groups that are in doubt."""
+        """Return the groups with reassigned fragments, and the keys of the ambiguous groups."""
         for key in order:
             entry = next(self._waiting[key])
             fragment = Fragment(None, key, None, entry) if isinstance(entry, str) else entry
@@ -110,14 +110,14 @@ class _Adoption:
             self._slots[key].add(fragment)
 
     def _begin(self, key: int | None) -> None:
-        """Begin a call under an index; the one before it under the same index, if any, is whole."""
+        """Begin a call under an index; an earlier call under the same index is complete."""
         self._set_aside()
         self._slots.pop(key, None)
         self._slots[key] = Slot()
         self._unfinished.append(key)
 
     def _home(self, key: int | None, fragment: Fragment) -> int | None:
-        """The index of the call that a fragment under the nameless index `key` goes on with."""
+        """Return the index of the call that a fragment under the nameless index `key` continues."""
         if not self._slots:
             return key
         latest = next(reversed(self._slots))
@@ -144,14 +144,14 @@ class _Adoption:
 
 
 def _begins_another(slot: Slot, fragment: Fragment) -> bool:
-    """Whether a fragment begins another call under the index of one that is whole (wire quirk A-35): it has a name and a new id."""
+    """Whether a fragment with a name and a new id begins another call under the index of a complete one (wire quirk A-35)."""
     if fragment.name is None or None in (fragment.id, slot.id) or fragment.id == slot.id:
         return False
     return slot.progress is Progress.CLOSED
 
 
 def _without_copies(slots: list[Slot]) -> list[Slot]:
-    """The calls without those that came again under another index (wire quirk A-22): the same id, name and arguments.
+    """Return the calls without repetitions under another index, with the same id, name and arguments (wire quirk A-22).
 
     Where only the arguments differ they are two calls under one id (wire quirk A-23); halves that are one object together are joined.
     """
@@ -165,7 +165,7 @@ def _without_copies(slots: list[Slot]) -> list[Slot]:
 
 
 def _absorbs(first: Slot, again: Slot) -> bool:
-    """Whether `again` is `first` once more, or its other half. A call without arguments may be only its header, and is in doubt."""
+    """Whether `again` repeats or completes `first`. A call without arguments may be only a header, and is ambiguous."""
     one, two = first.arguments, again.arguments
     if one and two:
         if not one.value and two.value:

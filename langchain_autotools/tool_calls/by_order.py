@@ -1,4 +1,4 @@
-"""Fragments read into calls by their order, where the first fragment of a call says so: by its id, or by its name.
+"""Assignment of fragments to calls by their order, for dialects that mark the first fragment of a call by its id or name.
 
 A fragment that names no call belongs to the only call that is still to be completed. If there are several, it is unclear
 which of them: all are in doubt, and so is every call that gets such a fragment from then on.
@@ -15,7 +15,7 @@ _WAITING = {"": Progress.EMPTY, "{}": Progress.BARE}
 
 
 def read_in_order(fragments: Sequence[Fragment], declared: Collection[str], *, by_id: bool) -> list[Slot]:
-    """The calls that the fragments make, in order of appearance.
+    """Return the calls in the fragments, in order of appearance.
 
     Args:
         fragments: At least one.
@@ -31,7 +31,7 @@ def read_in_order(fragments: Sequence[Fragment], declared: Collection[str], *, b
 
 
 class _InOrder:
-    """The calls so far, and which of them are still to be completed."""
+    """The calls so far, with those that are still incomplete."""
 
     def __init__(self, fragments: Sequence[Fragment], declared: Collection[str], *, by_id: bool) -> None:
         self.slots: list[Slot] = []
@@ -74,7 +74,7 @@ class _InOrder:
         return not fragment.text or fragment.text.lstrip().startswith("{") or alike.progress is not Progress.OPEN
 
     def _names_on(self, latest: Slot, name: str) -> bool:
-        """Whether `name` is the next part of the latest call's name; without ids only a declared name can tell."""
+        """Whether `name` continues the latest call's name; without ids, only if the result is a declared name."""
         return bool(self._declared or self._by_id) and latest.may_be_named_on(name, self._declared)
 
     def _begin(self, fragment: Fragment) -> None:
@@ -109,7 +109,7 @@ class _InOrder:
             self._unfinished = [slot for slot in self._unfinished if slot is target or slot not in candidates]
 
     def _set_aside(self, latest: Slot) -> None:
-        """Set aside the calls that are whole, and remember what they say."""
+        """Set aside the complete calls and record their arguments."""
         unfinished = []
         for slot in self._unfinished:
             if self._may_go_on(slot, latest):
@@ -125,12 +125,12 @@ class _InOrder:
         return slot.fragments == 1 and (slot is latest or progress is self._waits)
 
     def _is_copy(self, text: str, target: Slot) -> bool:
-        """Whether `text` may be the arguments of an earlier call once more, and not the next part of `target`."""
+        """Whether `text` may repeat the arguments of an earlier call rather than continue `target`."""
         again = spell_text(text)
         return again in self._whole and (again != "{}" or target.progress is Progress.OPEN)
 
     def _surplus(self, fragment: Fragment) -> None:
-        """Text that comes when every call is whole: a copy, or too much."""
+        """Handle text that arrives when every call is complete: a copy, or surplus."""
         again = spell_text(fragment.text)
         original = self._whole.get(again) if again else None
         if original is not None and again != "{}" and fragment.name in (None, original.name):
@@ -144,7 +144,7 @@ class _InOrder:
 
 
 def _waiting_state(fragments: Sequence[Fragment], *, by_id: bool) -> Progress | None:
-    """How a call looks that has begun and waits for its arguments, if all calls begin alike; else a call that looks so is whole."""
+    """Return the state of a call that waits for its arguments, if all calls begin alike; None if such a call is complete."""
     named = [fragment for fragment in fragments if fragment.name]
     headers: Iterable[Fragment] = named
     if by_id:
@@ -154,7 +154,7 @@ def _waiting_state(fragments: Sequence[Fragment], *, by_id: bool) -> Progress | 
 
 
 def _doubt_repeats(slots: Sequence[Slot]) -> None:
-    """Mark a call that came whole in one fragment and equals one before it: it may be that one, sent once more."""
+    """Mark a call that arrived whole in one fragment and equals an earlier one: it may be a repetition."""
     seen: set[tuple[str | None, str, int]] = set()
     for slot in slots:
         if slot.spelled_arguments is not None:

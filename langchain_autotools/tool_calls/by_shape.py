@@ -1,4 +1,4 @@
-"""Fragments read into calls by the shape of their text: every fragment names its tool, and nothing else tells calls apart.
+"""Assignment of fragments to calls by the shape of their text, for dialects that mark fragments only with the tool's name.
 
 Fragments of different tools are told apart by the name, even if they alternate. A call of the same tool starts where a text
 begins anew after the one before it was whole.
@@ -14,7 +14,7 @@ from .slot import Progress, Slot
 
 
 def read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
-    """The calls that the fragments make, in order of appearance.
+    """Return the calls in the fragments, in order of appearance.
 
     Args:
         fragments: At least one; all with a name.
@@ -27,7 +27,7 @@ def read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> l
 
 
 class _ByShape:
-    """The calls so far, and the latest of each tool."""
+    """The calls so far, with the latest of each tool."""
 
     def __init__(self, fragments: Sequence[Fragment], declared: Collection[str]) -> None:
         self._declared = declared
@@ -54,7 +54,7 @@ class _ByShape:
             self._after(slot, fragment)
 
     def finish(self) -> list[Slot]:
-        """The calls, in order of appearance."""
+        """Return the calls in order of appearance."""
         for slot in self._latest.values():
             self._judge(slot)
         self._settle_copies()
@@ -63,7 +63,7 @@ class _ByShape:
         return [each for slot in self._slots for each in (slot, *self._twins_of(slot))]
 
     def _twins_of(self, slot: Slot) -> list[Slot]:
-        """The calls without arguments that stood beside this one in its list, unless they may be only beginnings."""
+        """Return the calls without arguments in this call's list, unless they may be only beginnings."""
         if slot.doubt or slot.progress is not Progress.BARE:
             return []
         twins = [Slot() for _ in self._bare_twins.get(slot, ())]
@@ -88,7 +88,7 @@ class _ByShape:
             self._begin(fragment)
 
     def _go_on(self, slot: Slot, fragment: Fragment) -> None:
-        """Continue a call that is open, unless the fragment looks like the beginning of another."""
+        """Continue an open call, unless the fragment may begin another."""
         text = fragment.text.strip()
         if not fragment.text or self._original(slot, text):
             self._mix(slot)
@@ -108,12 +108,12 @@ class _ByShape:
         self._mixed.add(slot.name)
 
     def _judge(self, slot: Slot) -> None:
-        """Doubt a call inside which another may have begun: it is only an object inside its arguments if nothing else is possible."""
+        """Mark a call that may contain another: an inner object belongs to its arguments only if nothing else is possible."""
         if slot in self._inner and has_other_split(slot.pieces):
             self._mix(slot)
 
     def _after(self, slot: Slot, fragment: Fragment) -> None:
-        """A fragment of a tool whose last call is whole."""
+        """Handle a fragment for a tool whose last call is complete."""
         self._judge(slot)
         text = fragment.text.strip()
         if not text or (text == "{}" and slot.progress is Progress.BARE):
@@ -136,12 +136,12 @@ class _ByShape:
             slot.add_surplus(fragment, self._declared)
 
     def _original(self, slot: Slot, text: str, twin: int = 0) -> Slot | None:
-        """The whole call of the same tool that `text` says once more."""
+        """Return the complete call of the same tool that `text` repeats."""
         again = spell_text(text)
         return self._whole.get((slot.name, again, twin)) if again else None
 
     def _settle_copies(self) -> None:
-        """A server that sends whole calls once more does so with all of them; else an equal call may be meant."""
+        """Resolve repeated calls: a server that repeats whole calls repeats all of them; else an equal call may be intended."""
         originals = [slot for number, slot in enumerate(self._slots) if number not in self._copies]
         if all(slot.copied or slot.progress in (Progress.EMPTY, Progress.BARE) for slot in originals):
             self._slots = originals
@@ -150,7 +150,7 @@ class _ByShape:
             self._slots[number].doubt = COPY
 
     def _doubt_the_broken(self) -> None:
-        """Where a call makes no sense, fragments of it may be in later calls of its tool, or be missing in those without arguments."""
+        """Mark later or empty calls of a tool with an invalid call, because fragments may be assigned wrongly among them."""
         broken: set[str | None] = set()
         for slot in self._slots:
             if slot.name in broken:

@@ -1,4 +1,4 @@
-"""One fragment of a tool call as it came, in any wire's shape, made comparable.
+"""Normalized fragments of tool calls, from any wire's form.
 
 Wire shapes (wire quirks A-10, A-11, A-26, A-28, N-02): the nested `{index, id, type, function: {name, arguments}}`, the flat
 `{index, id, name, args | arguments}`, the id or index inside `function`, the index as a string, arguments as an object,
@@ -41,12 +41,12 @@ class Fragment:
 
 
 def is_header(entry: Fragment | str) -> bool:
-    """Whether a fragment, or one that is nothing but text, has an id or a name."""
+    """Whether a fragment has an id or a name; a string has neither."""
     return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
 
 
 def read_fragment(raw: Mapping[str, Any]) -> Fragment:
-    """A raw dict as a `Fragment`. Nothing in it can make this fail."""
+    """Return a raw dict as a `Fragment`. Accepts any content."""
     inner = raw.get("function")
     if not isinstance(inner, Mapping):
         inner = raw
@@ -76,7 +76,7 @@ def _header(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> frozenset[str]:
 
 
 def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:
-    """The entries of one list. Equal ones that are each a whole call, without ids or each with its own, are as many calls.
+    """Return the fragments of one list. Equal whole calls, without ids or each with its own, are distinct calls.
 
     A server that sends a call once more does so in a later chunk, or (where chunks were put together on the way) without the `type`
     that a call begins with.
@@ -95,7 +95,7 @@ def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:
 
 
 def _text_or_none(value: object) -> str | None:
-    """A name or an id, or None where there is none."""
+    """Return a name or an id; None if it is missing."""
     if not isinstance(value, str):
         return None if value is None or isinstance(value, bool) else str(value)
     value = value.strip()
@@ -103,7 +103,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def _index(value: Any) -> int | None:
-    """An index, also one that came as text."""
+    """Return an index, also from text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     try:

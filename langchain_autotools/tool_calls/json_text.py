@@ -1,4 +1,4 @@
-"""What the text of an unfinished JSON document says about itself: is it whole, may more of it come, is it one document or several?"""
+"""Inspection of unfinished JSON text: whether it is complete, can continue, or contains several documents."""
 
 import json
 import re
@@ -11,12 +11,12 @@ _MOST_PIECES = 12
 _OUTSIDE = re.compile(r'["{}\[\]]')
 _INSIDE = re.compile(r'["\\]')
 _BEGUN = re.compile(r"\s*(?:u[0-9a-fA-F]{0,4}|-|tr?u?|fa?l?s?|nu?l?|\.|[eE][+-]?|)")
-"""An escape, a word or a number that has begun, or nothing: what stands where a document that is cut breaks."""
+"""Pattern of an unfinished escape, word or number at the point where a truncated document breaks."""
 _ESCAPES = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 
 
 def is_prefix(text: str, error: ValueError) -> bool:
-    """Whether `text`, which broke with `error`, is the beginning of some JSON document: valid as far as it goes."""
+    """Whether `text`, which failed to parse with `error`, is a prefix of some JSON document."""
     if not isinstance(error, json.JSONDecodeError):
         return False
     if is_unterminated(error):
@@ -25,7 +25,7 @@ def is_prefix(text: str, error: ValueError) -> bool:
 
 
 def mend_json(text: str) -> str:
-    """JSON text with pairs of surrogates joined, and halves of pairs (also written as escapes) as U+FFFD.
+    """Return JSON text with surrogate pairs joined and lone surrogates (also as escapes) replaced by U+FFFD.
 
     A half alone has no UTF-8: it could not be sent back (wire quirk B-20).
     """
@@ -36,7 +36,7 @@ def mend_json(text: str) -> str:
 
 
 class JsonScanner:
-    """Follows a JSON text piece by piece; says whether its brackets and strings are closed. Linear."""
+    """Tracks whether the brackets and strings of a growing JSON text are closed, in linear time."""
 
     __slots__ = ("_depth", "_escaped", "_in_string", "_seen")
 
@@ -48,11 +48,11 @@ class JsonScanner:
 
     @property
     def closed(self) -> bool:
-        """Whether the text so far ends after a closed bracket or string, at the top level."""
+        """Whether the text so far ends after a closed bracket or string at the top level."""
         return self._seen and not self._depth and not self._in_string
 
     def feed(self, piece: str) -> None:
-        """Take the next piece of the text."""
+        """Process the next piece of the text."""
         position, end = 0, len(piece)
         if self._escaped and end:
             position, self._escaped = 1, False
@@ -82,7 +82,7 @@ class JsonScanner:
 
 
 def has_other_split(pieces: Sequence[str]) -> bool:
-    """Whether the pieces, in order, can be dealt out to two or more objects of which each is valid as far as it goes.
+    """Whether the pieces can be distributed over two or more objects, each valid as far as it goes.
 
     A new object starts with a piece that begins with a bracket. `{"a":` `{"b":1}` `}` cannot be dealt out: `{"a":}` is nothing.
     `{"a":[` `{"b":1}` `]}` can. More pieces than can be tried out are taken for such a case.

@@ -1,4 +1,4 @@
-"""A tool call while it is put together: its fragments, and what they tell about whether more of it is to come."""
+"""A tool call during assembly: its fragments, and whether more of them may follow."""
 
 from collections.abc import Collection, Mapping
 from enum import Enum
@@ -14,7 +14,7 @@ _MOST_SURPLUS = 16
 
 
 class Progress(Enum):
-    """How far the argument text of a call has come."""
+    """The state of a call's argument text."""
 
     EMPTY = "nothing yet"
     BARE = "an empty object: no arguments, or a placeholder for those to come"
@@ -23,7 +23,7 @@ class Progress(Enum):
 
 
 class Slot:
-    """One call, or what is taken for one.
+    """One call, or one candidate for a call.
 
     Attributes:
         id: The first id that one of its fragments named.
@@ -56,7 +56,7 @@ class Slot:
         self._spelled: tuple[int, str | None] = (0, None)
 
     def add(self, fragment: Fragment, declared: Collection[str] = ()) -> None:
-        """Take a fragment. The first id stays; a name that differs is noted, or joined where the tool has only begun to be named."""
+        """Add a fragment. The first id stays; a differing name is recorded, or appended if the name is incomplete."""
         if not self.fragments:
             self.first, self.twin = fragment.text, fragment.twin
         self.fragments += 1
@@ -69,13 +69,13 @@ class Slot:
             self.pieces.append(fragment.text)
 
     def add_text(self, text: str) -> None:
-        """Take a fragment that is nothing but text."""
+        """Add a fragment that contains only text."""
         self.fragments += 1
         if text:
             self.pieces.append(text)
 
     def add_surplus(self, fragment: Fragment, declared: Collection[str]) -> None:
-        """Take a fragment that came when the call was whole. Very little of that is harmless."""
+        """Add a fragment that arrives after the call is complete; most such fragments make it ambiguous."""
         self._surplus += 1
         if self._surplus > _MOST_SURPLUS:
             self.doubt = self.doubt or "more text came after its arguments were whole"
@@ -90,26 +90,26 @@ class Slot:
             self.misnamed = True
 
     def may_be_named_on(self, name: str, declared: Collection[str]) -> bool:
-        """Whether `name` can be the next part of this call's name (wire quirk N-01): no arguments yet, and a declared name comes of it."""
+        """Whether `name` can continue this call's name (wire quirk N-01): no arguments yet, and the result is a declared name."""
         if self.name is None or self.pieces or name in declared:
             return False
         return not declared or any(tool.startswith(self.name + name) for tool in declared)
 
     def learn(self, extra: Mapping[str, Any] | None) -> None:
-        """Take unknown keys; objects are merged one level deep, because servers send them in parts too (wire quirk R-05)."""
+        """Add unknown keys; objects are merged one level deep, because servers send them in parts too (wire quirk R-05)."""
         for key, value in (extra or {}).items():
             known = self.extra.get(key)
             self.extra[key] = {**known, **value} if isinstance(known, Mapping) and isinstance(value, Mapping) else value
 
     def absorb(self, other: "Slot") -> None:
-        """Take the text of another slot as this call's next part."""
+        """Append the text of another slot to this call."""
         self.pieces += other.pieces
         self.learn(other.extra)
         self.__dict__.pop("calls", None)
 
     @property
     def progress(self) -> Progress:
-        """How far the argument text has come."""
+        """Return the state of the argument text."""
         pieces = self.pieces
         if not pieces:
             return Progress.EMPTY
@@ -127,7 +127,7 @@ class Slot:
 
     @property
     def _spelling(self) -> str | None:
-        """Its arguments so far in one spelling, None if they are no object. (A call in doubt is not read again and again.)"""
+        """Return the arguments so far in canonical form; None if they are not an object. (An ambiguous call is not parsed again.)"""
         pieces, found = self._spelled
         if pieces != len(self.pieces):
             found = spelling(read_arguments(self.pieces))
@@ -136,27 +136,27 @@ class Slot:
 
     @property
     def spelled_arguments(self) -> str | None:
-        """What it said so far, to be compared with what is said again; None if that is nothing, or makes no sense."""
+        """Return the arguments so far in canonical form, for comparison; None if they are empty or invalid."""
         return None if self._spelling == "{}" else self._spelling
 
     @property
     def text(self) -> str:
-        """All of its argument text."""
+        """Return the whole argument text."""
         return mend_json("".join(self.pieces))
 
     @cached_property
     def calls(self) -> list[Arguments]:
-        """What its arguments come to. Ask only when all fragments are in."""
+        """Return the parsed arguments, one entry per call. All fragments must have arrived."""
         return read_arguments(self.pieces)
 
     @property
     def arguments(self) -> Arguments | None:
-        """Its arguments if they are one object, and its name is one."""
+        """Return the arguments if they are one object and the call has one name."""
         (found, *others) = self.calls
         return None if others or found.value is None or self.misnamed or self.name is None else found
 
     def grows_to(self, text: str) -> bool:
-        """Whether `text` is all that came so far and more: cumulative text. Ask for its `progress` before."""
+        """Whether `text` repeats the text so far and continues it (cumulative text). Check `progress` first."""
         last = self.pieces[-1] if self.pieces else ""
         return self._cumulative and len(text) > len(last) and text.startswith(last)
 

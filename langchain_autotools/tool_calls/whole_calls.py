@@ -1,4 +1,4 @@
-"""Streams whose every fragment is a whole call: which fragments are calls, however equal, and which repeat one.
+"""Streams whose every fragment is a whole call: separation of distinct calls from repetitions.
 
 A server that sends whole calls writes the header of each alike. One that sends a call once more leaves parts of its header out: the
 `type`, most often. So fragments with the header of the first one are calls, and later ones with less of it may be copies.
@@ -16,7 +16,7 @@ _Said = tuple[str | None, str | None]  # a tool's name, and arguments in one spe
 
 
 def whole_calls(entries: Mapping[int | None, Sequence[Fragment | str]], order: Sequence[int | None]) -> list[Fragment]:
-    """All fragments of a stream as they came, if each names a tool and has all of its arguments; else none.
+    """Return all fragments of a stream if each names a tool and has complete arguments; else an empty list.
 
     Args:
         entries: The fragments by index; those that are nothing but text as that text.
@@ -33,7 +33,7 @@ def whole_calls(entries: Mapping[int | None, Sequence[Fragment | str]], order: S
 
 
 def without_resent(fragments: Sequence[Fragment]) -> list[Fragment]:
-    """The calls without those that came once more with less of a header.
+    """Return the calls without repetitions that have fewer header fields.
 
     A server that does so does it with all of its calls; else an equal call may be meant, and nothing is left out.
 
@@ -53,7 +53,7 @@ def without_resent(fragments: Sequence[Fragment]) -> list[Fragment]:
 
 
 def _repeats(fragment: Fragment, originals: Sequence[Fragment]) -> bool:
-    """Whether a fragment is one of the equal `originals` with less of a header, and nothing else."""
+    """Whether a fragment equals one of `originals` except for missing header fields."""
     return any(
         fragment.header < original.header and fragment.id in (None, original.id) and fragment.index in (None, original.index)
         for original in originals
@@ -61,12 +61,12 @@ def _repeats(fragment: Fragment, originals: Sequence[Fragment]) -> bool:
 
 
 def are_alike(fragments: Sequence[Fragment]) -> bool:
-    """Whether nothing tells whole calls apart: none has an id, or an index above 0."""
+    """Whether no id, and no index above 0, distinguishes these whole calls."""
     return all(fragment.id is None and fragment.index in (None, 0) for fragment in fragments)
 
 
 def read_alike(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
-    """The calls that such fragments make: as many as have one header; equal ones with another may be copies, and are in doubt.
+    """Return one call per fragment; equal calls are ambiguous unless all fragments have the same header.
 
     Args:
         fragments: Whole calls, at least one.

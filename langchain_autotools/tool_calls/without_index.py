@@ -1,4 +1,4 @@
-"""Fragments that no index tells apart, read into calls.
+"""Assignment of fragments to calls without the help of an index.
 
 What identifies a call here is its id, its name, its place in the order, or the shape of its text; which of them a server uses is
 decided by looking at all of its fragments. Where they can be read in two ways, calls that only one of the ways contains are
@@ -16,7 +16,7 @@ from .slot import Slot
 
 
 def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) -> Slot:
-    """All fragments as one call. Those that are nothing but text may be given as that text."""
+    """Return all fragments as one call. Fragments with only text may be given as strings."""
     slot = Slot()
     for entry in entries:
         if isinstance(entry, str):
@@ -27,7 +27,7 @@ def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) ->
 
 
 def read_group(entries: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
-    """The calls that fragments without a telling index make, in order of appearance."""
+    """Return the calls in fragments without a useful index, in order of appearance."""
     if sum(map(is_header, entries)) == 1 and not isinstance(entries[0], str):
         return [read_as_one(entries, declared)]
     return _read_apart([Fragment(None, None, None, entry) if isinstance(entry, str) else entry for entry in entries], declared)
@@ -63,7 +63,7 @@ def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slo
 
 
 def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
-    """One call, or several under an id that a server gives to all of them (wire quirk A-23)."""
+    """Return one call, or several if a server gives the same id to all of them (wire quirk A-23)."""
     if all(slot.arguments for slot in slots):
         return slots
     others = _without_ids(fragments, declared)
@@ -71,7 +71,7 @@ def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collecti
 
 
 def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
-    """Every fragment has an id and a name: either the ids tell, or they drift and every fragment repeats its name."""
+    """Return the calls in fragments with id and name each: separated by id, unless ids drift while names repeat."""
     if all(slot.arguments for slot in slots):
         doubt_openers(slots)
         doubt_copies(slots, readable=True)
