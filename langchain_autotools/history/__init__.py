@@ -1,4 +1,4 @@
-"""Histories that any vendor accepts: pure passes over a list of messages.
+"""Repair and validation of message histories for any vendor, in pure passes over a list of messages.
 
 Every pass takes a list of messages and gives a new one. None of them changes a message, waits, reads a clock or draws a
 random number; the same history always gives the same result, and a second time changes nothing. What is wrong for
@@ -47,11 +47,11 @@ __all__ = [
 _logger = logging.getLogger("langchain_autotools")
 
 _LOSSES: frozenset[ProblemKind] = frozenset({"orphan_result", "duplicate_result"})
-"""What is mended by leaving out a message that says something."""
+"""Problems whose repair removes a message with content."""
 
 
 def repair(messages: Sequence[BaseMessage], *, open_end: bool = False, open_start: bool = False) -> list[BaseMessage]:
-    """Make a history acceptable to every vendor: each call answered exactly once, directly after its AI message, in order.
+    """Return a history that every vendor accepts: each call answered exactly once, directly after its AI message, in order.
 
     A result that answers no call, or one that is answered already, is left out with a WARNING.
 
@@ -74,7 +74,7 @@ def repair(messages: Sequence[BaseMessage], *, open_end: bool = False, open_star
 
 
 def validate(messages: Sequence[BaseMessage], *, open_end: bool = False, open_start: bool = False) -> list[Problem]:
-    """Everything that `repair` would mend, in the order of the messages; empty for a valid history.
+    """Return the problems that `repair` would mend, in the order of the messages; empty for a valid history.
 
     A run message is no problem: it stands for the messages it carries, and problems of these are reported at its position.
 
@@ -89,7 +89,7 @@ def validate(messages: Sequence[BaseMessage], *, open_end: bool = False, open_st
 
 
 def explain(messages: Sequence[BaseMessage]) -> str:
-    """What `validate` finds, as text for people: one line for each problem."""
+    """Return the problems of a history as text, one line each."""
     problems = validate(messages)
     if not problems:
         return f"Nothing to repair in {len(messages)} messages."
@@ -98,17 +98,17 @@ def explain(messages: Sequence[BaseMessage]) -> str:
 
 
 def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Leave out the results that answer no call: that pass of `repair` by itself."""
+    """Return the messages without results that answer no call: one pass of `repair`."""
     return messages_of(passes.drop_orphans(list(enumerate(messages)))[0])
 
 
 def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Put every result directly after its AI message, in the order of the calls. Calls get ids of their own first."""
+    """Return the messages with every result directly after its AI message, in call order. Calls get unique ids first."""
     return messages_of(passes.order_results(name_calls(list(enumerate(messages)))[0])[0])
 
 
 def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
-    """Answer every call that has no result. Calls get ids of their own first.
+    """Return the messages with an answer for every call without a result. Calls get unique ids first.
 
     Args:
         messages: The history.

@@ -1,4 +1,4 @@
-"""Calls and results that stand in content blocks alone, as programs written for Anthropic's or OpenAI's own client have them.
+"""Calls and results that exist only in content blocks, as programs for Anthropic's or OpenAI's own client write them.
 
 There the assistant's content holds the calls (`tool_use`, `function_call`) and the user's content their results (`tool_result`).
 LangChain makes messages of such dicts without looking into their blocks, so that `tool_calls` is empty. Here they become what they
@@ -16,7 +16,7 @@ from .pairing import Finding, Item, Problem, says_in_blocks
 
 
 def read_blocks(items: list[Item]) -> Finding:
-    """Read calls and results out of content blocks, where they stand nowhere else."""
+    """Convert calls and results that exist only in content blocks to LangChain's fields and messages."""
     read: list[Item] = []
     problems: list[Problem] = []
     for source, message in items:
@@ -37,7 +37,7 @@ def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results_and_rest(message: BaseMessage) -> list[BaseMessage]:
-    """The results of a message, and what else it says."""
+    """Return the results in a message as tool messages, followed by its other content."""
     results: list[BaseMessage] = [_tool_message(block, message) for block in message.content if is_result_block(block)]
     rest = [block for block in message.content if not is_result_block(block)]
     return [*results, *([message.model_copy(update={"content": rest})] if rest and isinstance(message, HumanMessage) else [])]

@@ -1,4 +1,4 @@
-"""Run messages in a history: each is replaced by the messages that it carries.
+"""Expansion of run messages in a history to the messages that they carry.
 
 So a history that stored a run message and one that stored its parts are the same history. What the user changed in the run
 message after the run (its text, its name, the arguments of calls left to him) is changed in the parts.
@@ -20,7 +20,7 @@ _Mark = tuple[str | None, ...]  # what a message is known by: its generation and
 
 
 def expand_runs(items: list[Item]) -> Finding:
-    """Replace every run message by the messages it carries, in place. One that cannot be read stands for itself.
+    """Replace every run message by the messages it carries, in place. An unreadable one stays.
 
     Messages that the history already holds are not added again: they are known by their id and their generation (some
     servers give every reply the same id), results also by the call they answer. A text edited after the run wins: the last
@@ -33,12 +33,12 @@ def expand_runs(items: list[Item]) -> Finding:
 
 
 def expand(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Replace every run message by the messages that it carries: that pass of `repair` by itself."""
+    """Return the messages with every run message replaced by the messages that it carries: one pass of `repair`."""
     return messages_of(expand_runs(list(enumerate(messages)))[0])
 
 
 def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list[BaseMessage]:
-    """What a run message carries; the message itself, without carrier, where that cannot be read."""
+    """Return the messages in a run message; the message itself, without carrier, if they cannot be read."""
     try:
         brought = carried_messages(message)
         parts = _without_chunks(brought)
@@ -53,13 +53,13 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
 
 
 def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None:
-    """The messages that a run carries. Chunks, which no run carries but a client may put there, become what they are chunks of."""
+    """Return the carried messages with chunks, which only a client can have put there, converted to messages."""
     joined = None if parts is None else messages_of(fold_chunks(list(enumerate(parts)))[0])
     return joined and [message_chunk_to_message(part) for part in joined]
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
-    """Put the parts of each run in its place, except those that are there already."""
+    """Replace each run by its parts, except those already in the history."""
     known = {mark for _, marks in _with_marks(message for place, (_, message) in enumerate(items) if place not in runs) for mark in marks}
     unfolded: list[Item] = []
     edits: dict[_Mark, BaseMessage] = {}
@@ -79,7 +79,7 @@ def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[It
 
 
 def _with_marks(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, list[_Mark]]]:
-    """Each message with all that it is known by."""
+    """Yield each message with all keys that identify it."""
     owner: str | None = None
     for message in messages:
         noted = message.response_metadata.get("generation_id")
@@ -93,12 +93,12 @@ def _with_marks(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, 
 
 
 def _loosely(marks: Sequence[_Mark]) -> list[_Mark]:
-    """The marks, and those of a copy that was stored without its generation."""
+    """Return the keys, and those of a copy that was stored without its generation."""
     return [*marks, *((None, *mark[1:]) for mark in marks)]
 
 
 def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> list[Item]:
-    """Every copy of an edited message becomes the edited one."""
+    """Return the items with every copy of an edited message replaced by the edited one."""
     marks_of = [marks for _, marks in _with_marks(messages_of(items))]
     return [
         (source, next((edits[mark] for mark in marks if mark in edits), message))
@@ -110,7 +110,7 @@ def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> lis
 
 
 def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
-    """A name given to the run, and calls edited in it (those it left to the caller), hold for its last AI message."""
+    """Return the parts with the run message's name and edited calls (those left to the caller) set on its last AI message."""
     last = next((number for number in range(len(parts) - 1, -1, -1) if isinstance(parts[number], AIMessage)), None)
     if last is None:
         return parts
@@ -127,7 +127,7 @@ def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessa
 
 
 def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
-    """The parts with the text of the run message, where that is not what the run made of theirs."""
+    """Return the parts with the text of the run message if it was edited."""
     record, text = own_metadata(run), text_of(run)
     spoken = [number for number, part in enumerate(parts) if _is_part_of_text(parts, number, record)]
     texts = [text_of(parts[number]) for number in spoken]
@@ -148,14 +148,14 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
 
 
 def _is_part_of_text(parts: Sequence[BaseMessage], number: int, record: Mapping[str, Any]) -> bool:
-    """Whether a part's text belongs to the text of the run: AI messages, and the results that a `return_direct` run ends in."""
+    """Whether a part's text belongs to the run's text: AI messages, and the final results of a `return_direct` run."""
     if isinstance(parts[number], AIMessage):
         return True
     return record.get("stop_reason") == "return_direct" and all(isinstance(part, ToolMessage) for part in parts[number:])
 
 
 def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
-    """Whether the run made `text` of the texts of these messages: all of them, or (structured output) the last one alone.
+    """Whether `text` is the run's text made of these messages: of all, or (structured output) of the last one only.
 
     At each joint stands one and the same separator. Which one the model used is not recorded, so any will do.
     """
@@ -171,7 +171,7 @@ def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
 
 
 def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
-    """The texts of the messages, and the numbers of those before which a run writes a separator."""
+    """Return the texts of the messages, and the indices of those that a separator precedes in a run."""
     pieces: list[str] = []
     joints: set[int] = set()
     followed = Joints("any")
@@ -189,7 +189,7 @@ def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
 
 
 def _common_start(text: str, texts: Sequence[str]) -> tuple[int, str]:
-    """How many of `texts` `text` still starts with, one after another, and what follows them."""
+    """Return the number of `texts` that `text` begins with, in order, and the remainder."""
     for number, piece in enumerate(texts):
         following = text if text.startswith(piece) else text.lstrip()
         if not following.startswith(piece):
@@ -199,7 +199,7 @@ def _common_start(text: str, texts: Sequence[str]) -> tuple[int, str]:
 
 
 def _with_new_text(message: BaseMessage, text: str) -> BaseMessage:
-    """The message with this text in place of its own; everything else in it stays."""
+    """Return the message with its text replaced; everything else in it stays."""
     if isinstance(message.content, str):
         return message.model_copy(update={"content": text})
     blocks = message.content

@@ -1,4 +1,4 @@
-"""Histories as rows of a table, and back: each message in a row that says where it stands."""
+"""Conversion of histories to table rows and back, one row per message with its position."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
@@ -65,7 +65,7 @@ def split_generations(messages: Sequence[BaseMessage], *, start: int = 0) -> lis
 
 
 def _call_position(turn: AIMessage, result: ToolMessage, results: int) -> int:
-    """The position of the call that a result answers; of a result that answers none, its own among the results."""
+    """Return the position of the call that a result answers; without such a call, the result's own among the results."""
     said = result.response_metadata.get("tool_call_idx")
     if isinstance(said, int):
         return said
@@ -74,7 +74,7 @@ def _call_position(turn: AIMessage, result: ToolMessage, results: int) -> int:
 
 
 def join_generations(rows: Iterable[GenerationRow]) -> list[BaseMessage]:
-    """The history whose rows these are, given in any order.
+    """Return the history of these rows, given in any order.
 
     Args:
         rows: Rows as `split_generations` makes them; a database may have added columns.

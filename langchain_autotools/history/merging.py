@@ -1,4 +1,4 @@
-"""Neighbours of one role joined to one message, for wires on which the roles must alternate.
+"""Merging of consecutive messages with one role, for wires on which the roles must alternate.
 
 No general repair: most vendors take messages of one role in a row, and joining would change what was sent before.
 """
@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 
 def merge_runs(messages: Sequence[BaseMessage], *, separator: str = "\n\n") -> list[BaseMessage]:
-    """Join human, system and AI messages that directly follow others of their kind.
+    """Merge consecutive human, system and AI messages of the same kind.
 
     Texts are joined by `separator`, lists of content blocks one after another. The joined message keeps the id of the
     first and, of everything else that both have, what the last one says. An AI message with calls only ends a run: its

@@ -1,4 +1,4 @@
-"""The passes before pairing: what is no message of its own, what says nothing, and calls that cannot be named in a request."""
+"""Repair passes before pairing: loose chunks, removals, empty messages, and calls without a usable id or name."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _NO_NAME = "unnamed_tool"
 
 
 def fold_chunks(items: list[Item]) -> Finding:
-    """Sum the loose chunks of a stream (somebody stored them one by one) to the message that they are.
+    """Add up loose chunks of a stream, as stored one by one, to the message they form.
 
     The chunks of one message follow each other up to the one whose `chunk_position` is "last"; two ids end a message too.
     """
@@ -36,7 +36,7 @@ def fold_chunks(items: list[Item]) -> Finding:
 
 
 def _joined_chunks(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
-    """The message that the chunks make together; where core cannot add them up, each as a message."""
+    """Return the message that the chunks form together; each as a message if core cannot add them up."""
     try:
         return [sum_chunks(chunks)]
     except (TypeError, ValueError):  # one key with values of two types: a history may come from anywhere
@@ -60,7 +60,7 @@ def _belongs_to(left: BaseMessage, right: BaseMessage) -> bool:
 
 
 def apply_removals(items: list[Item], *, last: bool = False) -> Finding:
-    """Do what a RemoveMessage asks for: the messages of its id that stand before it go, and so does it.
+    """Apply each RemoveMessage: remove it and the earlier messages with its id.
 
     Args:
         items: The history.
@@ -86,7 +86,7 @@ def apply_removals(items: list[Item], *, last: bool = False) -> Finding:
 
 
 def drop_empty(items: list[Item]) -> Finding:
-    """Leave out AI messages that say nothing: no content, no calls, nothing beside them."""
+    """Remove AI messages without any content: no text, no calls, nothing beside them."""
     doomed = [item for item in items if isinstance(item[1], AIMessage) and not _valid_or_invalid(item[1]) and is_empty(item[1])]
     problems = [Problem(source, "empty_message", "an AI message without content and calls; it is left out") for source, _ in doomed]
     gone = {id(message) for _, message in doomed}
@@ -101,7 +101,7 @@ def _valid_or_invalid(message: AIMessage) -> Sequence[Mapping[str, Any]]:
 
 
 def translate_functions(items: list[Item]) -> Finding:
-    """Rewrite calls and results of OpenAI's former function form (`function_call`, FunctionMessage) as tool calls and results."""
+    """Convert calls and results in OpenAI's former function form (`function_call`, FunctionMessage) to tool calls and results."""
     translated: list[Item] = []
     problems: list[Problem] = []
     asked: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
@@ -138,7 +138,7 @@ def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
 
 
 def name_calls(items: list[Item]) -> Finding:
-    """Give every call an id that no other call of its message has, and a name.
+    """Give every call a name and an id that is unique within its message.
 
     New ids depend on positions alone, so the same history always gets the same ones, and a longer history keeps them. The
     results of such calls get the same ids.
@@ -182,7 +182,7 @@ def _derived_id(at: int, number: int) -> str:
 
 
 def call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
-    """An entry of `tool_calls`; of `invalid_tool_calls` where the arguments are neither an object nor the JSON text of one.
+    """Return an entry of `tool_calls`; of `invalid_tool_calls` if the arguments are neither an object nor its JSON text.
 
     Args:
         name: The tool's name.
@@ -196,7 +196,7 @@ def call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
 
 
 def with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMessage:
-    """The message with these calls, as `call_entry` makes them, in place of its own."""
+    """Return the message with its calls replaced by these entries from `call_entry`."""
     valid = [entry for entry in entries if entry["type"] == "tool_call"]
     invalid = [entry for entry in entries if entry["type"] != "tool_call"]
     plain = cast("AIMessage", message_chunk_to_message(message))  # chunks keep their calls a second time
@@ -204,7 +204,7 @@ def with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMe
 
 
 def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
-    """The message with other ids for its calls, wherever it tells of them, and a name for every call.
+    """Return the message with new call ids in all its fields, and a name for every call.
 
     Args:
         message: The message.
@@ -228,7 +228,7 @@ def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) ->
 
 
 def _with_ids(entries: Iterable[Any], old: Sequence[str], new: Sequence[str]) -> list[Any]:
-    """Calls, or whatever of these is about a call, with new ids; entries of one old id take its new ones in order."""
+    """Return calls, or data about calls, with new ids; entries of one old id get its new ones in order."""
     waiting: dict[str, list[str]] = {}
     for before, after in zip(old, new, strict=True):
         waiting.setdefault(before, []).append(after)

@@ -1,4 +1,4 @@
-"""Which result belongs to which call, and whether a history needs any repair at all.
+"""Pairing of results with calls, and the check whether a history needs any repair.
 
 Pairing is positional: a result answers the latest call before it that carries its id. So ids may come back in later turns
 (servers that number their calls do that), and a result without a call before it answers nothing that could be proved.
@@ -34,15 +34,15 @@ ProblemKind: TypeAlias = Literal[
     "unanswered_call",
     "misplaced_result",
 ]
-"""What can be wrong with a history. `Problem.text` says it in words."""
+"""The kinds of problems in a history. `Problem.text` describes each one."""
 
 Item: TypeAlias = tuple[int, BaseMessage]
-"""A message, and the position in the caller's list of the message that it comes from."""
+"""A message, with the position of its source message in the caller's list."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that vendors reject and that `repair` mends.
+    """One problem that vendors reject and `repair` mends.
 
     Attributes:
         index: Position of the message in the given list (of the run message, for a message that it carries).
@@ -56,12 +56,12 @@ class Problem:
 
 
 Finding: TypeAlias = tuple[list[Item], list[Problem]]
-"""What a pass gives: the items after it, and the problems that it mended."""
+"""The result of a pass: the items after it, and the problems that it mended."""
 
 
 @dataclass
 class Turn:
-    """One AI message that calls tools.
+    """One AI message with tool calls, and their results.
 
     Attributes:
         at: Its position in the list.
@@ -76,7 +76,7 @@ class Turn:
 
 @dataclass
 class Pairing:
-    """The turns of a history, and its results that answer no call (orphans) or an answered one (duplicates)."""
+    """The turns of a history, with the results that answer no call (orphans) or an answered one (duplicates)."""
 
     turns: list[Turn] = field(default_factory=list)
     orphans: list[int] = field(default_factory=list)
@@ -87,7 +87,7 @@ _Open: TypeAlias = tuple[Turn, list[int], AIMessage]  # a turn, its calls of one
 
 
 def pair(messages: Sequence[BaseMessage]) -> Pairing:
-    """Find the result of every call."""
+    """Pair every call with its result."""
     pairing = Pairing()
     latest: dict[str, _Open] = {}
     for position, message in enumerate(messages):
@@ -117,7 +117,7 @@ def _place(pairing: Pairing, entry: _Open | None, position: int, result: ToolMes
 
 
 def _best(waiting: list[int], message: AIMessage, result: ToolMessage) -> int:
-    """Of several calls with one id: the first with the result's name, else the first."""
+    """Return the best of several waiting calls with one id: the first with the result's name, else the first."""
     calls = calls_of(message)
     return next((number for number in waiting if calls[number].name == result.name), waiting[0])
 
@@ -128,7 +128,7 @@ _Kind: TypeAlias = Literal["ai", "chunk", "result", "refused", "other"]
 
 
 class _Kinds(dict[type[BaseMessage], _Kind]):
-    """What each message class is to the quick look. Remembered: pydantic's `isinstance` costs more than all the rest."""
+    """The kind of each message class, cached because pydantic's `isinstance` costs more than the rest of the check."""
 
     def __missing__(self, cls: type[BaseMessage]) -> _Kind:
         if not issubclass(cls, BaseMessage):
@@ -148,7 +148,7 @@ _AI_KINDS = ("ai", "chunk")
 
 
 def needs_no_repair(messages: Sequence[BaseMessage], open_end: bool, open_start: bool = False) -> bool:
-    """Whether there is surely nothing to repair. One pass, cheap: it is asked before every request.
+    """Whether a history certainly needs no repair. One fast pass, because it precedes every request.
 
     Args:
         messages: The history.
@@ -179,7 +179,7 @@ def needs_no_repair(messages: Sequence[BaseMessage], open_end: bool, open_start:
 
 
 def _sound_calls(message: AIMessage) -> list[str] | None:
-    """The ids of the message's calls, last call first; None where the message needs a closer look."""
+    """Return the ids of the message's calls in reverse order; None if the message needs a full check."""
     own = message.response_metadata.get(KEY)
     if own is not None and (type(own) is not dict or "messages" in own):
         return None
@@ -210,7 +210,7 @@ def is_run(message: BaseMessage) -> bool:
 
 
 def is_empty(message: AIMessage) -> bool:
-    """Whether an AI message without calls says nothing at all: no content, and nothing beside it that could matter."""
+    """Whether an AI message without calls is empty: no content, and no other data that could matter."""
     content = message.content
     if content and (isinstance(content, str) or not all(map(_is_blank, content))):
         return False
@@ -218,17 +218,17 @@ def is_empty(message: AIMessage) -> bool:
 
 
 def _is_blank(block: str | dict[str, object]) -> bool:
-    """Whether a content block is an empty text (a text with a signature or the like beside it is not)."""
+    """Whether a content block is an empty text without extra data such as a signature."""
     return not block or (isinstance(block, dict) and set(block) <= _TEXT_KEYS and block.get("type") == "text" and not block.get("text"))
 
 
 def is_call(entry: object) -> bool:
-    """Whether a content block, or an entry of a list of calls, is a call of one of our tools."""
+    """Whether a content block, or an entry of a list of calls, is a call of one of the caller's tools."""
     return isinstance(entry, dict) and entry.get("type", "tool_call") in NAMED_CALLS
 
 
 def says_in_blocks(message: BaseMessage) -> bool:
-    """Whether calls or results of a message stand in its content blocks alone."""
+    """Whether calls or results of a message exist only in its content blocks."""
     content = message.content
     if not content or isinstance(content, str):
         return False
@@ -240,5 +240,5 @@ def says_in_blocks(message: BaseMessage) -> bool:
 
 
 def messages_of(items: Iterable[Item]) -> list[BaseMessage]:
-    """The messages without their positions."""
+    """Return the messages without their positions."""
     return [message for _, message in items]

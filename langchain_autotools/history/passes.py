@@ -1,4 +1,4 @@
-"""The passes that repair a history, each a pure function that does one thing.
+"""Repair passes over a history, each a pure function with one purpose.
 
 Three of them mend the pairing of calls and results. Their order matters: what answers no call goes first (`drop_orphans`),
 then what is left is put in its place (`order_results`), and only then can what is missing be added in the places that are
@@ -22,7 +22,7 @@ _MISPLACED = "it does not follow its AI message directly and in call order; it i
 
 
 def drop_orphans(items: list[Item], *, open_start: bool = False, open_end: bool = False) -> Finding:
-    """Remove the results that answer no call before them.
+    """Remove the results that answer no earlier call.
 
     Args:
         items: The history.
@@ -49,14 +49,14 @@ def drop_orphans(items: list[Item], *, open_start: bool = False, open_end: bool 
 
 
 def _ids_in_content(items: list[Item]) -> frozenset[str]:
-    """The ids of the calls that stand in the content of AI messages alone: those of the vendor's own tools."""
+    """Return the ids of calls that exist only in the content of AI messages: those of the vendor's own tools."""
     contents = [message.content for _, message in items if isinstance(message, AIMessage) and isinstance(message.content, list)]
     blocks = [block.get("value", block) for content in contents for block in content if isinstance(block, dict)]
     return frozenset(str(block[key]) for block in blocks if isinstance(block, dict) for key in ("call_id", "id") if block.get(key))
 
 
 def _answer_to_vendor(message: BaseMessage, call_ids: Collection[str]) -> HumanMessage | None:
-    """What the caller's machine answers to a call of the vendor's own tool, if a result says as what: a block of a user's message.
+    """Return a result for a call of the vendor's own tool as a block of a user's message; None if its type is unknown.
 
     The block has the type that the result says, the call's id, the result's content as `output`, and `is_error`; its wire shapes it.
     """
@@ -73,7 +73,7 @@ def _orphan_text(message: BaseMessage) -> str:
 
 
 def answer_dangling(items: list[Item], *, open_end: bool) -> Finding:
-    """Answer every call without a result with an error result that says so.
+    """Add an error result for every call without a result.
 
     Args:
         items: The history.
@@ -107,7 +107,7 @@ def _interrupted_result(call: ToolCallRecord) -> ToolMessage:
 
 
 def order_results(items: list[Item]) -> Finding:
-    """Put every result directly after its AI message, in the order of the calls, once: of several the first counts."""
+    """Move every result directly after its AI message, in call order, and keep only the first result of each call."""
     doomed = pair(messages_of(items)).duplicates
     problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE.format(items[place][1])) for place in doomed]
     kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items

@@ -1,4 +1,4 @@
-"""The ids that calls are sent with, where those that people see are not the server's.
+"""Mapping of a history's call ids to the ids sent to the server, if they differ.
 
 A call whose server gave it no id of its own is known by a random one. What is sent for it is derived from its place instead and
 remembered beside it, so that the same conversation makes the same requests, whoever had it.
@@ -17,7 +17,7 @@ _memo: MessageMemo[BaseMessage] = MessageMemo()  # the same copy in every turn, 
 
 
 def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """A repaired history with the ids that its calls and their results are sent with.
+    """Return a repaired history with the call ids that are sent to the server.
 
     Returns:
         A new list. Messages that are not touched are the same objects.
@@ -36,7 +36,7 @@ def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 
 def _with_ids_sent(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage:
-    """The message with other ids of calls."""
+    """Return the message with its call ids replaced."""
     copy = _memo.get(message, sent)
     if copy is None:
         if isinstance(message, AIMessage):
@@ -49,7 +49,7 @@ def _with_ids_sent(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage
 
 
 def _sent_ids(message: AIMessage) -> Mapping[str, str]:
-    """What each call of the message is sent with, by its id; empty where that is the id itself, or would make two calls one."""
+    """Return the sent id of each call, by its id; empty if all are unchanged, or if two calls would get the same id."""
     entries = own_metadata(message).get("calls")
     recorded: dict[str, str] = {}
     for entry in entries if isinstance(entries, list) else ():  # not `records_of`: this is done for every message of every request
