@@ -1,1 +1,1 @@
-"""Messages: their calls, what is kept of them beside their content, and the run message that carries others."""
+"""Data of messages: tool calls, metadata of the package, and run messages that carry other messages."""

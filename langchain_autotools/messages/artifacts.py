@@ -1,4 +1,4 @@
-"""Artifacts of results: objects that a tool made for the program, and that need not leave the process."""
+"""Artifacts of tool results: objects for the program, which may not be serializable."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ _UNCARRIED = "artifact not carried"
 
 
 def without_artifact(message: ToolMessage) -> ToolMessage:
-    """The message with a mark in place of its artifact, which says that there was one, and of which type."""
+    """Return the message with its artifact replaced by a mark that names the artifact's type."""
     return message.model_copy(update={"artifact": {KEY: _UNCARRIED, "type": type(message.artifact).__qualname__}})
 
 
 def portable_result(value: Any) -> Any:
-    """What a pickle holds in place of a value: of a result whose artifact cannot be pickled one with a mark; anything else as it is."""
+    """Return a value for a pickle: a result with an artifact that cannot be pickled gets a mark; other values are unchanged."""
     if not isinstance(value, ToolMessage) or unportable("artifact", {"": value.artifact}) is None:
         return value
     return without_artifact(value)

@@ -1,4 +1,4 @@
-"""The tool calls of an AI message: read from the message and from what is recorded of them."""
+"""The tool calls of an AI message, from the message and the records in its metadata."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from .metadata import KEY, own_metadata
 
 _ID_TYPES = (str, type(None))
 CLIENT_TOOL = "client_tool"
-"""What a call waits for that a tool of the vendor's on the caller's machine answers."""
+"""The reason for waiting of a vendor tool's call that the caller's machine answers."""
 
 VENDOR_APPROVAL = "vendor_approval"
-"""What a call waits for that the vendor runs once it is approved."""
+"""The reason for waiting of a call that the vendor runs after approval."""
 
 FOR_CALLER = frozenset({CLIENT_TOOL, VENDOR_APPROVAL})
-"""What calls wait for that the caller answers, and that nothing here runs."""
+"""The reasons for waiting of calls that the caller answers and this package does not run."""
 
 _AWAITS = "awaits"
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "index", "status"})
 TOOLSET = "toolset_name"
-"""The key by which a vendor says of which of its toolsets a call is."""
+"""The vendor's key for the toolset that a call belongs to."""
 
 _IN_BLOCKS = ("caller", TOOLSET)
 
@@ -67,45 +67,45 @@ class ToolCallRecord:
 
     @property
     def toolset(self) -> str | None:
-        """The vendor's toolset that the call is of; None for a call of a tool that stands by itself."""
+        """The vendor's toolset that the call belongs to; None for a separate tool."""
         toolset = self.extra.get(TOOLSET)
         return toolset if isinstance(toolset, str) and toolset else None
 
     @property
     def spelling(self) -> str:
-        """The name as the model wrote it: the one that stands in the history."""
+        """The tool's name in the model's own spelling, as in the history."""
         return self.name if self.written_name is None else self.written_name
 
 
 def unambiguous(call: ToolCallRecord) -> ToolCallRecord:
-    """The call, with a text of its arguments that can be read as `args` and as nothing else."""
+    """Return the call with an argument text that can only be read as `args`."""
     if call.args is None or call.arguments == compact(call.args) or says_only(call.arguments, call.args):
         return call
     return canonical_call(call)
 
 
 def canonical_call(call: ToolCallRecord) -> ToolCallRecord:
-    """The call, with canonical JSON of `args` as the text of its arguments."""
+    """Return the call with canonical JSON of `args` as its argument text."""
     return call if call.args is None else replace(call, arguments=canonical_text(call.args))
 
 
 def canonical_text(args: Mapping[str, Any]) -> str:
-    """Arguments as JSON, the same for the same arguments: their keys are sorted."""
+    """Return arguments as canonical JSON with sorted keys."""
     return json.dumps(args, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def compact(args: Any) -> str:
-    """JSON of arguments without white space, their keys as they stand."""
+    """Return arguments as JSON without white space, in their own key order."""
     return json.dumps(args, ensure_ascii=False, separators=(",", ":"))
 
 
 def call_ids(message: AIMessage) -> list[str | None]:
-    """The ids of every call of an AI message, executable or not, in the order the model wrote them."""
+    """Return the ids of all calls of an AI message, executable or not, in the model's order."""
     return [entry["id"] for entry in _ordered(message)]
 
 
 def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
-    """What is recorded of each call, by id. A history may come from a client: what is no record is passed over."""
+    """Return the record of each call, by id. Invalid entries are skipped, because a history may come from a client."""
     entries = own_metadata(message).get("calls")
     if not isinstance(entries, list):
         return {}
@@ -113,7 +113,7 @@ def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
 
 
 def entries_of_awaited(message: BaseMessage) -> dict[str, Mapping[str, Any]]:
-    """What is recorded of each call that is an item of the vendor's own, by id. What is no record is passed over."""
+    """Return the record of each waiting call that is the vendor's own item, by id. Invalid entries are skipped."""
     entries = own_metadata(message).get(_AWAITS)
     if not isinstance(entries, list):
         return {}
@@ -122,7 +122,7 @@ def entries_of_awaited(message: BaseMessage) -> dict[str, Mapping[str, Any]]:
 
 
 def awaited_calls(message: AIMessage) -> list[ToolCallRecord]:
-    """The calls of an AI message that are items of the vendor's own: they stand in its content, and the caller answers them."""
+    """Return the AI message's waiting calls that are the vendor's own items: they exist in its content, and the caller answers them."""
     entries, content = entries_of_awaited(message), message.content
     if not entries or not isinstance(content, list):
         return []
@@ -132,7 +132,7 @@ def awaited_calls(message: AIMessage) -> list[ToolCallRecord]:
 
 
 def id_of_item(item: Mapping[str, Any]) -> str:
-    """The id that an item of the vendor's own is known by."""
+    """Return the id of the vendor's own item."""
     return str(item.get("call_id") or item.get("id"))
 
 
@@ -143,7 +143,7 @@ def _awaited(call_id: str, item: Mapping[str, Any], entry: Mapping[str, Any]) ->
 
 
 def with_records(message: AIMessage, said: Mapping[Any, Mapping[str, Any]]) -> AIMessage:
-    """The message, with more recorded of some of its calls: what `said` has under their ids."""
+    """Return the message with additions to the records of some of its calls, by id."""
     own, records, awaited = own_metadata(message), records_of(message), entries_of_awaited(message)
     entries = [{"id": call_id, **records.get(call_id, {}), **said.get(call_id, {})} for call_id in call_ids(message)]
     items = {_AWAITS: [{**entry, **said.get(call_id, {})} for call_id, entry in awaited.items()]} if awaited else {}
@@ -152,7 +152,7 @@ def with_records(message: AIMessage, said: Mapping[Any, Mapping[str, Any]]) -> A
 
 
 def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
-    """The AI message whose calls or results a history ends in, and its results."""
+    """Return the AI message with whose calls or results a history ends, and the results."""
     results: list[ToolMessage] = []
     for message in reversed(history):
         if isinstance(message, ToolMessage):
@@ -163,7 +163,7 @@ def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, list[Too
 
 
 def results_behind(asked: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
-    """The results of the last AI message of a history, if that is `asked`; else none."""
+    """Return the results of a history's last AI message if that is `asked`; else an empty list."""
     results: list[ToolMessage] = []
     for message in reversed(history):
         if isinstance(message, ToolMessage):
@@ -175,7 +175,7 @@ def results_behind(asked: AIMessage, history: Sequence[BaseMessage]) -> list[Too
 
 
 def _ordered(message: AIMessage) -> list[Any]:
-    """Valid and invalid calls in the recorded order; calls without a record follow."""
+    """Return valid and invalid calls in the recorded order, then those without a record."""
     if not message.invalid_tool_calls:
         return message.tool_calls
     position = {call_id: number for number, call_id in enumerate(records_of(message))}
@@ -184,7 +184,7 @@ def _ordered(message: AIMessage) -> list[Any]:
 
 
 def calls_of(message: AIMessage) -> list[ToolCallRecord]:
-    """Every call of an AI message, executable or not, in the order the model wrote them.
+    """Return all calls of an AI message, executable or not, in the model's order.
 
     The recorded argument text is believed only while it says what the message's own call says: an edited call wins.
     """
@@ -195,7 +195,7 @@ def calls_of(message: AIMessage) -> list[ToolCallRecord]:
 
 
 def _with_own_keys(call: ToolCallRecord, content: Sequence[str | dict[Any, Any]]) -> ToolCallRecord:
-    """The call with what other packages keep of it in its content block alone."""
+    """Return the call with the keys that other packages store only in its content block."""
     if call.extra:
         return call
     block = next((block for block in content if isinstance(block, dict) and block.get("id") == call.id), {})

@@ -1,4 +1,4 @@
-"""The run message and the messages it carries: read, marked, and taken out again.
+"""Run messages and the messages they carry: reading, marking, and removal.
 
 Everything here is a pure function of plain LangChain messages.
 """
@@ -32,7 +32,7 @@ _M = TypeVar("_M", bound=BaseMessage)
 
 
 def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
-    """The messages that a run message carries; None if it is no run message.
+    """Return the messages that a run message carries; None for other messages.
 
     A message that comes from a client may hold anything. A run makes AI and tool messages: all others are left out, or a client
     could put words into the mouth of the system or the user.
@@ -49,7 +49,7 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
 
 
 def serialize_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
-    """Messages as plain data for the carrier. An artifact that is not plain data is marked, not carried."""
+    """Return messages as plain data for the carrier. Artifacts that are not plain data are replaced by a mark."""
     return messages_to_dict([_plain(message) for message in messages])
 
 
@@ -60,7 +60,7 @@ def _plain(message: BaseMessage) -> BaseMessage:
 
 
 def _is_plain_data(value: Any, depth: int = _DEEPEST) -> bool:
-    """Whether a value is plain data, not nested deeper than `depth` (or in itself)."""
+    """Whether a value is plain data, nested at most `depth` levels deep."""
     if value is None or isinstance(value, bool | int | float | str):
         return True
     if not depth:
@@ -71,7 +71,7 @@ def _is_plain_data(value: Any, depth: int = _DEEPEST) -> bool:
 
 
 def without_carrier(message: _M) -> _M:
-    """The message with nothing of a run in its metadata; itself where there is nothing to remove."""
+    """Return the message without metadata of a run; the same object if there is none."""
     own = own_metadata(message)
     if not _OF_A_RUN & own.keys():
         return message
@@ -83,7 +83,7 @@ def without_carrier(message: _M) -> _M:
 
 
 def new_messages(source: BaseMessage | HoldsRun | BaseException) -> list[BaseMessage]:
-    """The plain messages that a chunk, a run message or an error of a run brings.
+    """Return the plain messages of a chunk, a run message or an error of a run.
 
     Over a stream: the messages of all chunks, one after another, are those of their sum and those of `invoke`.
 
@@ -116,7 +116,7 @@ def new_messages(source: BaseMessage | HoldsRun | BaseException) -> list[BaseMes
 
 
 def results_of(run: BaseMessage | HoldsRun | BaseException) -> list[ToolMessage]:
-    """The tool results that a run, a chunk or an error of a run brings: the tool messages among its `new_messages`.
+    """Return the tool results of a run, a chunk or an error of a run: the tool messages among its `new_messages`.
 
     Args:
         run: As of `new_messages`.
@@ -125,7 +125,7 @@ def results_of(run: BaseMessage | HoldsRun | BaseException) -> list[ToolMessage]
 
 
 def _with_decided_calls(message: BaseMessage) -> BaseMessage:
-    """The message of a sum of chunks, its calls as the turn's end had them: the chunks say more of them than messages do."""
+    """Return the message of summed chunks with the calls that the turn's end decided, since chunks may hold more."""
     records = records_of(message)
     if not isinstance(message, AIMessage) or not (records or message.invalid_tool_calls):
         return message
@@ -142,7 +142,7 @@ def _with_decided_calls(message: BaseMessage) -> BaseMessage:
 
 
 def tells(entries: Sequence[Mapping[str, Any]], *, mixed: bool) -> bool:
-    """Whether what is recorded of the calls of a message says more than the message: more than ids, or their order among invalid ones."""
+    """Whether the call records hold more than the message itself: more than ids, or the order among invalid calls."""
     return mixed or any(entry.keys() != {"id"} for entry in entries)
 
 
@@ -160,7 +160,7 @@ def _of_error(error: BaseException | None, seen: set[int]) -> list[BaseMessage] 
 
 
 def final_message(run: BaseMessage | HoldsRun) -> AIMessage:
-    """The last AI message of a run alone, without the texts of earlier turns: `model | final_message | parser`.
+    """Return the last AI message of a run, without the texts of earlier turns: `model | final_message | parser`.
 
     Raises:
         ValueError: `run` is not an AI message.
@@ -176,7 +176,7 @@ def final_message(run: BaseMessage | HoldsRun) -> AIMessage:
 
 
 def run_usage(run: BaseMessage | HoldsRun) -> UsageMetadata | None:
-    """The tokens of all turns of a run together; None where no turn reported any.
+    """Return the token usage of all turns of a run; None if no turn reported any.
 
     (`usage_metadata` of a run message is its last turn's: the size of the context.)
 

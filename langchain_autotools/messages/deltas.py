@@ -1,4 +1,4 @@
-"""The text and the reasoning that a chunk of a reply, or a whole one, brings, in order."""
+"""Iteration over the text and reasoning of a chunk or a whole reply, in order."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -10,7 +10,7 @@ _TEXT_OF_REASONING = ("reasoning", "thinking")
 
 
 def deltas_of(content: str | list[Any], extra: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
-    """What a chunk says, piece by piece. The reasoning that stands beside the content comes first, as it was written first.
+    """Yield the text and reasoning of a chunk, piece by piece. Reasoning beside the content comes first.
 
     Args:
         content: The content of the message or chunk.

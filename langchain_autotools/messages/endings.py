@@ -1,4 +1,4 @@
-"""How a run ended, read from its message."""
+"""The end of a run, as recorded in its run message."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -17,7 +17,7 @@ _FINISHED = ("complete", "return_direct", None)
 
 
 class HoldsRun:
-    """Something that is made of a run, and stands for it in functions that take a run message, and where a tool returns it.
+    """An object that holds a run message and is accepted in its place, also as a tool's return value.
 
     Attributes:
         message: The run message.
@@ -31,23 +31,23 @@ class HoldsRun:
 
 
 def run_message_of(value: Any) -> AIMessage | None:
-    """The run message that a value is or holds; None of any other value."""
+    """Return the run message that a value is or holds; None for other values."""
     held = held_message(value)
     return held if isinstance(held, AIMessage) else None
 
 
 def held_message(value: BaseMessage | HoldsRun) -> BaseMessage:
-    """The run message that a value holds; any other value as it is."""
+    """Return the run message that a value holds; other values unchanged."""
     return value.message if isinstance(value, HoldsRun) else value
 
 
 def is_finished(run: AIMessage) -> bool:
-    """Whether a run came to its own end: with an answer, or with a result that goes to the user."""
+    """Whether a run ended by itself: with an answer, or with a result for the user."""
     return stop_reason(run) in _FINISHED
 
 
 def stop_reason(run: BaseMessage | HoldsRun) -> StopReason | None:
-    """Why a run ended. Of a model without tools of its own, whose reply is the whole run, what its finish reason says.
+    """Return why a run ended; for a model without tools, from the reply's finish reason.
 
     Args:
         run: What `invoke` or an agent's `run` returned, or a chunk of `stream`, or their sum.

@@ -1,4 +1,4 @@
-"""What finish reasons mean, in every vendor's words."""
+"""Groups of finish reasons, in every vendor's terms."""
 
 from .stop_reasons import StopReason
 
@@ -9,11 +9,11 @@ REFUSALS = frozenset(
         *("image_safety", "image_prohibited_content", "image_recitation"),
     }
 )
-"""Finish reasons, in lower case, by which a model or its vendor refuses to go on (wire quirks T-04, T-05)."""
+"""Finish reasons, in lower case, of a refusal by the model or its vendor (wire quirks T-04, T-05)."""
 
 
 AT_TOKEN_LIMIT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"})
-"""Finish reasons, in lower case, of a reply that a limit of tokens cut off (wire quirks T-03, C-15)."""
+"""Finish reasons, in lower case, of a reply cut off at a token limit (wire quirks T-03, C-15)."""
 
 
 BLOCKING = frozenset(
@@ -30,7 +30,7 @@ BLOCKING = frozenset(
 
 
 def stop_reason_of(blocked: str | None) -> StopReason:
-    """Why a run ends with a reply without calls.
+    """Return the stop reason of a run whose last reply has no calls.
 
     Args:
         blocked: The reply's finish reason, where it says that the reply did not end normally.

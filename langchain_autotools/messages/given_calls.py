@@ -1,4 +1,4 @@
-"""Calls as programs give them: records, LangChain's dicts, and the dicts of vendors' APIs."""
+"""Tool calls in the forms that programs pass: records, LangChain's dicts, and the dicts of vendors' APIs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,11 +10,11 @@ from .calls import TOOLSET, ToolCallRecord, compact
 NOT_ONE_OBJECT = "the arguments are not one complete JSON object"
 
 GivenCall = ToolCallRecord | Mapping[str, Any]
-"""A call: a `ToolCallRecord`, an entry of an AI message's `tool_calls`, or a call as a vendor's API has it."""
+"""A tool call: a `ToolCallRecord`, an entry of an AI message's `tool_calls`, or a call in a vendor's API form."""
 
 
 def read_call(call: GivenCall) -> ToolCallRecord:
-    """The call as a record; its `id` is empty where it has none, its `args` are None where they are not one complete JSON object.
+    """Return a call as a record; a missing `id` is empty, and `args` is None unless it is one complete JSON object.
 
     Args:
         call: The call. Arguments may be an object or JSON text, under `args`, `arguments` or `input`; name and arguments may stand

@@ -1,4 +1,4 @@
-"""Messages as Markdown: what a notebook shows of a run."""
+"""Markdown of messages and runs, for notebooks."""
 
 import html
 import re
@@ -18,7 +18,7 @@ _BACKTICKS = re.compile(r"`+")
 
 
 def markdown_of(message: BaseMessage | HoldsRun) -> str:
-    """A message as Markdown for people; of a run message its texts, its calls with their results, its turns and tokens.
+    """Return a message as Markdown; for a run message its texts, calls with results, turns and tokens.
 
     What the model and the tools wrote is shown as it stands: Markdown and HTML in it are not rendered, so that nothing in it can
     load an image or pose as something else. Long results are cut, with a note.
@@ -42,7 +42,7 @@ def markdown_of(message: BaseMessage | HoldsRun) -> str:
 
 
 def run_markdown(message: BaseMessage) -> str | None:
-    """The message as Markdown if it describes a whole run, one line of it if that has been shown; None of any other message."""
+    """Return a run message as Markdown, one line if the run has been shown already; None for other messages."""
     if was_shown(message):
         return f"*The message of this run, with {len(new_messages(message))} new messages*"
     return markdown_of(message) if "stop_reason" in own_metadata(message) and new_messages(message) else None
@@ -60,7 +60,7 @@ def _summary_line(message: BaseMessage) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """Text as text, line by line."""
+    """Return text as a Markdown paragraph, line by line."""
     return "  \n".join(_escaped_line(line) for line in printable(text).strip("\n").split("\n"))
 
 
@@ -72,14 +72,14 @@ def _escaped_line(line: str) -> str:
 
 
 def _code(text: str) -> str:
-    """One line as a code span."""
+    """Return one line as a code span."""
     text = short_call(text)
     marks = "`" * (_longest_marks(text) + 1)
     return f"{marks}{text}{marks}" if len(marks) == 1 else f"{marks} {text} {marks}"
 
 
 def _fenced(text: str) -> str:
-    """Text as a code block, cut where it is long."""
+    """Return text as a code block, truncated if it is long."""
     text = short_result(text)
     marks = "`" * max(3, _longest_marks(text) + 1)
     return f"{marks}text\n{text}\n{marks}"

@@ -1,4 +1,4 @@
-"""Remembers what was made of a message, so that each message of a growing history is encoded once.
+"""Cache of values derived from messages, so that each message of a growing history is encoded once.
 
 Entries are found by the message's identity and live as long as the message. A message that was changed since, also deep
 inside, is not recognised: what was seen of it then is kept and compared, which costs a fraction of encoding it again.
@@ -15,7 +15,7 @@ _Entry = tuple["weakref.ref[BaseMessage]", dict[str, Any], object, _T]
 
 
 class MessageMemo(Generic[_T]):
-    """A weak memo by message identity; safe for threads, which at worst encode the same message twice.
+    """A weak cache by message identity, safe for threads, which may at worst encode a message twice.
 
     A pickled or copied memo is empty.
     """
@@ -24,7 +24,7 @@ class MessageMemo(Generic[_T]):
         self._entries: dict[int, _Entry[_T]] = {}
 
     def get(self, message: BaseMessage, context: object = None) -> _T | None:
-        """What was put for this very message and an equal context, unless the message has changed."""
+        """Return the cached value for this message object and an equal context, unless the message has changed."""
         entry = self._entries.get(id(message))
         if entry is None:
             return None
@@ -40,7 +40,7 @@ class MessageMemo(Generic[_T]):
             return None
 
     def put(self, message: BaseMessage, context: object, value: _T) -> None:
-        """Remember a value for a message as it is now.
+        """Cache a value for a message in its current state.
 
         Args:
             message: The message.
@@ -59,13 +59,13 @@ class MessageMemo(Generic[_T]):
 
 
 def _visible(message: BaseMessage) -> dict[str, Any]:
-    """The fields that can be sent. An artifact never is; it may be large, or hold the whole conversation."""
+    """Return the fields that can be sent. Artifacts never are; they may be large, or hold the whole conversation."""
     fields = message.__dict__
     return fields if fields.get("artifact") is None else {name: value for name, value in fields.items() if name != "artifact"}
 
 
 def copy_containers(value: Any) -> Any:
-    """A copy of dicts and lists at every depth; what they hold is shared, so that comparing unchanged data compares identities."""
+    """Return a copy of nested dicts and lists with shared leaves, so that comparing unchanged data compares identities."""
     if value.__class__ is dict:
         return {key: copy_containers(item) if item.__class__ in _COPIED else item for key, item in value.items()}
     if value.__class__ is list:

@@ -1,4 +1,4 @@
-"""Runs in notebooks: IPython shows a run message as Markdown, and every other message as before.
+"""Display of runs in notebooks: IPython shows run messages as Markdown, other messages as usual.
 
 A method of the message cannot do it: run messages are plain `AIMessage`s, of no class of our own.
 """
@@ -11,7 +11,7 @@ _AI_MESSAGE = ("langchain_core.messages.ai", "AIMessage")
 
 
 def show_runs() -> None:
-    """Register with the IPython that runs this program, unless the user has registered a formatter of his own."""
+    """Register a formatter with the running IPython, unless the user has registered one."""
     with suppress(Exception):  # no display is worth an import that fails
         formatter = sys.modules["IPython"].get_ipython().display_formatter.formatters["text/markdown"]
         if formatter.for_type_by_name(*_AI_MESSAGE) is None:

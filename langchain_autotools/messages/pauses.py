@@ -1,4 +1,4 @@
-"""Turns that a server has only interrupted: which these are, and whether they bring anything."""
+"""Turns that a server has paused: detection and content."""
 
 import json
 from typing import Any
@@ -10,12 +10,12 @@ _NOT_SAID = frozenset({"id", "index", "tool_use_id", "signature", "encrypted_con
 
 
 def is_paused(message: BaseMessage) -> bool:
-    """Whether a server has only interrupted this turn (wire quirks C-15, G-17): its message goes back as it is, in the next turn."""
+    """Whether a server has paused this turn (wire quirks C-15, G-17): the next request sends its message back unchanged."""
     return _finish_reason(message) in _PAUSES
 
 
 def pause_content(message: AIMessage) -> str:
-    """What an interrupted turn brought, whatever its ids. The interruption itself, a block of its name, brings nothing."""
+    """Return the content of a paused turn without ids and without the pause block itself."""
     blocks = message.content if isinstance(message.content, list) else [message.content]
     said = [_without_ids(block) for block in blocks if block]
     kept = [block for block in said if not (isinstance(block, dict) and block.get("type") == _finish_reason(message))]

@@ -1,4 +1,4 @@
-"""Where the messages of a run stand: their turn, their number in it, and ids that follow from that."""
+"""Positions of messages in a run: their turn, their number in it, and the ids derived from these."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _M = TypeVar("_M", bound=BaseMessage)
 
 
 def place(generation: str | None, number: int) -> dict[str, Any]:
-    """Where a message stands, as metadata of it.
+    """Return a message's position as metadata.
 
     Args:
         generation: The turn's `generation_id`; None where it is not known.
@@ -29,13 +29,13 @@ def place(generation: str | None, number: int) -> dict[str, Any]:
 
 
 def places_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
-    """Where the results of an AI message's calls stand, in call order."""
+    """Yield the positions of the results of an AI message's calls, in call order."""
     generation = message.response_metadata.get("generation_id")
     return (place(generation, number) for number in count(1))
 
 
 def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> list[_M]:
-    """Mark the messages of one model turn with where they stand.
+    """Return the messages of one model turn with their positions.
 
     Args:
         generation: The turn's `generation_id`, see `generation_id`.
@@ -46,7 +46,7 @@ def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> 
 
 
 def numbered_result(message: _M, of: AIMessage, position: int) -> _M:
-    """The result of the call at `position` of a message, marked with where it stands; unmarked where the message's turn is not known."""
+    """Return the result of the call at `position` with its position; unchanged if the message's turn is unknown."""
     generation = of.response_metadata.get("generation_id")
     return message if generation is None else _numbered(message, generation, position + 1)
 
@@ -56,17 +56,17 @@ def _numbered(message: _M, generation: str, number: int) -> _M:
 
 
 def generation_id(message: AIMessage, position: int) -> str:
-    """The id of one model turn, derived from its message and the number of messages before it."""
+    """Return the id of one model turn, derived from its message and the number of messages before it."""
     calls = "\x1f".join(str(call) for call in call_ids(message))
     return derived_id(_NAMESPACE, f"{position}\x1e{message.id}\x1e{calls}\x1e{text_of(message)}")
 
 
 def result_id(asked: AIMessage, call_id: str) -> str | None:
-    """The id of the result of a call, derived from the message that made the call; None where that has no id either."""
+    """Return the id of a call's result, derived from the message with the call; None if that has no id."""
     turn = asked.response_metadata.get("generation_id") or asked.id
     return derived_id(_NAMESPACE, f"{turn}\x1e{call_id}") if turn else None
 
 
 def derived_id(namespace: uuid.UUID, text: str) -> str:
-    """The UUID that follows from a text, of which a model may have written any part: lone surrogates count as U+FFFD."""
+    """Return the UUID derived from any text a model may write; lone surrogates count as U+FFFD."""
     return str(uuid.uuid5(namespace, mend_surrogates(text)))

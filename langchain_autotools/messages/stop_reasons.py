@@ -1,4 +1,4 @@
-"""Why a run ended."""
+"""The stop reasons of runs."""
 
 from typing import Literal
 
