@@ -1,4 +1,4 @@
-"""Retries: which failed requests and calls are made again, and when."""
+"""Retries of failed requests and calls."""
 
 from .headers import is_transient, retry_after, should_retry
 from .policy import RetryPolicy

@@ -1,4 +1,4 @@
-"""The attempts at one request or call.
+"""The sequence of attempts at one request or call.
 
 Whether another attempt follows, and after which wait, is decided by tenacity's strategies. The loop is not tenacity's: so no frame of
 it stands in a traceback, and a wait ends where the run does.
@@ -26,7 +26,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Awaited:
-    """The result of an asynchronous strategy, to be awaited; sent back: what it comes to.
+    """An awaitable returned by an asynchronous strategy; its result is sent back to the generator.
 
     Attributes:
         value: The awaitable.
@@ -36,11 +36,11 @@ class Awaited:
 
 
 Decision = Generator[Awaited, Any, float | None]
-"""Yields what is to be awaited; returns the seconds before the next attempt, or None where there is none."""
+"""A generator that yields awaitables and returns the seconds before the next attempt, or None to give up."""
 
 
 class Attempts:
-    """The attempts at one request or call, from the first on.
+    """The sequence of attempts at one request or call.
 
     Args:
         retry: The settings of its retries.
@@ -60,7 +60,7 @@ class Attempts:
         self._state: Any = None
 
     def call(self, attempt: Callable[[], _Result]) -> _Result:
-        """Call `attempt` until it succeeds or there is no further attempt; then its last error is raised."""
+        """Call `attempt` until it succeeds or no attempt is left; then raise its last error."""
         while True:
             try:
                 return attempt()
@@ -82,7 +82,7 @@ class Attempts:
             await asyncio.sleep(wait)
 
     def wait_after(self, error: Exception) -> float | None:
-        """The seconds to wait before a failed request is made again; None if it is not.
+        """Return the seconds to wait before a failed request is retried; None if it is not.
 
         Args:
             error: The error of the last attempt.
@@ -109,7 +109,7 @@ class Attempts:
                 value = await step.value
 
     def _request_decision(self, error: Exception) -> Decision:
-        """The decision about a request: only an error that says that the request may succeed later permits another attempt."""
+        """Decide about a request: it is retried only after an error that marks it as retryable."""
         if not getattr(error, "is_retryable", False):
             return None
         wait = yield from self.decide(error, lambda seconds: _in_time(error, seconds))
@@ -162,7 +162,7 @@ class Attempts:
         return state.upcoming_sleep
 
     def _result(self, name: str, value: Any) -> Generator[Awaited, Any, Any]:
-        """What a strategy returned, awaited where it must be."""
+        """Return a strategy's result, awaited if necessary."""
         if not inspect.isawaitable(value):
             return value
         if not self._awaits:
@@ -173,7 +173,7 @@ class Attempts:
 
 
 def _in_time(error: Exception, seconds: float) -> bool:
-    """Whether the run, if it has a deadline, goes on for so long.
+    """Whether the run's deadline, if there is one, leaves so many seconds.
 
     Raises:
         DeadlinePassed: It does not.

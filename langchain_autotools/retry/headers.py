@@ -1,4 +1,4 @@
-"""What a server says about making a request again: its status and the headers of its reply."""
+"""Retry hints of a server: the status and the headers of its reply."""
 
 import email.utils
 import math
@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 
 
 def is_transient(status: int) -> bool:
-    """Whether an HTTP status says that the same request may succeed later: 408, 409, 429 and every 5xx."""
+    """Whether an HTTP status means that the same request may succeed later: 408, 409, 429 and every 5xx."""
     return status in (408, 409, 429) or status >= 500
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """What the header `x-should-retry` says; None where it says nothing."""
+    """Return the value of the header `x-should-retry`; None if it is missing or invalid."""
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """The seconds that a server asks to wait, from `retry-after-ms`, or `retry-after` as a number or an HTTP date (RFC 9110, 10.2.3).
+    """Return the server's requested wait in seconds, from `retry-after-ms`, or `retry-after` as a number or HTTP date (RFC 9110, 10.2.3).
 
     Args:
         headers: The reply's headers, looked up by lower-case names.

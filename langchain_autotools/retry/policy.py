@@ -1,4 +1,4 @@
-"""`RetryPolicy`: the settings of retries as one flat record, which becomes tenacity's strategies.
+"""`RetryPolicy`: retry settings as one flat record, converted to tenacity's strategies.
 
 It is the only owner of retries: the vendors' SDKs get `max_retries=0`. It knows no vendor: an error says itself whether the same request
 may succeed (`is_retryable`, as `langchain_core.exceptions` defines it) and how long the server asked to wait (`retry_after`, seconds).
@@ -21,7 +21,7 @@ _NO_FUNCTIONS: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Retry policy: how often, and after which waits, a failed request is made again.
+    """Retry policy: how often, and after which waits, a failed request is retried.
 
     The waits and stops are tenacity's strategies: `wait_exponential` with a random part (`wait_random_exponential`), `stop_after_attempt`
     and `stop_before_delay`. Where others are wanted, `retry=` takes a `tenacity.Retrying` or `AsyncRetrying` in place of a policy.
@@ -59,7 +59,7 @@ class RetryPolicy:
     before_sleep: Callable[[Any], Awaitable[None] | None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Raise if a setting cannot work."""
         for name in _NUMBERS:
             value = getattr(self, name)
             is_number = isinstance(value, int if name == "attempts" else int | float) and not isinstance(value, bool)
@@ -80,23 +80,23 @@ class RetryPolicy:
                 raise ConfigurationError(f"{name} must be a function of {what}, not {function!r}")
 
     def __deepcopy__(self, memo: Any) -> Self:
-        """The settings themselves, which never change: a strategy may hold an event."""
+        """Return the same object: settings never change, and a strategy may hold an event, which cannot be copied."""
         return self
 
     @property
     def functions(self) -> Mapping[str, Any]:
-        """`retry_if` and `before_sleep`, where they were given."""
+        """The functions `retry_if` and `before_sleep`, if given."""
         if self.retry_if is None and self.before_sleep is None:  # before each request
             return _NO_FUNCTIONS
         return {name: function for name in _FUNCTIONS if (function := getattr(self, name)) is not None}
 
     @property
     def certain_retries(self) -> int:
-        """Number of retries that `retry_if` cannot prevent."""
+        """The number of retries that `retry_if` cannot prevent."""
         return self.attempts - 1 if self.retry_if is None else 0
 
     def with_retries(self, retries: int) -> "RetryPolicy":
-        """The same policy with this many retries after the first attempt, as vendors' `max_retries` counts them.
+        """Return the policy with this number of retries after the first attempt, as vendors' `max_retries` counts them.
 
         Raises:
             ConfigurationError: The number is negative.
@@ -106,7 +106,7 @@ class RetryPolicy:
         return replace(self, attempts=retries + 1)
 
     def call(self, attempt: Callable[[], _Result]) -> _Result:
-        """Call `attempt` until it succeeds, fails for good, or the attempts are used up; then its last error is raised.
+        """Call `attempt` until it succeeds, fails for good, or no attempt is left; then raise its last error.
 
         Raises:
             ConfigurationError: `retry_if` or `before_sleep` is asynchronous.
@@ -118,7 +118,7 @@ class RetryPolicy:
         return await Attempts(self, awaits=True).acall(attempt)
 
     def wait(self, failures: int, asked: float | None = None) -> float:
-        """Seconds to wait after this many failures; `asked` is the wait that the server asked for, if it did."""
+        """Return the seconds to wait after this many failures; `asked` is the server's requested wait, if any."""
         if asked is not None:
             return asked * self.wait_scale
         state = call_state("request")
@@ -126,7 +126,7 @@ class RetryPolicy:
         return self._backoff()(state)
 
     def strategies(self) -> Strategies:
-        """The policy in tenacity's terms."""
+        """Return the policy as tenacity's strategies."""
         import tenacity
 
         backoff = self._backoff()
@@ -146,7 +146,7 @@ class RetryPolicy:
         )
 
     def _backoff(self) -> Callable[[Any], float]:
-        """Waits that double, each shortened at random by up to `jitter` of itself: a fixed part and a random one."""
+        """Return tenacity's exponential wait, with the share `jitter` of each wait random."""
         import tenacity
 
         initial = self.wait_initial * self.wait_scale

@@ -1,4 +1,4 @@
-"""tenacity's `Retrying` and `AsyncRetrying` as settings of retries."""
+"""tenacity's `Retrying` and `AsyncRetrying` as retry settings."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ _NOTHING_MORE = {
     "retry_error_cls": "the last error itself is raised",
     "retry_error_callback": "the last error itself is raised",
 }
-"""The arguments of tenacity's objects that would have no effect, with what there is instead."""
+"""Arguments of tenacity's objects without effect here, with the alternatives."""
 _FUNCTIONS = ("stop", "wait", "retry", "before_sleep")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetryStrategies:
-    """The strategies of a `tenacity.Retrying` or `AsyncRetrying` that was given as `retry=`. None: as tenacity's object has it by default.
+    """The strategies of a `tenacity.Retrying` or `AsyncRetrying` given as `retry=`. None: tenacity's default.
 
     Attributes:
         stop: Its stop strategy; without one there are three attempts.
@@ -40,7 +40,7 @@ class RetryStrategies:
 
     @classmethod
     def of(cls, retrying: Any) -> "RetryStrategies":
-        """The strategies of tenacity's object.
+        """Return the strategies of tenacity's object.
 
         Raises:
             ConfigurationError: It has an argument that would have no effect.
@@ -55,30 +55,30 @@ class RetryStrategies:
         return cls(**given)
 
     def __deepcopy__(self, memo: Any) -> Self:
-        """The settings themselves, which never change: a strategy may hold an event."""
+        """Return the same object: settings never change, and a strategy may hold an event, which cannot be copied."""
         return self
 
     @property
     def functions(self) -> Mapping[str, Any]:
-        """The strategies that were given."""
+        """The strategies that were given, by name."""
         return {name: function for name in _FUNCTIONS if (function := getattr(self, name)) is not None}
 
     @property
     def certain_retries(self) -> int:
-        """Number of retries that no strategy can prevent."""
+        """The number of retries that no strategy can prevent."""
         return self._limit - 1 if self._limit and self.stop is None and self.retry is None else 0
 
     @property
     def _limit(self) -> int | None:
-        """Maximum number of attempts besides `stop`."""
+        """The maximum number of attempts, in addition to `stop`."""
         return RetryPolicy.attempts if self.attempts is None and self.stop is None else self.attempts
 
     def with_retries(self, retries: int) -> "RetryStrategies":
-        """The same strategies, with this many retries after the first attempt at most."""
+        """Return the strategies with at most this many retries after the first attempt."""
         return replace(self, attempts=retries + 1)
 
     def strategies(self) -> Strategies:
-        """What is called after each failure."""
+        """Return the strategies to call after each failure."""
         import tenacity
 
         own, limit = RetryPolicy(), self._limit
@@ -94,7 +94,7 @@ class RetryStrategies:
 
 
 def checked_retry(name: str, value: Any) -> RetryPolicy | RetryStrategies:
-    """The settings of retries that a caller gives.
+    """Return the retry settings for a caller's value; raise if they cannot work.
 
     Args:
         name: The argument's name.
@@ -112,5 +112,5 @@ def checked_retry(name: str, value: Any) -> RetryPolicy | RetryStrategies:
 
 
 def read_retry(value: Any, handler: Callable[[Any], Any]) -> Any:
-    """Validate a model's field `retry`, which takes a dict too."""
+    """Validate a model's field `retry`, which also accepts a dict."""
     return handler(value) if isinstance(value, Mapping) else checked_retry("retry", value)

@@ -1,4 +1,4 @@
-"""The strategies by which a failed request or call is made again: tenacity's own objects and functions of the same signatures.
+"""The retry strategies of a request or call: tenacity's objects, or functions with the same signatures.
 
 tenacity takes 13 ms to import. It is imported at the first failure, or comes with an object of it that a caller gives.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Strategies:
-    """The strategies of one request or call. Each is called with tenacity's `RetryCallState`, and may be asynchronous.
+    """The strategies of one request or call. Each takes tenacity's `RetryCallState`, and may be asynchronous.
 
     Attributes:
         retry: Returns whether the error permits another attempt; None: it does.
@@ -37,18 +37,18 @@ class Strategies:
 
 
 class Retry(Protocol):
-    """The settings of retries."""
+    """The interface of retry settings."""
 
     @property
     def functions(self) -> Mapping[str, Any]:
-        """The functions that the caller gave, by the names of their arguments."""
+        """The caller's functions, by the names of their arguments."""
 
     def strategies(self) -> Strategies:
-        """The strategies that these settings mean."""
+        """Return the strategies for these settings."""
 
 
 def call_state(name: str, started: float | None = None) -> "RetryCallState":
-    """tenacity's state of a request or call.
+    """Return tenacity's state object of a request or call.
 
     Args:
         name: What is retried, as `tenacity.before_sleep_log` shows it.
@@ -63,7 +63,7 @@ def call_state(name: str, started: float | None = None) -> "RetryCallState":
 
 
 def _named(name: str) -> Callable[[], None]:
-    """A function that goes by this name: hooks show what is retried by its function, whose repr could hold what is secret."""
+    """Return a function with this name: tenacity's hooks show the function's name, and its repr could contain secrets."""
 
     def request() -> None: ...
 
@@ -72,13 +72,13 @@ def _named(name: str) -> Callable[[], None]:
 
 
 def demanded_wait(error: BaseException | None) -> float | None:
-    """The seconds that a server asked to wait, as an error says it; None if it did not."""
+    """Return the server's requested wait in seconds from an error; None if there is none."""
     seconds = getattr(error, "retry_after", None)
     return seconds if isinstance(seconds, int | float) else None
 
 
 def check_synchronous(retry: Retry) -> None:
-    """Refuse asynchronous functions, for a run that cannot await them.
+    """Raise if the settings have asynchronous functions, which a synchronous run cannot await.
 
     Raises:
         ConfigurationError: There is one.
@@ -89,7 +89,7 @@ def check_synchronous(retry: Retry) -> None:
 
 
 def asynchronous_error(name: str) -> ConfigurationError:
-    """The error of a function that a synchronous run cannot await.
+    """Return the error for an asynchronous function in a synchronous run.
 
     Args:
         name: The argument that it was given as.
@@ -100,7 +100,7 @@ def asynchronous_error(name: str) -> ConfigurationError:
 
 
 def is_asynchronous(function: Any) -> bool:
-    """Whether a function, or an object that is called, returns a coroutine."""
+    """Whether a function, or a callable object, returns a coroutine."""
     while isinstance(function, partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
