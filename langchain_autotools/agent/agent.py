@@ -1,4 +1,4 @@
-"""`Agent`: questions, the conversation that it keeps, and copies of it."""
+"""`Agent`: questions, and the conversation that it keeps."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """A model that runs its tools, a system prompt, and the conversation with it.
+    """A model that runs its tools, with a system prompt and a conversation.
 
     Args:
         model: `"provider:model"` as `init_chat_model` takes it, a chat model of this package, what its `bind`, `bind_tools` or
@@ -63,7 +63,7 @@ class Agent:
 
     @property
     def history(self) -> list[BaseMessage]:
-        """The conversation so far, without the system prompt. It may be set, unless it is kept elsewhere."""
+        """The conversation so far, without the system prompt. Can be set unless it is kept elsewhere."""
         return self._memory.read()
 
     @history.setter
@@ -92,7 +92,7 @@ class Agent:
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> AgentResult:
-        """Ask a question.
+        """Ask a question and return the result.
 
         Args:
             question: The question. None with `resume=decisions`, which goes on with calls that wait for them.
@@ -135,7 +135,7 @@ class Agent:
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> AgentStream:
-        """Like `run`, piece by piece: a chunk that brings the question, those of the answer as they come, then its `result`."""
+        """Like `run`, but return a stream of chunks: first the question, then the answer. At its end the stream has a `result`."""
         exchange = self._exchange(question, attachments, history, kwargs)
         return AgentStream(exchange, partial(self.model.stream, **self._asked(kwargs)), config)
 
@@ -166,5 +166,5 @@ class Agent:
         return Exchange(asked, self.system_prompt, self._memory, self._floor, self._output)
 
     def _asked(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The keywords of a run."""
+        """Return the keywords of a run."""
         return kwargs if self._output is None else self._output.keywords(kwargs)

@@ -1,4 +1,4 @@
-"""Questions and their attachments as messages."""
+"""Construction of question messages with attachments."""
 
 import base64
 import mimetypes
@@ -13,8 +13,9 @@ from langchain_core.messages import HumanMessage
 from ..errors import ConfigurationError
 
 Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
-"""What a question comes with: bytes, the path of a local file, or an address (`https://...`), which is passed on and not fetched here. In a
-tuple with its MIME type where neither its name nor its first bytes tell it."""
+"""An attachment of a question: bytes, the path of a local file, or a URL (`https://...`), which is passed on and not fetched here.
+
+In a tuple with its MIME type if neither its name nor its first bytes determine it."""
 
 _SIGNATURES = {
     b"\x89PNG": "image/png",
@@ -29,7 +30,7 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
 def question_message(question: str | HumanMessage, attachments: Sequence[Attachment]) -> HumanMessage:
-    """The question as a message with an id, its attachments after its text.
+    """Return the question as a message with an id, with its attachments after its text.
 
     Raises:
         ConfigurationError: The type of an attachment cannot be told.
@@ -44,7 +45,7 @@ def question_message(question: str | HumanMessage, attachments: Sequence[Attachm
 
 
 def _block(attachment: Attachment) -> dict[str, Any]:
-    """An attachment as one of LangChain's standard content blocks."""
+    """Return an attachment as one of LangChain's standard content blocks."""
     source, mime_type = attachment if isinstance(attachment, tuple) else (attachment, None)
     if isinstance(source, str) and source.startswith(("https://", "http://")):
         mime_type = mime_type or mimetypes.guess_type(source.partition("?")[0])[0]
@@ -67,7 +68,7 @@ def _kind(mime_type: str | None, what: str) -> str:
 
 
 def _sniffed(data: bytes) -> str | None:
-    """The MIME type that the first bytes tell; None where they tell none."""
+    """Return the MIME type of data from its first bytes; None if they are unknown."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12])
     return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)

@@ -1,4 +1,4 @@
-"""One question to an agent and what comes of it."""
+"""One question to an agent and its answer."""
 
 import asyncio
 import uuid
@@ -23,17 +23,17 @@ from .results import AgentResult
 
 
 class OpenStream(Protocol):
-    """An answer that is read piece by piece."""
+    """An answer that is read as a stream."""
 
     def supersede(self) -> None:
-        """End it for the next question."""
+        """End the stream for the next question."""
 
     async def asupersede(self) -> None:
         """Like `supersede`, asynchronously."""
 
 
 class Exchange:
-    """One question and what comes of it: the messages to ask with, once it is asked, and those that are new.
+    """One question and its answer: the input messages, and the new ones.
 
     A context manager around the run, synchronously and asynchronously: what is completed is kept in the conversation, also of a run that
     fails or is left. (No generator makes it: when an event loop ends it closes all that it knows at once, in any order.)
@@ -71,7 +71,7 @@ class Exchange:
         self._saving: asyncio.Task[None] | None = None
 
     def __enter__(self) -> list[BaseMessage]:
-        """Let the question in; returns the messages to ask with.
+        """Begin the question and return the input messages.
 
         Raises:
             ConfigurationError: Another question is being answered.
@@ -101,7 +101,7 @@ class Exchange:
         await self.aend()
 
     def _messages(self, history: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The messages to ask with. Calls that the history ends in are answered before a question, and stay so."""
+        """Return the input messages. Calls at the end of the history are answered before a question, permanently."""
         self._answered = [] if self._question is None else answers_to_open_calls(history)
         self._before = [*self._prompt, *history, *self._answered]
         return [*self._before, *self._new]
@@ -109,7 +109,7 @@ class Exchange:
     # ------------------------------------------------------------------------------------------ what comes of it
 
     def announced(self, config: RunnableConfig | None) -> RunnableConfig | None:
-        """Emit the question as the first event of its run, where somebody reads events; returns the configuration that names the run."""
+        """Emit the question as the run's first event if somebody listens; return the configuration that names the run."""
         place = listening.get()
         if place is None or place.call_id is not None or self._question is None:
             return config
@@ -118,26 +118,26 @@ class Exchange:
         return cast("RunnableConfig", {**(config or {}), "run_id": run_id})
 
     def closing(self) -> Iterator[AIMessageChunk]:
-        """The chunk that brings the results of calls that were the output."""
+        """Yield the chunk with the results of calls that were the output."""
         if self._results:
             yield _bringing(self._results)
 
     def take(self, chunk: AIMessageChunk) -> AIMessageChunk:
-        """Take the next chunk of the answer; returns it as it leaves: the first one brings the question."""
+        """Record the next chunk of the answer and return it; the first one also carries the question."""
         self._parts.add(chunk)
         new = new_messages(chunk)
         self._new += new
         return self._with_question(chunk, new) if self._undelivered and (new or not is_blank(chunk)) else chunk
 
     def _with_question(self, chunk: AIMessageChunk, new: Sequence[BaseMessage]) -> AIMessageChunk:
-        """The chunk, which brings the question too. (One of its own would have to have content of the answer's kind, text or blocks.)"""
+        """Return the chunk with the question added. (A separate chunk would need content of the answer's kind, text or blocks.)"""
         bringing = chunk.model_copy()
         attach_messages(bringing, [*self._undelivered, *new])
         self._undelivered = []
         return bringing
 
     def finish(self, message: AIMessage | None = None) -> AgentResult:
-        """What the question came to: the run message, or the sum of the chunks that were taken."""
+        """Return the result, from the run message or from the sum of the recorded chunks."""
         if message is None:
             message = self._parts.message()
         else:
@@ -147,7 +147,7 @@ class Exchange:
         return self.outcome
 
     def _read(self, message: AIMessage) -> Any:
-        """The output of a run."""
+        """Return the output of a run."""
         if self._output is None:
             return None
         try:
@@ -161,7 +161,7 @@ class Exchange:
         return output
 
     def _fail(self, error: BaseException | None) -> None:
-        """Take the messages that a failed run had completed. The error of an answer at a stroke brings the question with them."""
+        """Record the messages that a failed run had completed. Unless streamed, the error carries the question with them."""
         if error is None or isinstance(error, GeneratorExit):
             return
         known = {message.id for message in (*self._before, *self._new)}  # an error before this one may have brought these
@@ -176,7 +176,7 @@ class Exchange:
     # ------------------------------------------------------------------------------------------ the end
 
     def end(self) -> None:
-        """Keep what was completed, and let the next question in."""
+        """Keep the completed messages, and allow the next question."""
         if self._ended:
             return
         self._ended = True
@@ -231,14 +231,14 @@ class Exchange:
             await stream.asupersede()
 
     def _left_stream(self) -> OpenStream | None:
-        """The stream that is not read on; None where it is gone."""
+        """Return the stream that was left unread; None if it is gone."""
         if self.stream is None or self._ended:
             raise busy()
         return self.stream()
 
 
 def answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
-    """What a model is told of the calls that a history ends in, and that have no results: that they did not run."""
+    """Return results that tell the model that the open calls of a history did not run."""
     last, results = open_end(history)
     answered = {result.tool_call_id for result in results}
     calls = [] if last is None else calls_of(last)
@@ -254,7 +254,7 @@ def answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
 
 
 def _bringing(messages: Sequence[BaseMessage]) -> AIMessageChunk:
-    """A chunk without content, of which `new_messages` gives these."""
+    """Return a chunk without content from which `new_messages` returns these messages."""
     chunk = new_chunk("", {}, None)
     attach_messages(chunk, messages)
     return chunk

@@ -1,4 +1,4 @@
-"""One question at a time in a conversation."""
+"""The lock of a conversation: one question at a time."""
 
 import threading
 from typing import Protocol
@@ -7,24 +7,24 @@ from ..errors import ConfigurationError
 
 
 class Question(Protocol):
-    """A question that is being answered."""
+    """The interface of a question that is being answered."""
 
     def give_way(self) -> None:
-        """End the answer for the next question; raises where it is being made."""
+        """End the answer for the next question; raise if the answer is in progress."""
 
     async def agive_way(self) -> None:
         """Like `give_way`, asynchronously."""
 
 
 class Floor:
-    """Lets one question at a time into a conversation. An answer that nobody reads on gives way to the next question."""
+    """Admits one question at a time to a conversation. An answer that is no longer read ends for the next question."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holder: Question | None = None
 
     def enter(self, question: Question) -> None:
-        """Let a question in.
+        """Admit a question.
 
         Raises:
             ConfigurationError: Another one is being answered.
@@ -38,7 +38,7 @@ class Floor:
             await holder.agive_way()
 
     def _entered(self, question: Question) -> Question | None:
-        """Let a question in if there is no other; else the other one."""
+        """Admit a question if there is no other; else return the other one."""
         with self._lock:
             if self._holder is None:
                 self._holder = question
@@ -46,12 +46,12 @@ class Floor:
             return self._holder
 
     def leave(self, question: Question) -> None:
-        """Note that a question has been answered, or never will be."""
+        """Remove a question that has been answered or has failed."""
         with self._lock:
             if self._holder is question:
                 self._holder = None
 
 
 def busy() -> ConfigurationError:
-    """The error of a question that comes while another one is being answered."""
+    """Return the error for a question during the answer to another one."""
     return ConfigurationError("the agent is answering already: give history=[...] to ask several questions at once")

@@ -1,4 +1,4 @@
-"""Where the messages of a conversation are kept."""
+"""Storage of a conversation's messages."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
 
 class Memory(Protocol):
-    """Keeps the messages of a conversation."""
+    """The interface of storage for a conversation's messages."""
 
     @property
     def is_local(self) -> bool:
-        """Whether the messages are in this process, so that nothing waits for them."""
+        """Whether the messages are in this process, so that access never blocks."""
 
     def read(self) -> list[BaseMessage]:
-        """The messages so far."""
+        """Return the messages so far."""
 
     async def aread(self) -> list[BaseMessage]:
         """Like `read`, asynchronously."""
 
     def add(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages at the end."""
+        """Append messages."""
 
     async def aadd(self, messages: Sequence[BaseMessage]) -> None:
         """Like `add`, asynchronously."""
 
 
 class OwnMemory:
-    """A list of messages.
+    """A conversation in a list of messages.
 
     Args:
         messages: The messages so far. They are copied.
@@ -46,25 +46,25 @@ class OwnMemory:
         self._keeps = keeps
 
     def read(self) -> list[BaseMessage]:
-        """The messages so far."""
+        """Return the messages so far."""
         return self.messages
 
     async def aread(self) -> list[BaseMessage]:
-        """Like `read`, asynchronously."""
+        """Return the messages so far."""
         return self.messages
 
     def add(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages at the end."""
+        """Append messages."""
         if self._keeps:
             self.messages += messages
 
     async def aadd(self, messages: Sequence[BaseMessage]) -> None:
-        """Like `add`, asynchronously."""
+        """Append messages."""
         self.add(messages)
 
 
 class KeptMemory:
-    """A conversation that is kept elsewhere.
+    """A conversation that is stored elsewhere.
 
     Args:
         conversation: LangChain's `BaseChatMessageHistory`.
@@ -84,24 +84,24 @@ class KeptMemory:
         self._conversation = conversation
 
     def read(self) -> list[BaseMessage]:
-        """The messages so far."""
+        """Return the messages so far."""
         return list(self._conversation.messages)
 
     async def aread(self) -> list[BaseMessage]:
-        """Like `read`, asynchronously."""
+        """Return the messages so far."""
         return list(await self._conversation.aget_messages())
 
     def add(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages at the end."""
+        """Append messages."""
         self._conversation.add_messages(messages)
 
     async def aadd(self, messages: Sequence[BaseMessage]) -> None:
-        """Like `add`, asynchronously."""
+        """Append messages."""
         await self._conversation.aadd_messages(messages)
 
 
 def memory_of(history: Iterable[BaseMessage], conversation: Any) -> OwnMemory | KeptMemory:
-    """Where an agent keeps its conversation.
+    """Return the storage of an agent's conversation.
 
     Args:
         history: The messages that it begins with.

@@ -1,4 +1,4 @@
-"""The models that an agent takes."""
+"""The kinds of models that an agent accepts."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -14,30 +14,30 @@ from ..run.binding import BoundChatModel
 
 @runtime_checkable
 class ModelOfRuns(Protocol):
-    """Makes the runs of a model in a way of its own, as `langchain_autotools.durable.durable(model, name)` does."""
+    """An object that makes the runs of a model, such as the result of `langchain_autotools.durable.durable(model, name)`."""
 
     @property
     def model(self) -> ToolsAndMessagesMixin:
         """The model."""
 
     def invoke(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        """As of the model."""
+        """Invoke the model."""
 
     async def ainvoke(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        """As of the model."""
+        """Invoke the model asynchronously."""
 
     def stream(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        """As of the model."""
+        """Stream from the model."""
 
     def astream(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
-        """As of the model."""
+        """Stream from the model asynchronously."""
 
 
 AgentModel: TypeAlias = ToolsAndMessagesMixin | BoundChatModel | ModelOfRuns
 
 
 def agent_model(model: Any, tools: Any, kwargs: dict[str, Any]) -> AgentModel:
-    """The model of an agent.
+    """Return the model of an agent.
 
     Args:
         model: As `Agent` takes it.
@@ -66,7 +66,7 @@ def agent_model(model: Any, tools: Any, kwargs: dict[str, Any]) -> AgentModel:
 
 
 def plain_model(model: AgentModel) -> Any:
-    """The model itself, without what is bound to it and whoever makes its runs."""
+    """Return the model itself, without bindings and without the object that makes its runs."""
     if isinstance(model, ToolsAndMessagesMixin):
         return model
     return model.bound if isinstance(model, BoundChatModel) else model.model

@@ -25,7 +25,7 @@ _TAKEN = "Returned to the caller."
 
 
 class Output:
-    """Asks a model for output of a schema, and reads it out of its run message.
+    """Requests output of a schema from a model, and parses it from the run message.
 
     Args:
         model: The agent's model.
@@ -48,11 +48,11 @@ class Output:
         self._keywords = _with_tools(keywords, model.kwargs.get("tools") if isinstance(model, BoundChatModel) else None)
 
     def keywords(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The keywords of a call, and those that ask for the output."""
+        """Return the keywords of a call with those that request the output."""
         return _with_tools({**self._keywords, **kwargs, "tools": self._keywords.get("tools")}, kwargs.get("tools"))
 
     def read(self, message: AIMessage) -> Any:
-        """The output; None where calls wait for somebody.
+        """Return the output; None if calls wait for a decision.
 
         Raises:
             OutputParserException: There is none, or it does not fit the schema.
@@ -69,7 +69,7 @@ class Output:
         return output
 
     def results(self, message: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
-        """The results of the calls that brought the output: whoever goes on with the conversation sees them answered.
+        """Return the results of the calls that were the output, so that they are answered when the conversation continues.
 
         Args:
             message: The run message.
@@ -81,7 +81,7 @@ class Output:
 
 
 def _as_data(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords, with the schema that traces show as data: it may travel to another process."""
+    """Return the keywords with the schema for traces as data, which can be sent to another process."""
     shown = keywords.get("ls_structured_output_format")
     if not shown or isinstance(shown.get("schema"), dict | None):
         return dict(keywords)
@@ -89,7 +89,7 @@ def _as_data(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_tools(keywords: Mapping[str, Any], others: Sequence[Any] | None) -> dict[str, Any]:
-    """The keywords, with other tools before theirs where they declare any."""
+    """Return the keywords with other tools before theirs if they declare any."""
     tools = keywords.get("tools")
     if tools and others:
         return {**keywords, "tools": [*others, *tools]}
@@ -97,7 +97,7 @@ def _with_tools(keywords: Mapping[str, Any], others: Sequence[Any] | None) -> di
 
 
 def complete(message: AIMessage, results: Sequence[ToolMessage]) -> AIMessage:
-    """The run message of a run whose last calls have these results: nothing waits."""
+    """Return the run message with these results for its last calls, so that nothing waits."""
     if not results:
         return message
     answered = {result.tool_call_id for result in results}

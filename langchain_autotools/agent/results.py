@@ -1,4 +1,4 @@
-"""What a question to an agent came to."""
+"""The result of a question to an agent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from ..messages.stop_reasons import StopReason
 
 @dataclass(frozen=True)
 class AgentResult(HoldsRun):
-    """What a question to an agent came to.
+    """The result of a question to an agent.
 
     Attributes:
         message: The run message, as the model's `invoke` returns it.
@@ -42,10 +42,10 @@ class AgentResult(HoldsRun):
 
     @property
     def usage(self) -> UsageMetadata | None:
-        """The tokens of all turns together; None where no reply told of any."""
+        """The token usage of all turns; None if no reply reported any."""
         return run_usage(self.message)
 
     @property
     def stop_reason(self) -> StopReason | None:
-        """Why the run ended."""
+        """The reason why the run ended."""
         return stop_reason(self.message)

@@ -1,4 +1,4 @@
-"""Answers of an agent that are read piece by piece."""
+"""Streams of an agent's answers."""
 
 import asyncio
 import weakref
@@ -15,21 +15,21 @@ from .floor import busy
 from .results import AgentResult
 
 Ask = Callable[[list[BaseMessage], RunnableConfig | None], Any]
-"""Makes the stream of a run."""
+"""A function that returns the stream of a run."""
 
 _CLOSED = "the stream was closed: its agent was asked the next question"
 _closing: set[asyncio.Task[None]] = set()  # streams that are closed on the loop on which they were read
 
 
 class _Stream:
-    """What streams of both kinds know of their answer."""
+    """The common base of synchronous and asynchronous answer streams."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
 
     @property
     def result(self) -> AgentResult:
-        """What the answer came to.
+        """The result of the answer.
 
         Raises:
             ConfigurationError: The stream has not been read to its end.
@@ -40,7 +40,7 @@ class _Stream:
 
 
 class AgentStream(_Stream, Iterator[AIMessageChunk]):
-    """The chunks of an answer, as they come; the first one brings the question.
+    """An iterator over the chunks of an answer; the first one carries the question.
 
     `close` ends the run, and so does the end of a `with` block, the next question to the agent, or to drop the stream.
     """
@@ -61,11 +61,11 @@ class AgentStream(_Stream, Iterator[AIMessageChunk]):
         self.close()
 
     def close(self) -> None:
-        """End the run. What it had completed stays in the agent's history."""
+        """End the run. Its completed messages stay in the agent's history."""
         self._chunks.close()
 
     def supersede(self) -> None:
-        """End the run for the next question; who reads on gets an error.
+        """End the run for the next question; further reading raises an error.
 
         Raises:
             ConfigurationError: The next chunk is being made.
@@ -103,7 +103,7 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the run. What it had completed stays in the agent's history."""
+        """End the run. Its completed messages stay in the agent's history."""
         closed = self._closed = asyncio.get_running_loop().create_future()
         try:
             await self._chunks.aclose()
@@ -114,7 +114,7 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
             closed.set_result(None)
 
     def supersede(self) -> None:
-        """End the run for the next question; who reads on gets an error. Its request is closed by the event loop on which it was read.
+        """End the run for the next question; further reading raises an error. Its event loop closes the request.
 
         Raises:
             ConfigurationError: The next chunk is being made.
