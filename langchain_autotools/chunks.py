@@ -1,4 +1,4 @@
-"""Message chunks: made, copied and added up, at a price that a long stream can pay."""
+"""Creation, copying and summing of message chunks, fast enough for long streams."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ _B = TypeVar("_B", bound=BaseModel)
 
 
 def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]:
-    """A function that makes copies of a message (or other pydantic model) with values given for some fields, none of them validated.
+    """Return a function that copies a message (or other pydantic model) with new values for some fields, without validation.
 
     What `model_copy` does, at a third of its cost: one of these is made for every chunk of a stream.
 
@@ -41,7 +41,7 @@ _known_of_chunk = {"content", "additional_kwargs", "response_metadata", "id"}.co
 def new_chunk(
     content: str | list[Any], extra: dict[str, Any], message_id: str | None, metadata: dict[str, Any] | None = None
 ) -> AIMessageChunk:
-    """A chunk without calls, not validated.
+    """Return a chunk without calls, without validation.
 
     Args:
         content: Its content.
@@ -62,7 +62,7 @@ def new_chunk(
 
 
 def detached(chunk: AIMessageChunk) -> AIMessageChunk:
-    """The chunk as it is now, whatever is done to this one: a copy that shares neither containers nor blocks with it."""
+    """Return a copy of the chunk that shares no containers or blocks with it, safe from later changes."""
     values = {name: _own_container(value) for name, value in chunk.__dict__.items()}
     return unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
 
@@ -83,7 +83,7 @@ _Shape = tuple[str | None, str, Any, tuple[tuple[str, Any], ...]]
 
 
 class ChunkSum:
-    """The sum of a stream's chunks, taken as they come: linear where `+` one by one is not.
+    """The sum of a stream's chunks, computed incrementally in linear time, unlike repeated `+`.
 
     Of chunks that add text, reasoning or thinking to what is there and nothing else only the text is kept: core would look at
     every field of each, and a caller may change those that he was given.
@@ -100,7 +100,7 @@ class ChunkSum:
         return bool(self._chunks or self._texts)
 
     def add(self, chunk: AIMessageChunk) -> None:
-        """Take the stream's next chunk."""
+        """Add the stream's next chunk."""
         fields = chunk.__dict__
         text: Any = fields["content"]
         shape: str | _Shape | None = fields["id"]
@@ -118,7 +118,7 @@ class ChunkSum:
         self._texts.append(text)
 
     def _join(self) -> None:
-        """Make one chunk of the texts since the last other chunk."""
+        """Merge the texts since the last other chunk to one chunk."""
         if not self._texts:
             return
         text, shape = "".join(self._texts), self._shape
@@ -134,18 +134,18 @@ class ChunkSum:
 
     @property
     def chunks(self) -> list[AIMessageChunk]:
-        """The chunks, neighbours that are text and nothing else as one."""
+        """Return the chunks, with consecutive plain text chunks merged."""
         self._join()
         return self._chunks
 
     def message(self) -> AIMessage:
-        """The message that the chunks make together."""
+        """Return the message that the chunks form together."""
         first, *others = self.chunks or [new_chunk("", {}, None)]
         return message_chunk_to_message(add_ai_message_chunks(first, *others))  # type: ignore[return-value]
 
 
 def sum_chunks(chunks: Iterable[AIMessageChunk]) -> AIMessage:
-    """The message that the chunks of a stream make together."""
+    """Return the message that the chunks of a stream form together."""
     return ChunkSum(chunks).message()
 
 
@@ -184,7 +184,7 @@ def _piece_of_keyword(extra: Mapping[str, Any], content: Any) -> tuple[str, Any,
 
 
 def is_text_block(content: Any) -> bool:
-    """Whether content is one numbered block of text and nothing else."""
+    """Whether content is one numbered block with only text."""
     if len(content) != 1:
         return False
     block = content[0]
@@ -194,7 +194,7 @@ def is_text_block(content: Any) -> bool:
 
 
 def as_chunk(message: AIMessage) -> AIMessageChunk:
-    """An AI message as one chunk; a chunk is returned as it is."""
+    """Return an AI message as one chunk; chunks are returned unchanged."""
     if isinstance(message, AIMessageChunk):
         return message
     values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
@@ -205,13 +205,13 @@ _GROWING = frozenset({"text", "thinking", "citations"})
 
 
 def merge_given(*chunks: AIMessageChunk | None) -> AIMessageChunk | None:
-    """Those of the raw chunks that there are, as one; None if there is none."""
+    """Merge the raw chunks that are not None; None if there is none."""
     given = [chunk for chunk in chunks if chunk is not None]
     return merge_chunks(given) if given else None
 
 
 def merge_chunks(chunks: list[AIMessageChunk]) -> AIMessageChunk:
-    """Several raw chunks as one. (Core's sum would also merge fragments of calls, which the assembler must see as they came.)"""
+    """Merge raw chunks. (Core's sum would also merge fragments of calls, which the assembler needs separately.)"""
     if len(chunks) == 1:
         return chunks[0]
     fragments = [fragment for chunk in chunks for fragment in chunk.additional_kwargs.get("tool_calls", ())]
@@ -223,7 +223,7 @@ def merge_chunks(chunks: list[AIMessageChunk]) -> AIMessageChunk:
 
 
 def _joined_contents(chunks: list[AIMessageChunk]) -> str | list[Any]:
-    """The contents one after another; parts of one block become one."""
+    """Return the contents in order, with parts of one block merged."""
     if all(isinstance(chunk.content, str) for chunk in chunks):
         return "".join(str(chunk.content) for chunk in chunks)
     parts: list[Any] = []

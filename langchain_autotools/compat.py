@@ -1,4 +1,4 @@
-"""What the package uses of LangChain, LangGraph, pydantic and Python beyond their documented interfaces, all in one place.
+"""The package's only uses of undocumented interfaces of LangChain, LangGraph, pydantic and Python.
 
 Each entry has a test of its own in `tests/unit/test_compat.py`, which fails by name where a new release has changed it. There stand, too,
 the hooks of LangChain's core that a class must override in its own body, and what the vendors' SDKs do beyond their documentation. What
@@ -30,7 +30,7 @@ _set_values, _set_known, _set_extra, _set_private = (BaseModel.__dict__[name].__
 
 
 def unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: dict[str, Any] | None) -> _B:
-    """A pydantic model with these values, made past its constructor and its `__setattr__`, which check every value.
+    """Return a pydantic model with these values, created without its validating constructor and `__setattr__`.
 
     Args:
         cls: The model's class.
@@ -56,7 +56,7 @@ else:
 
 
 def current_pickler() -> type[pickle.Pickler]:
-    """The class of the pickler that is writing: `pickle`'s, or one that writes functions by their code, as cloudpickle does.
+    """Return the class of the active pickler: `pickle`'s own, or one that serializes functions by value, such as cloudpickle's.
 
     Python tells a `__getstate__` nothing of it; a pickler written in Python stands among the callers.
     """
@@ -70,27 +70,27 @@ def current_pickler() -> type[pickle.Pickler]:
 
 
 def writes_functions() -> bool:
-    """Whether that one writes functions, where they stand in no module that another process can import."""
+    """Whether the active pickler serializes functions that other processes cannot import."""
     return current_pickler() is not pickle.Pickler
 
 
 # ---------------------------------------------------------------------------------------------- langchain_core: messages and models
 
 UNPARSABLE: Final = "!}"
-"""Stands before the arguments of a call that must not run: core's repair of partial JSON gives up on it at once, whatever follows
+"""The prefix of arguments that must not run: core's repair of partial JSON gives up on it at once, whatever follows
 and however often chunks are summed. ("!" alone works too, but in time that grows with the square of the arguments.)"""
 
 CACHE_KEY: Final = "_serialized"
-"""The entry of a model's `__dict__` in which core keeps the model as its cache knows it; a copy with other fields must lose it."""
+"""The entry of a model's `__dict__` in which core caches the model's serialized form; copies with other fields must drop it."""
 
 
 def input_messages(model: BaseChatModel, input: LanguageModelInput) -> list[BaseMessage]:
-    """The input of `invoke` or `stream` as messages."""
+    """Return the input of `invoke` or `stream` as messages."""
     return model._convert_input(input).to_messages()
 
 
 def should_stream(model: BaseChatModel, keywords: Mapping[str, Any], *, async_api: bool) -> bool:
-    """Whether core's `stream` would stream, and not invoke.
+    """Whether core's `stream` would stream rather than invoke.
 
     Args:
         model: The model.
@@ -109,28 +109,28 @@ def is_core(method: Any) -> bool:
 
 
 class InjectedByType(InjectedToolArg, _DirectlyInjectedToolArg):
-    """A class whose instances are injected: a parameter of its type is one of the arguments that core hides from models and traces."""
+    """Base class of types that are injected: core hides parameters of such a type from models and traces."""
 
 
 def injected_names(tool: BaseTool) -> frozenset[str]:
-    """The arguments of a tool that core itself takes for injected."""
+    """Return the names of a tool's arguments that core itself treats as injected."""
     return frozenset(getattr(tool, "_injected_args_keys", ()))
 
 
 def as_injected(tool: BaseTool, names: Collection[str]) -> dict[str, Any]:
-    """For `with_methods`: what makes core take these arguments, too, for injected. It leaves them out of traces and of its validation."""
+    """Return methods for `with_methods` that make core treat these arguments as injected, outside traces and validation."""
     return {"_injected_args_keys": injected_names(tool) | frozenset(names)}
 
 
 def with_methods(tool: _T, methods: Mapping[str, Any]) -> _T:
-    """A copy of a tool on which core finds other methods (`_run`, `_arun`) than those of its class."""
+    """Return a copy of a tool with `_run` or `_arun` replaced."""
     changed = tool.__copy__()
     changed.__dict__.update(methods)
     return changed
 
 
 def raised_by_handler(error: BaseException, own: str) -> bool:
-    """Whether an exception of a tool's `invoke` comes from a callback handler with `raise_error=True`, not from the tool.
+    """Whether an exception from a tool's `invoke` comes from a callback handler with `raise_error=True`, not from the tool.
 
     Args:
         error: The exception.
@@ -149,12 +149,12 @@ def raised_by_handler(error: BaseException, own: str) -> bool:
 
 
 def graph_class(name: str) -> Any:
-    """A class of `langgraph.prebuilt`, where the program has loaded it."""
+    """Return a class of `langgraph.prebuilt` if the program has loaded it; else None."""
     return getattr(sys.modules.get("langgraph.prebuilt"), name, None)
 
 
 def graph_runtime() -> Any:
-    """The runtime of the graph around this call, or None."""
+    """Return the runtime of the surrounding graph, or None."""
     current = getattr(sys.modules.get("langgraph.runtime"), "get_runtime", None)
     if current is None:
         return None
@@ -165,7 +165,7 @@ def graph_runtime() -> Any:
 
 
 def is_resumed(config: RunnableConfig) -> bool:
-    """Whether the graph around resumes its node after an interrupt.
+    """Whether the surrounding graph resumes its node after an interrupt.
 
     LangGraph then hands out the answers in the order in which the node asks again, whoever asks.
     """
@@ -173,14 +173,14 @@ def is_resumed(config: RunnableConfig) -> bool:
 
 
 def is_graph_signal(error: BaseException) -> bool:
-    """Whether an exception is for the graph: an interrupt, a command to its parent, a resume value that it must ask for again."""
+    """Whether an exception is a signal to the graph: an interrupt, a command to its parent, or a request for a resume value."""
     errors = sys.modules.get("langgraph.errors")
     bubble_up, is_invalid_resume = getattr(errors, "GraphBubbleUp", None), getattr(errors, "is_invalid_resume", None)
     return (bubble_up is not None and isinstance(error, bubble_up)) or (is_invalid_resume is not None and is_invalid_resume(error))
 
 
 def asks_for_a_graph(error: BaseException) -> bool:
-    """Whether an exception says that code asked for the graph around it (a stream writer, a store, an interrupt) where there is none."""
+    """Whether an exception means that code required a surrounding graph (a stream writer, a store, an interrupt) in vain."""
     return isinstance(error, KeyError) and str(error.args[:1]).startswith("('__pregel_")
 
 
@@ -188,5 +188,5 @@ def asks_for_a_graph(error: BaseException) -> bool:
 
 
 def is_unterminated(error: JSONDecodeError) -> bool:
-    """Whether JSON text broke off inside a string."""
+    """Whether JSON text ended inside a string."""
     return error.msg.startswith("Unterminated string")

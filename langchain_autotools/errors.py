@@ -1,4 +1,4 @@
-"""The package's few errors, and the one way to translate foreign ones.
+"""The package's errors, and the translation of foreign ones.
 
 ```
 AutoToolsError
@@ -41,7 +41,7 @@ _INTERNAL: Final = frozenset({__name__.partition(".")[0], "langchain_core", "con
 
 
 def reduced(error: Any) -> tuple[Any, ...]:
-    """How `pickle` and `copy` write an error whose constructor takes more, or other, than the text that they would call it with."""
+    """Return the `__reduce__` value of an error whose constructor takes other arguments than its text."""
     return _restored, (type(error), error.args, dict(vars(error)))
 
 
@@ -53,10 +53,10 @@ def _restored(cls: type[Any], args: tuple[Any, ...], fields: dict[str, Any]) -> 
 
 
 class BriefInNotebooks(Exception):
-    """An error of which IPython shows the user's own lines and the text, and none of the code in between."""
+    """An error that IPython shows with only the user's own lines and the text."""
 
     def _render_traceback_(self) -> list[str]:
-        """The lines to show: IPython asks an exception for them."""
+        """Return the lines to show; IPython calls this method."""
         frames = [(frame, line) for frame, line in walk_tb(self.__traceback__) if _is_users(frame)]
         if not frames or any(one.__traceback__ for one in _with_causes(self.__cause__)):
             return format_exception(self)
@@ -64,28 +64,28 @@ class BriefInNotebooks(Exception):
 
 
 class AutoToolsError(BriefInNotebooks):
-    """Root of every error that this package defines."""
+    """Base class of every error that this package defines."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return reduced(self)
 
 
 class ConfigurationError(AutoToolsError, ValueError):
-    """An argument that cannot work. The text names it and says what would."""
+    """Raised for an argument that cannot work. The text names the argument and what would work."""
 
 
 class UnsupportedFeatureError(AutoToolsError, ValueError):
-    """A message, content block or tool that the wire in use cannot carry."""
+    """Raised for a message, content block or tool that the wire cannot carry."""
 
 
 class StreamError(AutoToolsError, ModelError):
-    """The bytes of a reply do not follow their protocol: no events, no JSON, or an end in the middle."""
+    """Raised when the bytes of a reply violate their protocol: no events, no JSON, or a premature end."""
 
     is_retryable = True
 
 
 class CallsPendingError(AutoToolsError, OutputParserException):
-    """A run ended with calls that wait for approval where `with_structured_output` wanted its output.
+    """Raised when a run with `with_structured_output` ends with calls that wait for approval instead of its output.
 
     `new_messages(error)` brings the run's messages; append them to the history, show its `pending_calls`, and go on with
     `invoke(history, resume=decisions)` of what `with_structured_output` returned.
@@ -93,7 +93,7 @@ class CallsPendingError(AutoToolsError, OutputParserException):
 
 
 class AlreadyResumedError(AutoToolsError):
-    """What was decided about calls that waited is decided already: `claim` says that other runs have taken all of them.
+    """Raised when other runs have claimed all pending calls, so that a decision about them comes too late.
 
     Nothing ran, and no request was made. If it is not known what became of that run, give the calls their results by hand
     (`PendingCall.respond`), or reject them.
@@ -101,7 +101,7 @@ class AlreadyResumedError(AutoToolsError):
 
 
 class EventsInterruptedError(AutoToolsError):
-    """Reading kept events ended because the process that reads them shuts down.
+    """Raised when reading of stored events is interrupted because the reading process shuts down.
 
     Nothing is wrong with the run: its events are kept, and whoever reads on after the last `position` misses nothing. Server-sent events
     end without a last frame, so that a browser comes back by itself.
@@ -111,7 +111,7 @@ class EventsInterruptedError(AutoToolsError):
 
 
 class LimitReachedError(AutoToolsError):
-    """A run reached one of its limits and was told to raise.
+    """Raised when a run reaches one of its limits with `on_limit="raise"`.
 
     Attributes:
         stop_reason: which limit it was, one of `StopReason`.
@@ -126,7 +126,7 @@ class LimitReachedError(AutoToolsError):
 
 
 class map_errors:
-    """Translate errors raised in the body: the entry of the nearest class in the error's MRO makes the new one.
+    """A context manager that translates errors of its body, by the nearest class of the error's MRO in the table.
 
     The original is kept as `__cause__`. An entry may return the error itself, which is then raised unchanged.
     """
@@ -147,7 +147,7 @@ class map_errors:
 
 
 def _forget_inner_frames(error: BaseException | None) -> None:
-    """Drop the tracebacks of an error and of what caused it: a refused connection has 80 lines that no user wrote.
+    """Remove the tracebacks of an error and its causes: a refused connection has 80 lines of library code.
 
     One in which code of the user's stands stays, such as an HTTP transport of his own.
     """
@@ -157,7 +157,7 @@ def _forget_inner_frames(error: BaseException | None) -> None:
 
 
 def _with_causes(error: BaseException | None) -> list[BaseException]:
-    """An error and what caused it, each once: causes may lead back to where they began."""
+    """Return an error and its causes, each once even if they form a cycle."""
     found: list[BaseException] = []
     while error is not None and error not in found:
         found.append(error)
@@ -166,14 +166,15 @@ def _with_causes(error: BaseException | None) -> list[BaseException]:
 
 
 def _is_users(frame: FrameType) -> bool:
-    """Whether a frame's code is neither of this package, nor installed, nor of Python itself."""
+    """Whether a frame's code is the user's: not this package's, not installed, not Python's own."""
     path = frame.f_code.co_filename
     return not (_is_internal(frame) or path.startswith(_INSTALLED) or path.startswith("<frozen "))
 
 
 class concise:
-    """Cut the traceback of an error that leaves the body down to the caller's line, where its text says all: of an argument that cannot
-    work, and of what a vendor's server answered.
+    """A context manager that cuts the traceback of self-explanatory errors of its body to the caller's line.
+
+    Such errors are those of an argument that cannot work, and of a vendor's server.
 
     It stays whole where code of anybody else stands in between.
     """

@@ -1,4 +1,4 @@
-"""Types of fields whose constructor takes more than they hold: a key may be given as text and is held as a `SecretStr`."""
+"""Types of fields whose constructor accepts more types than they hold: a key may be given as text and is held as a `SecretStr`."""
 
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
@@ -10,7 +10,7 @@ Given = TypeVar("Given")
 if TYPE_CHECKING:
 
     class Converted(Generic[Held, Given]):
-        """A field as type checkers see it: they take a descriptor's `__set__` for what a constructor takes."""
+        """A field for type checkers, which use a descriptor's `__set__` as the constructor's parameter type."""
 
         @overload
         def __get__(self, instance: None, owner: Any) -> Self: ...

@@ -1,4 +1,4 @@
-"""`with_tools`: an instance of any LangChain chat model as a model that runs its own tools."""
+"""`with_tools`: adds tool execution to an instance of any LangChain chat model."""
 
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from .run.whole_class import JoiningMeta
 
 
 def with_tools(model: Any, tools: Any, **settings: Any) -> Any:
-    """A copy of a chat model that runs these tools itself, as the models of this package do.
+    """Return a copy of a chat model that runs these tools itself, like the models of this package.
 
     The copy keeps the model's class, settings, secrets and clients: it is an instance of that class, its requests are that class's own,
     and `isinstance` and traces see what they saw before. The given model does not change.
@@ -59,13 +59,13 @@ def _refusal(model: object) -> str:
 
 @lru_cache(maxsize=256)
 def joined_class(cls: type[BaseChatModel]) -> type[Any]:
-    """A chat model class with the mixin before it, under the same name."""
+    """Return a chat model class with the mixin before it, under the same name."""
     names = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__doc__")}
     return JoiningMeta(cls.__name__, (ToolsAndMessagesMixin, cls), {**names, "__reduce__": _reduce})
 
 
 def _joined(model: BaseChatModel) -> Any:
-    """The same model as one of the joined class: all that it holds, made anew by nothing."""
+    """Return the same model as an instance of the joined class, with the same objects in its fields."""
     cls = joined_class(type(model))
     held = {name: value for name, value in model.__dict__.items() if name != CACHE_KEY}
     new = {name: field for name, field in cls.model_fields.items() if name not in held}
@@ -77,7 +77,7 @@ def _joined(model: BaseChatModel) -> Any:
 
 
 def _reduce(model: Any) -> tuple[Any, ...]:
-    """How a model of a class that `joined_class` made goes into a pickle: by the class that it was made of."""
+    """Return the pickle form of a model of a joined class: the original class and the state."""
     return _empty, (type(model).__bases__[-1],), model.__getstate__()
 
 

@@ -1,4 +1,4 @@
-"""What goes into a pickle: everything that can travel. What cannot is refused by name, and nothing is left out in silence."""
+"""Checks of pickles: values that cannot be pickled are rejected by name, and none is dropped silently."""
 
 import pickle
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ _HOLDER = "what holds a connection, a lock or a secret belongs to one process: m
 
 
 class _Refused(pickle.PicklingError):
-    """Says already what cannot be pickled, and where it stands."""
+    """Raised with a complete description of the values that cannot be pickled."""
 
 
 def refuse(problem: str | None) -> None:
-    """Refuse to pickle. What found the problem may hold secrets, which a traceback would show: it has returned by now.
+    """Raise if `problem` is set. The caller has returned from the code whose local variables may hold secrets.
 
     Raises:
         PicklingError: There is a problem.
@@ -30,7 +30,7 @@ def refuse(problem: str | None) -> None:
 
 
 def check_portable(owner: str, values: Mapping[str, Any]) -> None:
-    """Refuse what cannot be pickled, by the pickler that is writing: cloudpickle can write functions that others must find in a module.
+    """Raise for values that the active pickler cannot write; cloudpickle can also write functions outside importable modules.
 
     Args:
         owner: What the values belong to.
@@ -45,7 +45,7 @@ def check_portable(owner: str, values: Mapping[str, Any]) -> None:
 
 
 def unportable(owner: str, values: Mapping[str, Any]) -> str | None:
-    """Which of these values cannot be pickled, why, and what to do; None if all can (see `check_portable`)."""
+    """Describe the values that cannot be pickled, the reason and the remedy; None if all can (see `check_portable`)."""
     problems = (_problem(f"{owner}: {name}", value) for name, value in values.items() if not isinstance(value, _PLAIN))
     return next((problem for problem in problems if problem), None)
 
@@ -62,7 +62,7 @@ def _problem(name: str, value: Any) -> str | None:
 
 
 def left_out(owner: str, names: Sequence[str], advice: str | None = None) -> str | None:
-    """What to say of a pickle that would be without something; None if nothing is missing.
+    """Return the message for a pickle with missing parts; None if nothing is missing.
 
     Args:
         owner: What it belongs to.
@@ -73,7 +73,7 @@ def left_out(owner: str, names: Sequence[str], advice: str | None = None) -> str
 
 
 def differing(name: str, one: Any, other: Any) -> list[str]:
-    """The names under which two values differ: of what they hold, where they are mappings.
+    """Return the names under which two values differ: of their entries, for mappings.
 
     Args:
         name: What the first value is called.
@@ -86,7 +86,7 @@ def differing(name: str, one: Any, other: Any) -> list[str]:
 
 
 def findable(value: Any) -> Any:
-    """A function that other processes find in its module; None for anything else, which may hold a secret."""
+    """Return a function that other processes can import; None for other values, which may hold a secret."""
     if not isinstance(value, FunctionType):
         return None
     try:

@@ -1,4 +1,4 @@
-"""JSON as the strictest server reads it: the one reader of what models write, histories hold and requests repeat.
+"""Strict JSON parsing, shared by everything that reads models' output, histories and requests.
 
 A text is read if it is exactly one JSON value, with white space around it at the most. Refused are `NaN` and `Infinity`, numbers
 beyond what a double can hold (`1e999`), and values nested more than 200 levels deep, which could be read but not written or checked.
@@ -26,7 +26,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 class _Decoder(json.JSONDecoder):
-    """Refuses what is nested so deeply that reading it succeeds and writing or checking it would not."""
+    """A decoder that rejects JSON nested too deeply to be written or checked."""
 
     def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
         value, end = super().raw_decode(s, idx)
@@ -56,7 +56,7 @@ _without_control_characters: Final = _Decoder(parse_float=_finite, parse_constan
 
 
 def read_json(text: str) -> Any:
-    """Read exactly one JSON value.
+    """Parse exactly one JSON value.
 
     Raises:
         ValueError: The text is anything else; `str(error)` says why.
@@ -68,7 +68,7 @@ def read_json(text: str) -> Any:
 
 
 def read_object(text: str, *, control_characters: bool = True) -> dict[str, Any] | None:
-    """Read exactly one JSON object; None if the text is anything else.
+    """Parse exactly one JSON object; None if the text is anything else.
 
     Args:
         text: The text.
@@ -82,12 +82,12 @@ def read_object(text: str, *, control_characters: bool = True) -> dict[str, Any]
 
 
 def canonical(value: object) -> str:
-    """A JSON value in one spelling, whatever the order of its keys. Unlike in Python, true is not 1 and 1.0 is not 1."""
+    """Return a JSON value in canonical form, with sorted keys. Unlike in Python, true is not 1 and 1.0 is not 1."""
     return json.dumps(value, sort_keys=True)
 
 
 def says_only(text: str, value: object) -> bool:
-    """Whether a text is the JSON of a value and can be read as nothing else: no key stands twice in one of its objects."""
+    """Whether a text is the JSON of a value and cannot be read otherwise: no object repeats a key."""
     try:
         read = _unambiguous.decode(text)
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def says_only(text: str, value: object) -> bool:
 
 
 def equivalent(one: object, other: object) -> bool:
-    """Whether two JSON values are equal after a trip through other programs (`interchanged`). What is not plain JSON equals nothing."""
+    """Whether two JSON values are equal after a trip through other programs (`interchanged`). False for other values."""
     try:
         return same(interchanged(one), interchanged(other))
     except (TypeError, ValueError, RecursionError):
@@ -104,7 +104,7 @@ def equivalent(one: object, other: object) -> bool:
 
 
 def interchanged(value: object) -> Any:
-    """A JSON value as it is after a trip through programs that have one kind of number, such as JavaScript.
+    """Return a JSON value as programs with one number type, such as JavaScript, would return it.
 
     A float without a fraction below 2**53 becomes its integer, and -0.0 becomes 0. Integers stay as they are, however large.
 
@@ -125,7 +125,7 @@ def same(one: object, other: object) -> bool:
 
 
 def mend_surrogates(text: str) -> str:
-    """The text with pairs of surrogates joined, and halves of pairs, which have no UTF-8, as U+FFFD."""
+    """Return the text with surrogate pairs joined and lone surrogates, which have no UTF-8, replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

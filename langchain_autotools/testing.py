@@ -1,4 +1,4 @@
-"""A chat model that follows a script, for tests of programs that use this package: no network, no key, every request recorded.
+"""A scripted chat model for tests of programs that use this package: no network, no key, every request recorded.
 
 It is an ordinary model with `ToolsAndMessagesMixin`: its tools really run, its replies go through the same reading of a
 reply's pieces as a vendor's. docs/testing.md shows how to use it.
@@ -27,19 +27,19 @@ Piece: TypeAlias = str | AIMessage | Mapping[str, Any] | Sequence[Mapping[str, A
 to raise at this point."""
 
 Reply: TypeAlias = str | AIMessage | Iterable[Piece] | BaseException | type[BaseException] | Callable[..., Any]
-"""What the model answers to one request: a text, a message, its pieces one by one, an error to raise, or a function that is
+"""The reply to one request: a text, a message, its pieces one by one, an error to raise, or a function that is
 called with the request (`function(messages, stop=..., tools=..., ...)`) and returns any of these."""
 
 _WORD = re.compile(r"\s*\S+\s*|\s+")
 
 
 class ScriptError(AutoToolsError, AssertionError):
-    """The program under test asked for something that the script does not have."""
+    """Raised when the program under test makes a request that the script does not provide for."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request that reached the model.
+    """One request to the model.
 
     Attributes:
         messages: The messages sent, expanded and repaired: what a vendor would get.
@@ -97,7 +97,7 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
 
     @property
     def requests(self) -> list[Request]:
-        """Every request so far, in the order in which they came: those of shallow copies and bound models too."""
+        """The requests so far, in order, including those of shallow copies and bound models."""
         return list(self._requests)
 
     @property
@@ -118,7 +118,7 @@ class ScriptedChatModel(ToolsAndMessagesMixin):
         return _reply_chunks(self._next_reply(messages, stop, kwargs))
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
-        """Like `raw_stream`; other tasks get their turn before each chunk."""
+        """Like `raw_stream`, asynchronously; other tasks run before each chunk."""
         for chunk in _reply_chunks(self._next_reply(messages, stop, kwargs)):
             await asyncio.sleep(0)
             yield chunk
@@ -163,7 +163,7 @@ def _is_error(reply: object) -> bool:
 
 
 def _reply_chunks(reply: Any) -> Iterator[AIMessage]:
-    """The chunks of a reply: a text word by word, so that a stream of it is one."""
+    """Yield the chunks of a reply; a text is split into words."""
     if not _is_reply(reply):
         raise ScriptError(f"a function returned a reply of type {type(reply).__name__}; {_KINDS}")
     pieces = [reply] if isinstance(reply, AIMessage) or _is_error(reply) else reply

@@ -17,5 +17,7 @@ StopReason = Literal[
     "incomplete",
     "cancelled",
 ]
-"""Why a run ended. The first three are its natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` say
-that the last reply was cut off, at its token limit or by anything else; `cancelled` is the caller's doing; the others are limits."""
+"""The reason why a run ended.
+
+The first three are natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` mean that the last reply was
+cut off, at its token limit or by anything else; `cancelled` is the caller's cancellation; the others are limits."""
