@@ -19,7 +19,7 @@ def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]
     What `model_copy` does, at a third of its cost: one of these is made for every chunk of a stream.
 
     Args:
-        model: What is copied.
+        model: The model to copy.
         names: The fields that each copy is given. Containers in other fields would be shared by all copies.
     """
     cls, values_of = model.__class__, model.__dict__.copy

@@ -33,7 +33,7 @@ def check_portable(owner: str, values: Mapping[str, Any]) -> None:
     """Raise for values that the active pickler cannot write; cloudpickle can also write functions outside importable modules.
 
     Args:
-        owner: What the values belong to.
+        owner: The owner of the values.
         values: The values, by the names that a user knows them by. None of them is secret.
 
     Raises:
@@ -65,9 +65,9 @@ def left_out(owner: str, names: Sequence[str], advice: str | None = None) -> str
     """Return the message for a pickle with missing parts; None if nothing is missing.
 
     Args:
-        owner: What it belongs to.
-        names: What would be missing.
-        advice: What to do about it.
+        owner: The owner of the pickled parts.
+        names: The names of the missing parts.
+        advice: The remedy.
     """
     return f"{owner}: {', '.join(names)} cannot be pickled; {advice or _HOLDER}" if names else None
 
@@ -76,7 +76,7 @@ def differing(name: str, one: Any, other: Any) -> list[str]:
     """Return the names under which two values differ: of their entries, for mappings.
 
     Args:
-        name: What the first value is called.
+        name: The first value's name.
         one: The value.
         other: The other one. What it has more does not count.
     """

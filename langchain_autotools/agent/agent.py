@@ -28,9 +28,9 @@ class Agent:
         model: `"provider:model"` as `init_chat_model` takes it, a chat model of this package, what its `bind`, `bind_tools` or
             `with_config` returned, or a durable model (`langchain_autotools.durable.durable`).
         tools: The tools, as the model takes them. None leaves a given model its own.
-        system_prompt: What stands before every conversation.
+        system_prompt: The system prompt before every conversation.
         history: The messages that the conversation begins with. They are copied.
-        conversation: Where the conversation is kept: LangChain's `BaseChatMessageHistory`, such as `Conversations(...)["alice"]`. It is
+        conversation: The storage of the conversation: LangChain's `BaseChatMessageHistory`, such as `Conversations(...)["alice"]`. It is
             read before each question, and gets the new messages. None keeps it in the agent.
         output: The schema of the answers, as the model's `with_structured_output` takes it; `AgentResult.output` is then an object of it.
         **kwargs: Arguments of the model, where it is named: `max_turns=5`, `requires_approval=[...]`, `temperature=0`.
@@ -96,7 +96,7 @@ class Agent:
 
         Args:
             question: The question. None with `resume=decisions`, which goes on with calls that wait for them.
-            attachments: What the question comes with: bytes, paths of local files, addresses.
+            attachments: Attachments of the question: bytes, paths of local files, addresses.
             history: The conversation before the question. Without it the agent's own, which then gets the new messages; with it the
                 agent keeps nothing, and any number of questions may be asked at once.
             config: LangChain's configuration.

@@ -40,14 +40,14 @@ class Exchange:
 
     Args:
         question: The question; None where a run is resumed.
-        system_prompt: What stands before the conversation.
+        system_prompt: The system prompt before the conversation.
         memory: The conversation before the question, which gets the new messages.
         floor: Lets one question at a time into that conversation.
         output: Reads structured output out of the answer; None for none.
 
     Attributes:
         stream: Gives the stream by which the answer is read, None where that is gone; itself None for an answer at a stroke.
-        outcome: What the question came to, once that is known.
+        outcome: The result of the question, when known.
     """
 
     def __init__(

@@ -105,7 +105,7 @@ def memory_of(history: Iterable[BaseMessage], conversation: Any) -> OwnMemory | 
 
     Args:
         history: The messages that it begins with.
-        conversation: Where it is kept; None for the agent itself.
+        conversation: The external storage; None for the agent's own.
 
     Raises:
         ConfigurationError: There are both, or `conversation` is none.

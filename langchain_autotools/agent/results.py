@@ -21,7 +21,7 @@ class AgentResult(HoldsRun):
     Attributes:
         message: The run message, as the model's `invoke` returns it.
         messages: The new messages: the question (unless the run was resumed), replies and results, in order.
-        output: What was read out of the answer, where the agent has a schema for it (`output=`). None without one, and while calls wait.
+        output: The output parsed from the answer, if the agent has a schema (`output=`). None without one, and while calls wait.
     """
 
     message: AIMessage = field(repr=False)

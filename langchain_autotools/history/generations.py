@@ -19,7 +19,7 @@ class GenerationRow(TypedDict):
         position: The message's number in the history.
         generation_id: The model turn that it belongs to; None for a message of the system or the user.
         message_order_idx: Its number within the turn: 0 for the AI message, then its results.
-        tool_call_idx: Of a result, the position of its call among the calls of the turn; else None.
+        tool_call_idx: The position of a result's call among the calls of the turn; else None.
         message: The message, as `langchain_core.messages.messages_to_dict` writes it.
     """
 

@@ -46,8 +46,8 @@ class Problem:
 
     Attributes:
         index: Position of the message in the given list (of the run message, for a message that it carries).
-        kind: What it is, for programs.
-        text: What it is and what `repair` does about it, for people.
+        kind: The kind of the problem, for programs.
+        text: A description of the problem and its repair, for people.
     """
 
     index: int

@@ -44,7 +44,7 @@ class ToolCallRecord:
         extra: Unknown keys that the server sent with the call, to be sent back to it.
         written_name: The name as the model wrote it, once its tool was looked for; None before.
         inner: The calls that this one bundles (`multi_tool_use.parallel`), once that was looked for.
-        waits: What the call waits for before it may run: `approval`, or `queued` for a call before it; `client_tool` for the caller, who
+        waits: The reason why the call waits: `approval`, or `queued` for a call before it; `client_tool` for the caller, who
             answers it, and `vendor_approval` for the caller's approval; None: it may run.
         decision: The `Decision` about it, where one was needed.
         edited: Whether a decision replaced the arguments that the model wrote.

@@ -88,7 +88,7 @@ def new_messages(source: BaseMessage | HoldsRun | BaseException) -> list[BaseMes
     Over a stream: the messages of all chunks, one after another, are those of their sum and those of `invoke`.
 
     Args:
-        source: What `stream` yielded or `invoke` returned (also of a model without constructor tools), an `AgentResult`, or the exception
+        source: A chunk of `stream`, the result of `invoke` (also without constructor tools), an `AgentResult`, or the exception
             that ended a run. Of an exception it is what had completed and no chunk has delivered; it is found through
             `__cause__`, `__context__` and exception groups too.
 

@@ -22,7 +22,7 @@ class HoldsRun:
     Attributes:
         message: The run message.
         messages: The new messages.
-        output: What was parsed of it; None for nothing.
+        output: The parsed output; None if there is none.
     """
 
     message: AIMessage
@@ -50,7 +50,7 @@ def stop_reason(run: BaseMessage | HoldsRun) -> StopReason | None:
     """Return why a run ended; for a model without tools, from the reply's finish reason.
 
     Args:
-        run: What `invoke` or an agent's `run` returned, or a chunk of `stream`, or their sum.
+        run: The result of `invoke` or of an agent's `run`, a chunk of `stream`, or the sum of its chunks.
 
     Returns:
         The reason; None for a chunk that is not the last one.

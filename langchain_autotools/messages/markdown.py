@@ -24,7 +24,7 @@ def markdown_of(message: BaseMessage | HoldsRun) -> str:
     load an image or pose as something else. Long results are cut, with a note.
 
     Args:
-        message: What `invoke` or an agent's `run` returned, the sum of a stream's chunks, or any other message.
+        message: The result of `invoke` or of an agent's `run`, the sum of a stream's chunks, or any other message.
     """
     run = held_message(message)
     brought = new_messages(run) or [run]

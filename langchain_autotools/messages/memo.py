@@ -44,8 +44,8 @@ class MessageMemo(Generic[_T]):
 
         Args:
             message: The message.
-            context: What else the value depends on.
-            value: What was made of the message.
+            context: Other data that the value depends on.
+            value: The value derived from the message.
         """
         key, entries = id(message), self._entries
         reference = weakref.ref(message, lambda _: entries.pop(key, None))

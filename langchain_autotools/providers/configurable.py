@@ -37,10 +37,10 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     Args:
         make: Makes the model, of a constructor's arguments, `model` and `model_provider` among them.
         defaults: Arguments that hold where a call says nothing.
-        fields: Which arguments a call may set: names, or "any" of them. Where configurations come from strangers, "any" lets them
+        fields: The arguments that a call may set: names, or "any" of them. Where configurations come from strangers, "any" lets them
             set addresses and keys too.
-        prefix: What the names begin with in `configurable` (`{prefix}_temperature`).
-        steps: What is done to each model that is made, in order.
+        prefix: The prefix of the names in `configurable` (`{prefix}_temperature`).
+        steps: The changes to apply to each created model, in order.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Args:
             input: Messages, a prompt or a text.
             config: LangChain's configuration; its `configurable` says the arguments of the model.
-            **kwargs: What the model's own `invoke` takes.
+            **kwargs: Keywords of the model's own `invoke`.
 
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
@@ -176,7 +176,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Args:
             input: Messages, a prompt or a text.
             config: LangChain's configuration; its `configurable` says the arguments of the model.
-            **kwargs: What the model's own `stream` takes.
+            **kwargs: Keywords of the model's own `stream`.
 
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
@@ -194,7 +194,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Args:
             input: Messages, a prompt or a text.
             config: LangChain's configuration; its `configurable` says the arguments of the model.
-            **kwargs: What the model's own `stream_events` takes, `version` among them.
+            **kwargs: Keywords of the model's own `stream_events`, including `version`.
 
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
@@ -210,9 +210,9 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
 
         Args:
             history: The messages, which end in unanswered calls.
-            decisions: What was decided about them, as the model's own `resume` takes it.
+            decisions: The decisions about the calls, in the form of the model's own `resume`.
             config: LangChain's configuration; its `configurable` says the arguments of the model.
-            **kwargs: What the model's own `resume` takes.
+            **kwargs: Keywords of the model's own `resume`.
 
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.

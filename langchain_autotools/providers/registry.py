@@ -21,15 +21,15 @@ class Provider:
     """The definition of a provider's chat model.
 
     Attributes:
-        module: Where its class is, below `providers`.
+        module: The module of its class, below `providers`.
         class_name: Its class.
         key_variables: Environment variables, one of which holds the key.
         default_model: The model that the command line takes where only the provider is named.
-        prefixes: What the names of its models begin with, where that tells the provider.
+        prefixes: Prefixes of model names that identify the provider.
         also: Other names of the provider.
         arguments: Constructor arguments that it always gets.
         settings: Constructor arguments that a conversation on the screen needs.
-        model_argument: What the class calls the model.
+        model_argument: The constructor's argument for the model's name.
         model_needed: Whether a model must be named.
     """
 
@@ -129,7 +129,7 @@ def init_chat_model(
         model_provider: The provider, in place of the part before the colon.
         configurable_fields: Arguments that a call may set in `config={"configurable": {...}}`: their names, or "any" (also addresses
             and keys: only where configurations can be trusted). None: `model` and `model_provider` where no model is named here.
-        config_prefix: What their names begin with there: `{config_prefix}_temperature`.
+        config_prefix: The prefix of their names there: `{config_prefix}_temperature`.
         **kwargs: The class's constructor arguments.
 
     Returns:

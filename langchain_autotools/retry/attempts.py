@@ -44,7 +44,7 @@ class Attempts:
 
     Args:
         retry: The settings of its retries.
-        name: What is retried, for hooks.
+        name: The name of the retried operation, for hooks.
         awaits: Whether asynchronous strategies can be awaited.
 
     Raises:

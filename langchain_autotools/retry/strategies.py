@@ -51,7 +51,7 @@ def call_state(name: str, started: float | None = None) -> "RetryCallState":
     """Return tenacity's state object of a request or call.
 
     Args:
-        name: What is retried, as `tenacity.before_sleep_log` shows it.
+        name: The name of the retried operation, as `tenacity.before_sleep_log` shows it.
         started: When the first attempt began, by `time.monotonic`.
     """
     import tenacity

@@ -36,7 +36,7 @@ class Arguments:
         value: The object, or None if the call must not run.
         why: Why `value` is None, in words for the model.
         cumulative: Whether the text can only be cumulative (way 3).
-        otherwise: What a refused text comes to if the server is known to send cumulative text.
+        otherwise: The value of a rejected text if the server is known to send cumulative text.
     """
 
     raw: str

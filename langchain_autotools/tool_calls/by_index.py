@@ -25,7 +25,7 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
     Args:
         groups: The fragments by index.
         order: The index of every fragment, in the order they came.
-        declared: The names of the tools that the model was told of.
+        declared: The names of the declared tools.
     """
     whole = whole_calls(groups, order)
     meant = without_resent(whole) if whole else whole

@@ -19,7 +19,7 @@ def read_in_order(fragments: Sequence[Fragment], declared: Collection[str], *, b
 
     Args:
         fragments: At least one.
-        declared: The names of the tools that the model was told of.
+        declared: The names of the declared tools.
         by_id: Whether an id that is new starts a call. Otherwise ids say nothing and a name starts a call.
     """
     reader = _InOrder(fragments, declared, by_id=by_id)

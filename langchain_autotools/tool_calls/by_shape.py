@@ -18,7 +18,7 @@ def read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> l
 
     Args:
         fragments: At least one; all with a name.
-        declared: The names of the tools that the model was told of.
+        declared: The names of the declared tools.
     """
     reader = _ByShape(fragments, declared)
     for fragment in fragments:

@@ -26,7 +26,7 @@ class Fragment:
         name: The tool's name or a part of it, without white space around it.
         text: Its part of the argument text; an object on the wire as its JSON text.
         extra: Keys that are no part of a call as this package knows it; they go back to the server with the call.
-        twin: How many entries of its list say the same before it, and so are other calls (`read_list`).
+        twin: The number of equal entries before it in its list, which are distinct calls (`read_list`).
         header: The keys that it has beside its arguments, the `type` with its value; nothing where it has no name, or where it comes from
             a message that says again what the stream has said.
     """

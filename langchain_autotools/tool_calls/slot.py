@@ -28,13 +28,13 @@ class Slot:
     Attributes:
         id: The first id that one of its fragments named.
         name: The tool's name.
-        fragments: How many fragments are in it.
+        fragments: The number of its fragments.
         extra: Unknown keys of its fragments, the last value of each.
         doubt: Why it is unclear whether the fragments belong together, in words for the model; None if it is clear.
         misnamed: Whether fragments named another tool.
         copied: Whether its arguments came once more, after they were whole.
-        bare_again: How often it came again, still without arguments.
-        twin: How many calls that say the same came before it in its list.
+        bare_again: The number of repetitions without arguments.
+        twin: The number of equal calls before it in its list.
     """
 
     def __init__(self) -> None:

@@ -70,7 +70,7 @@ def read_alike(fragments: Sequence[Fragment], declared: Collection[str]) -> list
 
     Args:
         fragments: Whole calls, at least one.
-        declared: The names of the tools that the model was told of.
+        declared: The names of the declared tools.
     """
     slots: list[Slot] = []
     known: set[tuple[_Said, int]] = set()

@@ -39,7 +39,7 @@ class TurnAccumulator:
     """Takes the raw chunks of one turn, gives the chunks that may leave, and at the end the turn's calls and verdict.
 
     Args:
-        declared: The names of the tools that the model was told of.
+        declared: The names of the declared tools.
         is_used: Whether the history already has a call of an id.
         is_taken: Whether the history already has a message of an id. Some servers count their replies, or give all of them one id, and
             whoever keeps messages by their ids would lose some: such a reply is known by core's id.

@@ -184,7 +184,7 @@ def describe_validation_error(error: ValidationError, model: type[BaseModel]) ->
     """Return pydantic's complaints about constructor arguments in one line, without the arguments' values.
 
     Args:
-        error: What pydantic raised.
+        error: Pydantic's error.
         model: The chat model's class.
     """
     first = {name: names_of(model, field)[0] for field in model.model_fields for name in names_of(model, field)}

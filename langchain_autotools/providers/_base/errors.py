@@ -57,7 +57,7 @@ def lazy_classes(module: str, prefix: str) -> Callable[[str], Any]:
 
     Args:
         module: The module's name.
-        prefix: What the names of its classes begin with.
+        prefix: The prefix of its classes' names.
     """
     return lazy(module, lambda name: module.replace("errors", "error_types") if name.startswith(prefix) else None)
 
@@ -70,7 +70,7 @@ class ErrorMapping:
         library: Gives the HTTP library's module.
         sdk: Gives the SDK's module, importing it, where requests go through an SDK that raises errors of its own.
         error_class: The class of a name.
-        prefix: What the names of its classes begin with; `APIError`, `StatusError`, `ContextOverflowError`, `TimeoutError` and
+        prefix: The prefix of its classes' names; `APIError`, `StatusError`, `ContextOverflowError`, `TimeoutError` and
             `ConnectionError` follow it for what no status names.
         by_status: The rest of the names of classes by HTTP status, where they are not those of most vendors.
         status_of_label: The HTTP status that a `code` or `type` of an error object means.
@@ -79,7 +79,7 @@ class ErrorMapping:
         never_retried: Codes and types of errors that last, whatever their status.
         always_retried: Codes and types of errors that pass, whatever their status.
         envelope: The key under which a body holds its error object, where the SDK's errors read the whole body.
-        advice: What follows the message that there is no reply.
+        advice: The text after the message that there is no reply.
     """
 
     library: Callable[[], Any]
@@ -163,7 +163,7 @@ class ErrorMapping:
         """Return the error for a response with an error status.
 
         Args:
-            message: What it says.
+            message: The error's message.
             response: The HTTP library's response.
             body: Its JSON.
         """
@@ -198,7 +198,7 @@ class ErrorMapping:
         """Return the error for an error object inside a reply, as if the server had sent it with its HTTP status.
 
         Args:
-            error: What stood under `error`.
+            error: The value of `error`.
             status: The HTTP status that the wire named, if it did.
 
         Returns:

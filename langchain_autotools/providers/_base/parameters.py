@@ -36,7 +36,7 @@ def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:
 
     Args:
         keywords: The call's keywords.
-        wire: What the log calls the wire.
+        wire: The wire's name in the log.
     """
     if keywords.get("parallel_tool_calls") is False and keywords.get("tools"):
         _logger.warning("%s has no parallel_tool_calls: a turn may hold several calls although that is ruled out", wire)

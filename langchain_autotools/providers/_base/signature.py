@@ -29,7 +29,7 @@ class LazySignature:
     """A class's signature, derived from pydantic's on first access.
 
     Args:
-        made: What pydantic made for the class: it gives its signature as an attribute of a class does.
+        made: Pydantic's signature attribute of the class, a descriptor.
     """
 
     def __init__(self, made: Any) -> None:

@@ -33,8 +33,8 @@ def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts:
 
     Args:
         values: Parameters by name.
-        numbers: What is asked of which number.
-        dicts: Which parameters must be dicts.
+        numbers: The check of each numeric parameter.
+        dicts: The parameters that must be dicts.
 
     Raises:
         ConfigurationError: One cannot.

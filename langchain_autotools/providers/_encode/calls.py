@@ -40,11 +40,11 @@ def derived_id(prefix: str, identifier: str, name: str = "", position: int = 0, 
     """Return a derived id for a call whose own id cannot be sent; equal calls get equal ids.
 
     Args:
-        prefix: What the id begins with.
+        prefix: The id's prefix.
         identifier: The call's own id.
         name: The tool's name, where calls without an id are to be told apart.
         position: The call's place, likewise.
-        digits: How many hex digits follow the prefix.
+        digits: The number of hex digits after the prefix.
     """
     seed = f"{identifier}\x00{name}\x00{position}".encode(errors="surrogatepass")
     return f"{prefix}{hashlib.sha1(seed, usedforsecurity=False).hexdigest()[:digits]}"

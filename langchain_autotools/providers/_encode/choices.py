@@ -28,7 +28,7 @@ def format_choice(
         any_tool: The choice of some tool.
         named: The choice by one word.
         from_mapping: The choice that a dict says.
-        forms: What the vendor takes, for the error.
+        forms: The accepted forms, for the error's text.
 
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.

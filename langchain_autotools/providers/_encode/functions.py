@@ -24,7 +24,7 @@ class Function(TypedDict, total=False):
 
     Attributes:
         name: Its name.
-        description: What it is for.
+        description: The function's description.
         parameters: The JSON schema of the object that it is called with.
         strict: Whether the server must hold the model to that schema.
     """
@@ -60,7 +60,7 @@ def function_of(tool: Any, *, strict: bool | None = None) -> Function:
     Args:
         tool: A function, a pydantic class (of version 1 or 2), a TypedDict, a `BaseTool`, a JSON schema with a title, or a dict in the
             form of OpenAI's functions (also within a declared tool), Anthropic or Bedrock.
-        strict: What the function is to say of strict mode; None leaves that as the tool has it. (Its schema is not changed.)
+        strict: The function's setting for strict mode; None uses the tool's own. (Its schema is not changed.)
 
     Raises:
         ConfigurationError: The tool says itself that it is strict, or is not, and `strict` contradicts it.

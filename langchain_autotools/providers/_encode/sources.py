@@ -42,7 +42,7 @@ def convert_block(block: Block, text_part: Callable[[str], _Part], converters: M
         block: The block.
         text_part: Converts the text of a block that is nothing but text.
         converters: By type, what converts the other blocks.
-        why: What the error says.
+        why: The error's text.
 
     Raises:
         UnsupportedFeatureError: No converter is for this type.

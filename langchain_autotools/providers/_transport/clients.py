@@ -45,7 +45,7 @@ class PerLoopCache(Shared):
         """Return the cached object for `key` in this process and loop; create it if there is none.
 
         Args:
-            key: What tells it apart.
+            key: The object's key.
             make: Makes it.
             loop: The event loop that it is for; None for threads.
         """
@@ -130,7 +130,7 @@ class LoopPool:
 
     Args:
         client: The HTTP client.
-        owner: What the pool goes with; None: it is for good.
+        owner: The object whose lifetime bounds the pool's; None: the pool is permanent.
     """
 
     def __init__(self, client: Any, owner: object = None) -> None:

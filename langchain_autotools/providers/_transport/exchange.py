@@ -32,8 +32,8 @@ class Exchange:
         body: The request's JSON.
         decoder: Makes a decoder for one reply.
         events: Makes what finds the events in a streamed reply's bytes.
-        options: What the client needs besides: headers, query, timeout.
-        path: Where it goes, below the base URL; "" for a vendor with one path.
+        options: Options of the client: headers, query, timeout.
+        path: The request's path below the base URL; "" for a vendor with one path.
         idle_timeout: Seconds that may pass between two events of the reply; None for any time.
         alternative_for: Given the error that refused the request: the same request in another form, or None if no other is known.
         error_to_turn: Given a translated error: the turn that it stands for, where it is the model's own mistake (a call that the

@@ -120,7 +120,7 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
 
     Args:
         http: The client.
-        url: Where it goes.
+        url: The request's address.
         body: The JSON body.
         options: `headers`, and `params` and `timeout` where they are not the client's own.
         refused: Given a response with an error status, its body read: the error that it means; None if it is a reply all the same.

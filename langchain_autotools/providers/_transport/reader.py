@@ -28,7 +28,7 @@ class EndedEarly(StreamError):
     """Raised when a stream ends before its wire's end marker although it seems whole.
 
     Attributes:
-        chunks: What of the reply has not been handed on, its last chunk included.
+        chunks: The chunks of the reply that have not been handed on, including its last one.
     """
 
     def __init__(self, chunks: list[AIMessageChunk]) -> None:
@@ -210,9 +210,9 @@ def misshapen(what: str, data: bytes, error: Exception) -> StreamError:
     """Return the error for JSON with a field of another type than the vendor documents.
 
     Args:
-        what: What could not be read, for the error.
+        what: The unreadable data, for the error's text.
         data: Its bytes; what they begin with is shown.
-        error: What the decoder raised.
+        error: The decoder's error.
     """
     shown = f": {data[:_SHOWN].decode('utf-8', 'replace')!r}" if data else ""
     return StreamError(f"{what} is not of its vendor's form ({type(error).__name__}: {error}){shown}")

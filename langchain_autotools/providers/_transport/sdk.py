@@ -21,7 +21,7 @@ class SdkClientSettings(ABC):
 
     Attributes:
         api_key: The key, as the SDK's subclass of this takes it.
-        base_url: Where requests go; None for the SDK's default.
+        base_url: The base URL of requests; None for the SDK's default.
         headers: Sent with every request. (Those of single requests go with them; some releases of the SDKs log these.)
         proxy: The proxy's URL, for the clients that are made here.
         http_client: The user's own HTTP client, for synchronous requests.

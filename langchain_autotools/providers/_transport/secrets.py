@@ -40,9 +40,9 @@ def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _
     """Return a setting for display, without the user and password in an address and without secret headers.
 
     Args:
-        name: What the setting is called.
+        name: The setting's name.
         value: Its value.
-        hidden: What is shown of a header's secret.
+        hidden: Returns the replacement for a header's secret.
     """
     if isinstance(value, str):
         return _with_query(_USER.sub(f"//{_HIDDEN}@", value), lambda name: f"{name}={_HIDDEN}")
@@ -61,7 +61,7 @@ def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN
 
     Args:
         value: The JSON.
-        hidden: What is shown of a secret.
+        hidden: Returns the replacement for a secret.
     """
     if isinstance(value, Mapping):
         return {key: hidden(inner) if _is_secret_text(key, inner) else _shown_in_body(key, inner, hidden) for key, inner in value.items()}
@@ -93,7 +93,7 @@ def portable(name: str, value: Any) -> Any:
     """Return a setting for a pickle, without an address's user and password and without secrets in headers, query and body.
 
     Args:
-        name: What the setting is called.
+        name: The setting's name.
         value: Its value.
     """
     if isinstance(value, str):
@@ -190,7 +190,7 @@ def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None)
     """Return the names of the secret headers in a field, each with its environment variable.
 
     Args:
-        vendor: What the names of the variables begin with.
+        vendor: The prefix of the variables' names.
         field: The field that holds the headers.
         headers: The headers.
     """

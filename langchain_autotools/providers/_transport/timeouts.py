@@ -46,7 +46,7 @@ def timeout_parts(timeout: Any, idle_timeout: float | None = None) -> tuple[floa
     """Return a timeout as a (connect, read, write, pool) tuple, which httpx and httpx2 accept.
 
     Args:
-        timeout: What the user gave.
+        timeout: The user's timeout.
         idle_timeout: Seconds that shorten the time between two bytes.
     """
     read = read_timeout(timeout)
@@ -61,7 +61,7 @@ def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
 
     Args:
         sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
-        timeout: What the user gave.
+        timeout: The user's timeout.
         idle_timeout: Seconds that shorten the time between two bytes.
     """
     if idle_timeout is None and not isinstance(timeout, tuple | list):

@@ -39,7 +39,7 @@ def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int)
     Args:
         calls: The calls of one message.
         taken: The ids of earlier messages' calls.
-        place: How many calls stand before this message.
+        place: The number of calls before this message.
     """
     ids: list[str] = []
     for position, call in enumerate(calls):

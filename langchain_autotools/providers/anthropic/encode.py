@@ -35,7 +35,7 @@ class Encoded:
     """One message on the wire.
 
     Attributes:
-        role: Whose message it belongs to.
+        role: The role of its message.
         blocks: Its content blocks, each as JSON.
         results: Results of tool calls in it, each as JSON.
         calls: Its calls and the ids they are sent with.

@@ -30,7 +30,7 @@ class ClientSettings:
     """The settings of requests. Values that differ between requests are not part of it.
 
     Attributes:
-        endpoint: Where they go.
+        endpoint: The endpoint of requests.
         api_key: The key; on Vertex AI None for access tokens.
         tokens: Gives access tokens.
         headers: Sent with every request.

@@ -34,7 +34,7 @@ class Encoded:
     """One message on the wire.
 
     Attributes:
-        role: Whose Content it belongs to.
+        role: The role of its Content.
         parts: Its parts, each as JSON.
         responses: Responses to calls in it, each as JSON.
         calls: Its calls.

@@ -86,7 +86,7 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
     """Return the error for an error object inside a reply, as if the server had sent it with its HTTP status.
 
     Args:
-        error: What stood under `error`: `{code, message, status, details}`.
+        error: The value of `error`: `{code, message, status, details}`.
         status: The HTTP status, if the wire named one.
 
     Returns:

@@ -22,7 +22,7 @@ def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout:
     """Return the HTTP options of the SDK's client.
 
     Args:
-        endpoint: Where they go.
+        endpoint: The endpoint of requests.
         headers: Sent with every request.
         timeout: The timeout, as the model takes it.
         **clients: The HTTP clients, or what they are made with. Those that are None are left out.

@@ -24,7 +24,7 @@ def sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
 
     Args:
         path: The file.
-        advance: Told how many bytes each step has read.
+        advance: Called with the number of bytes of each step.
     """
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -41,7 +41,7 @@ class CachedFile:
     not read again at every start: a file that agrees with its note is verified, any other is hashed first.
 
     Args:
-        path: Where the file is, or will be.
+        path: The file's path.
         sha256: The hash it must have, in hexadecimal.
     """
 
@@ -74,7 +74,7 @@ class CachedFile:
 
         Args:
             pieces: The file's bytes, in order.
-            source: Where they come from, for the error's text.
+            source: The source of the bytes, for the error's text.
 
         Raises:
             HashMismatchError: The bytes are not those of the file that was asked for.
@@ -96,7 +96,7 @@ class CachedFile:
 
         Args:
             file: The file; it is gone afterwards.
-            source: Where it comes from, for the error's text.
+            source: The file's source, for the error's text.
             progress: Shows how far the check is.
 
         Raises:

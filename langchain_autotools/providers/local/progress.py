@@ -14,7 +14,7 @@ class Progress:
 
     Args:
         show: False keeps silent.
-        stream: Where to write; standard error, looked up at each use, unless given.
+        stream: The output stream; standard error, looked up at each use, unless given.
     """
 
     def __init__(self, show: bool = True, stream: TextIO | None = None) -> None:
@@ -36,7 +36,7 @@ class Progress:
         """Show a bar that grows to `total` bytes while the body runs, then remove it.
 
         Args:
-            label: What stands before the bar.
+            label: The text before the bar.
             total: The number of bytes.
         """
         from tqdm import tqdm

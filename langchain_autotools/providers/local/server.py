@@ -44,7 +44,7 @@ class ServerSettings:
         chat_template: The Jinja text of the chat template; None for the one inside the file.
         context_size: Tokens that fit into one conversation.
         threads: Threads that compute.
-        repeat_penalty: How much less likely a token is that occurred just before; 1.0 for not at all.
+        repeat_penalty: The penalty on tokens that occurred just before; 1.0 for none.
         gpu_layers: Layers to put on a graphics card, where the installed server can.
     """
 
@@ -61,11 +61,11 @@ class LocalServer:
     """A running server. It ends with its process, with this process, or by `close()`.
 
     Args:
-        settings: What to run.
+        settings: The server's settings.
         start_timeout: Seconds until it must answer.
 
     Attributes:
-        base_url: Where its OpenAI-compatible interface is, e.g. `http://127.0.0.1:41234/v1`.
+        base_url: The base URL of its OpenAI-compatible interface, e.g. `http://127.0.0.1:41234/v1`.
         api_key: The random key that every request must carry.
 
     Raises:
@@ -198,7 +198,7 @@ def shared_server(settings: ServerSettings, start_timeout: float) -> LocalServer
     """Return the server of this process, started if necessary.
 
     Args:
-        settings: What it runs, and how.
+        settings: The server's settings.
         start_timeout: Seconds until it must answer.
 
     Raises:

@@ -27,7 +27,7 @@ class KnownModel:
         size: Its size in bytes.
         sha256: Its hash: whatever the source, the file must have it.
         hub: The publisher's repository, at the commit whose file has the hash.
-        repeat_penalty: How it is to be sampled.
+        repeat_penalty: The repetition penalty for sampling.
     """
 
     name: str
@@ -77,7 +77,7 @@ def find_weights(model_path: str | Path | None = None, progress: Progress | None
 
     Args:
         model_path: Any GGUF file.
-        progress: Who is told of waiting, sizes and sources.
+        progress: Receives messages about waits, sizes and sources.
         model: The model whose weights are wanted where no file is given.
 
     Raises:
@@ -100,8 +100,8 @@ def store_weights(pieces: Iterable[bytes], source: str, progress: Progress | Non
 
     Args:
         pieces: The file's bytes, in order.
-        source: Where they come from, for messages.
-        progress: Who is told of waiting, sizes and sources.
+        source: The source of the bytes, for messages.
+        progress: Receives messages about waits, sizes and sources.
         model: The model whose weights they are.
 
     Returns:

@@ -68,7 +68,7 @@ def error_from_body(error: Any) -> Exception:
     """Return the error for an error line of a reply, as if the server had sent it with its HTTP status.
 
     Args:
-        error: What stood under `error`.
+        error: The value of `error`.
 
     Returns:
         One of this module's errors; an unknown one counts as the server's failure (500).

@@ -41,7 +41,7 @@ def wire_ids(calls: Sequence[ToolCallRecord], shape: IdShape, *, same_origin: bo
 
     Args:
         calls: The calls of one message.
-        shape: Which ids the server takes.
+        shape: The form of ids that the server accepts.
         same_origin: Whether they go back to the server that wrote them: then its own ids, whatever they look like.
     """
     ids: list[str] = []

@@ -47,7 +47,7 @@ class ChatCompletionsDecoder:
     Args:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
         dialect: The vendor's way to speak this wire.
-        choices: How many alternatives were asked for (`n`). Of several the first is read; where one was asked for, a reply that is spread
+        choices: The number of requested alternatives (`n`). Of several the first is read; where one was asked for, a reply that is spread
             over several choices is put together.
 
     Attributes:

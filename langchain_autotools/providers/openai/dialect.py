@@ -15,8 +15,8 @@ class IdShape:
 
     Attributes:
         legal: A regular expression that matches every legal id.
-        prefix: What a made id begins with.
-        digits: How many digits follow.
+        prefix: The prefix of a derived id.
+        digits: The number of digits after the prefix.
         always: Whether this holds of ids too that the server itself is said to have sent.
     """
 
@@ -46,14 +46,14 @@ class Dialect:
 
     Attributes:
         provider: The name under which replies say where they are from (`response_metadata["model_provider"]`).
-        ids: Which ids of calls the server takes.
+        ids: The form of tool call ids that the server accepts.
         reasoning: The wire's key for what LangChain's users find as `additional_kwargs["reasoning_content"]`; "thinking_part" where it
             is a part of the content.
         refuses: Keys of opaque state that the server refuses to be sent back.
         demands: Keys of opaque state that every assistant message with calls must have, empty where none is known.
         names: Whether messages may say the name of their author.
         developer: Whether messages may have the role `developer`; else they are system messages.
-        bridge: What the assistant is made to say between a tool's result and a message that may not follow one. "": all may.
+        bridge: The assistant's text inserted between a tool's result and a message that may not follow one. "": all may.
         assistant_keys: Keys of an AI message's `additional_kwargs` that the server takes (`prefix`, say).
     """
 

@@ -37,8 +37,8 @@ class Preset:
     """A vendor's dialect, parameters and profiles.
 
     Attributes:
-        dialect: What it says and takes otherwise than OpenAI; its `provider` is the vendor's name in replies.
-        base_url: Where requests go. Its path is also that of a given address that has none.
+        dialect: Differences of its wire from OpenAI's; its `provider` is the vendor's name in replies.
+        base_url: The default base URL. Its path is also that of a given address that has none.
         environment: The environment variables of its key, address and proxy.
         ls_provider: Its name in traces; default: that of the dialect.
         llm_type: The kind of model in traces; default: `<provider>-chat`.
@@ -49,7 +49,7 @@ class Preset:
         unsupported: Arguments and request parameters that it cannot honour, with what to do instead.
         methods: The methods of structured output that it has; the first is the default.
         stream_usage: Whether a stream's token counts must be asked for (and may be).
-        profiles: What is known of its models, by name.
+        profiles: The profiles of its models, by name.
         request: Changes the parameters of a request, already in the vendor's names.
         adapt_messages: Changes a history into one that the vendor takes; it must do the same every time.
         error_to_turn: Given an error and the model's name: the turn it stands for, where the model was at fault; else None.

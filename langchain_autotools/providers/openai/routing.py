@@ -24,9 +24,9 @@ class Route(NamedTuple):
     """The data that a request's route depends on.
 
     Attributes:
-        why: What sends it to the Responses API, as an error says it; "" for chat completions.
+        why: The reason for using the Responses API, for an error's text; "" for chat completions.
         firm: Whether the caller chose, so that no server's word changes it.
-        key: What requests have in common that a server refuses alike: endpoint, model, tools or none, effort.
+        key: The common data of requests that a server rejects alike: endpoint, model, tools or none, effort.
     """
 
     why: str
@@ -86,7 +86,7 @@ class LearnedRoutes(Shared):
 
         Args:
             route: The request's route.
-            used: What `why` said when the refused request was made.
+            used: The value of `why` when the rejected request was made.
             error: The SDK's error.
         """
         to_responses = not used

@@ -17,8 +17,8 @@ def add_reasoning_details(details: list[Any], fragments: Iterable[Any]) -> None:
     The order is kept: the server wants back what it sent (openrouter.ai/docs/use-cases/reasoning-tokens).
 
     Args:
-        details: What has come so far; changed in place.
-        fragments: What the delta brings.
+        details: The details so far; changed in place.
+        fragments: The delta's fragments.
     """
     for fragment in fragments:
         last = details[-1] if details else None
@@ -50,8 +50,8 @@ def add_audio(audio: dict[str, Any], fragment: Mapping[str, Any]) -> None:
     """Add one delta of an audio reply: data and transcript grow; id and expiry are set once; empty values are ignored.
 
     Args:
-        audio: What has come so far; changed in place.
-        fragment: What the delta brings.
+        audio: The audio so far; changed in place.
+        fragment: The delta's fragment.
     """
     for key, value in fragment.items():
         if value:
@@ -62,8 +62,8 @@ def add_log_probabilities(log_probabilities: dict[str, list[Any]], fragment: Any
     """Add the log probabilities of one choice to the lists so far.
 
     Args:
-        log_probabilities: What has come so far; changed in place.
-        fragment: What the choice brings.
+        log_probabilities: The lists so far; changed in place.
+        fragment: The choice's log probabilities.
     """
     for key, value in fragment.items() if isinstance(fragment, Mapping) else ():
         if isinstance(value, list):

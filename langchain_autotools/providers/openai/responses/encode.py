@@ -45,7 +45,7 @@ class Encoded:
         media: Input parts, joined by commas, for a user message after this turn's results.
         call_ids: The ids that its calls are sent with.
         calls: Its calls, where their results must know more than their own id.
-        awaits: What each call of the vendor's tools that the caller must answer may be named by.
+        awaits: The ids of each call of the vendor's tools that the caller must answer.
         answers: Ids of such calls that this message answers.
     """
 

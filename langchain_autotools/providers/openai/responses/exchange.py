@@ -40,7 +40,7 @@ def responses_exchange(
         stop: Stop sequences, which this API does not have.
         kwargs: The call's keywords.
         stream: Whether a stream is asked for.
-        why: What sends the request to this API.
+        why: The reason for using this API.
 
     Raises:
         ConfigurationError: A parameter has no meaning in this API.

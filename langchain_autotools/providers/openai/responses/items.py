@@ -38,7 +38,7 @@ def parts_of(item: Item, key: Literal["content", "summary"] = "content") -> list
 
     Args:
         item: The item.
-        key: Which of the two.
+        key: The list to return.
     """
     parts = item.get(key)
     return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []

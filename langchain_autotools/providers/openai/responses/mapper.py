@@ -24,7 +24,7 @@ class ResponsesMapper(ItemEncoder):
         Args:
             messages: The history.
             params: Everything else, in the wire's names.
-            after: How many messages the server knows already (`previous_response_id`); they are not sent.
+            after: The number of messages that the server has stored (`previous_response_id`); they are not sent.
 
         Raises:
             ConfigurationError: A parameter is no JSON value.

@@ -22,10 +22,10 @@ class Slot:
         index: Its `output_index`, where the server says one.
         item: The item as far as it is known.
         done: Whether `item` is complete.
-        text_length: How many characters of its text were handed on.
-        thought_length: How many characters of its reasoning were handed on.
-        thinks_in: Which of its two texts is handed on as its reasoning, "summary" or "content"; the first that comes.
-        refusal_length: How many characters of its refusal were handed on.
+        text_length: The number of characters of its text that were handed on.
+        thought_length: The number of characters of its reasoning that were handed on.
+        thinks_in: The text that is handed on as its reasoning, "summary" or "content": the first to arrive.
+        refusal_length: The number of characters of its refusal that were handed on.
         pieces: Fragments of a call's arguments.
         shown: Whether it was shown as a call that is being written.
     """
@@ -78,7 +78,7 @@ def thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[
 
     Args:
         item: The item.
-        kind: Which of the two; None: the first that holds any text.
+        kind: The text to return; None: the first that is not empty.
     """
     keys: tuple[Literal["content", "summary"], ...] = (kind,) if kind else ("summary", "content")
     for key in keys:

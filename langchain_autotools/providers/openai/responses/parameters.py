@@ -38,7 +38,7 @@ def responses_params(
         stop: The call's stop sequences.
         kwargs: The call's keywords.
         stream: Whether a stream is asked for.
-        why: What sends the request to this API.
+        why: The reason for using this API.
 
     Raises:
         ConfigurationError: A parameter has no meaning in this API.
@@ -77,7 +77,7 @@ def check_sendable(asked: Mapping[str, Any], why: str) -> None:
 
     Args:
         asked: Parameters of chat completions.
-        why: What sends the request to this API.
+        why: The reason for using this API.
 
     Raises:
         ConfigurationError: One of them asks for something.
