@@ -30,7 +30,7 @@ from .._transport.secrets import SecretDict
 from .._transport.timeouts import read_timeout, request_timeout
 from .checks import extra_headers
 from .errors import ErrorMapping, ErrorTable
-from .reopening import AsyncOpened, Opened, ashown, shown
+from .stream_retry import AsyncOpened, Opened, ashown, shown
 
 if TYPE_CHECKING:
     from tenacity import BaseRetrying
