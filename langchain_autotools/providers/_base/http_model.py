@@ -30,7 +30,7 @@ from .._transport.secrets import SecretDict
 from .._transport.timeouts import read_timeout, request_timeout
 from .checks import extra_headers
 from .errors import ErrorMapping, ErrorTable
-from .stream_retry import AsyncOpened, Opened, ashown, shown
+from .stream_retry import AsyncOpened, Opened, aretrying_stream, retrying_stream
 
 if TYPE_CHECKING:
     from tenacity import BaseRetrying
@@ -186,7 +186,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
         attempts = self._attempts()
         opened = partial(self._opened, exchange, attempts, partial(self.raw_invoke, messages, stop, **kwargs))
         if listening.get() is not None:
-            yield from shown(attempts, partial(opened, at_once=True))
+            yield from retrying_stream(attempts, partial(opened, at_once=True))
             return
         begun, rest = opened()
         with closing(rest):
@@ -204,7 +204,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
         attempts = self._attempts(awaits=True)
         opened = partial(self._aopened, exchange, attempts, partial(self.araw_invoke, messages, stop, **kwargs))
         if listening.get() is not None:
-            async with aclosing(ashown(attempts, partial(opened, at_once=True))) as chunks:
+            async with aclosing(aretrying_stream(attempts, partial(opened, at_once=True))) as chunks:
                 async for chunk in chunks:
                     yield chunk
             return

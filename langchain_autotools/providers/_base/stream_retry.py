@@ -22,7 +22,7 @@ Opened = tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]
 AsyncOpened = tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]
 
 
-def shown(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessageChunk, None, None]:
+def retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessageChunk, None, None]:
     """Yield the chunks of a reply as they arrive, with a restart chunk between two attempts.
 
     Args:
@@ -30,7 +30,7 @@ def shown(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessa
         opened: Makes one, up to the first chunk.
     """
     while True:
-        reply = _ShownReply(attempts)
+        reply = _StreamedReply(attempts)
         begun, rest = opened()
         try:
             with closing(rest):
@@ -45,17 +45,17 @@ def shown(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessa
         pause(reply.wait)
 
 
-async def ashown(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]]) -> AsyncGenerator[AIMessageChunk, None]:
-    """Like `shown`, asynchronously."""
+async def aretrying_stream(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]]) -> AsyncGenerator[AIMessageChunk, None]:
+    """Like `retrying_stream`, asynchronously."""
     while True:
-        reply = _ShownReply(attempts)
+        reply = _StreamedReply(attempts)
         begun, rest = await opened()
         try:
             async with aclosing(rest):
                 for chunk in begun:
-                    yield reply.seen(chunk)
+                    yield reply.recorded(chunk)
                 async for chunk in rest:
-                    yield chunk if reply.left else reply.seen(chunk)
+                    yield chunk if reply.left else reply.recorded(chunk)
         except Exception as error:
             for chunk in await reply.atail(error):
                 yield chunk
@@ -65,7 +65,7 @@ async def ashown(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]
         await asyncio.sleep(reply.wait)
 
 
-class _ShownReply:
+class _StreamedReply:
     """An open reply whose tool calls are shown while they are written.
 
     Args:
@@ -84,11 +84,11 @@ class _ShownReply:
     def first(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
         """Yield the chunks up to the first one with more than a fragment of a call."""
         for chunk in chunks:
-            yield self.seen(chunk)
+            yield self.recorded(chunk)
             if self.left:
                 return
 
-    def seen(self, chunk: AIMessageChunk) -> AIMessageChunk:
+    def recorded(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Record whether visible output has left, and return the chunk."""
         self.left = self.left or leaves_at_once(chunk)
         return chunk
