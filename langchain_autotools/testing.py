@@ -150,8 +150,8 @@ _KINDS = "a reply is a text, an AI message, a list of pieces, an exception, or a
 
 def _over(number: int, request: Request) -> str:
     last = request.messages[-1] if request.messages else None
-    asked = f", which ends in {type(last).__name__} {text_of(last)[:80]!r}" if last else ""
-    return f"the script has {number} replies, but there was request {number + 1}{asked}"
+    last_message = f", which ends in {type(last).__name__} {text_of(last)[:80]!r}" if last else ""
+    return f"the script has {number} replies, but there was request {number + 1}{last_message}"
 
 
 def _is_reply(reply: object) -> bool:

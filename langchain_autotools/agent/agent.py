@@ -160,10 +160,10 @@ class Agent:
         for name in ("output", "conversation"):
             if name in kwargs:
                 raise ConfigurationError(f"{name} is an argument of Agent: here it has no effect")
-        asked = None if question is None else question_message(question, list(attachments))
+        message = None if question is None else question_message(question, list(attachments))
         if history is not None:
-            return Exchange(asked, self.system_prompt, OwnMemory(history, keeps=False), Floor(), self._output)
-        return Exchange(asked, self.system_prompt, self._memory, self._floor, self._output)
+            return Exchange(message, self.system_prompt, OwnMemory(history, keeps=False), Floor(), self._output)
+        return Exchange(message, self.system_prompt, self._memory, self._floor, self._output)
 
     def _asked(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the keywords of a run."""

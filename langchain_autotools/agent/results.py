@@ -29,8 +29,8 @@ class AgentResult(HoldsRun):
     output: Any = None
 
     def __repr__(self) -> str:
-        said = self.text if self.output is None else self.output
-        return f"AgentResult({said!r}, {self.stop_reason}, {len(self.messages)} messages)"
+        shown = self.text if self.output is None else self.output
+        return f"AgentResult({shown!r}, {self.stop_reason}, {len(self.messages)} messages)"
 
     def _repr_markdown_(self) -> str:
         return markdown_of(self)

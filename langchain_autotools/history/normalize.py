@@ -104,14 +104,14 @@ def translate_functions(items: list[Item]) -> Finding:
     """Convert calls and results in OpenAI's former function form (`function_call`, FunctionMessage) to tool calls and results."""
     translated: list[Item] = []
     problems: list[Problem] = []
-    asked: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
+    open_calls: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
     for source, message in items:
         new: BaseMessage = message
         if isinstance(message, AIMessage) and not _valid_or_invalid(message) and (call := _legacy_call(message)):
-            asked = {call["name"]: _derived_id(len(translated), 0)}
-            new = _as_tool_call(message, call, asked[call["name"]])
-        elif isinstance(message, FunctionMessage) and message.name in asked:
-            new = _as_result(message, asked.pop(message.name))
+            open_calls = {call["name"]: _derived_id(len(translated), 0)}
+            new = _as_tool_call(message, call, open_calls[call["name"]])
+        elif isinstance(message, FunctionMessage) and message.name in open_calls:
+            new = _as_result(message, open_calls.pop(message.name))
         if new is not message:
             problems.append(Problem(source, "legacy_function", "the former function form; it is rewritten as a tool call or its result"))
         translated.append((source, new))

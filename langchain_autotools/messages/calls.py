@@ -142,11 +142,11 @@ def _awaited(call_id: str, item: Mapping[str, Any], entry: Mapping[str, Any]) ->
     return ToolCallRecord(call_id, str(item.get("type")), "", args, waits=waits, answer=str(entry["answer"]))
 
 
-def with_records(message: AIMessage, said: Mapping[Any, Mapping[str, Any]]) -> AIMessage:
+def with_records(message: AIMessage, additions: Mapping[Any, Mapping[str, Any]]) -> AIMessage:
     """Return the message with additions to the records of some of its calls, by id."""
     own, records, awaited = own_metadata(message), records_of(message), entries_of_awaited(message)
-    entries = [{"id": call_id, **records.get(call_id, {}), **said.get(call_id, {})} for call_id in call_ids(message)]
-    items = {_AWAITS: [{**entry, **said.get(call_id, {})} for call_id, entry in awaited.items()]} if awaited else {}
+    entries = [{"id": call_id, **records.get(call_id, {}), **additions.get(call_id, {})} for call_id in call_ids(message)]
+    items = {_AWAITS: [{**entry, **additions.get(call_id, {})} for call_id, entry in awaited.items()]} if awaited else {}
     kept = {**own, **({"calls": entries} if entries else {}), **items}
     return message.model_copy(update={"response_metadata": {**message.response_metadata, KEY: kept}})
 

@@ -61,9 +61,9 @@ def stop_reason(run: BaseMessage | HoldsRun) -> StopReason | None:
     run = held_message(run)
     if not isinstance(run, AIMessage):
         raise ValueError(f"stop_reason takes what a chat model returned, not a {type(run).__name__}")
-    said = own_metadata(run).get("stop_reason")
-    if said in get_args(StopReason):
-        return said
+    recorded = own_metadata(run).get("stop_reason")
+    if recorded in get_args(StopReason):
+        return recorded
     finish = next((str(run.response_metadata[name]) for name in _SAID_BY if run.response_metadata.get(name)), "")
     if isinstance(run, AIMessageChunk) and run.chunk_position != "last" and not finish:
         return None

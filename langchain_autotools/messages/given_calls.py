@@ -27,13 +27,13 @@ def read_call(call: GivenCall) -> ToolCallRecord:
         made_by_hand = call.args is None and call.why is None and call.decision is None
         return _with_arguments(call, call.arguments) if made_by_hand else call
     function = call.get("function") if isinstance(call, Mapping) else None
-    said = function if isinstance(function, Mapping) else call
-    if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
+    fields = function if isinstance(function, Mapping) else call
+    if not isinstance(fields, Mapping) or not isinstance(fields.get("name"), str):
         raise TypeError(f"a call is a ToolCallRecord or a dict with name, arguments and id, not {call!r:.200}")
-    toolset = said.get(TOOLSET)
+    toolset = fields.get(TOOLSET)
     extra = {TOOLSET: toolset} if isinstance(toolset, str) and toolset else {}
-    read = ToolCallRecord(str(call.get("call_id") or call.get("id") or ""), said["name"], "", extra=extra)
-    arguments = next((said[key] for key in ("args", "arguments", "input") if key in said), None)
+    read = ToolCallRecord(str(call.get("call_id") or call.get("id") or ""), fields["name"], "", extra=extra)
+    arguments = next((fields[key] for key in ("args", "arguments", "input") if key in fields), None)
     if call.get("type") == "invalid_tool_call":
         return replace(read, arguments=str(arguments or ""), why=str(call.get("error") or NOT_ONE_OBJECT))
     return _with_arguments(read, arguments)

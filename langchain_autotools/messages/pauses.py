@@ -17,8 +17,8 @@ def is_paused(message: BaseMessage) -> bool:
 def pause_content(message: AIMessage) -> str:
     """Return the content of a paused turn without ids and without the pause block itself."""
     blocks = message.content if isinstance(message.content, list) else [message.content]
-    said = [_without_ids(block) for block in blocks if block]
-    kept = [block for block in said if not (isinstance(block, dict) and block.get("type") == _finish_reason(message))]
+    plain = [_without_ids(block) for block in blocks if block]
+    kept = [block for block in plain if not (isinstance(block, dict) and block.get("type") == _finish_reason(message))]
     return json.dumps(kept, sort_keys=True, default=str)
 
 

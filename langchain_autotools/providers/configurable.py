@@ -146,10 +146,10 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> "ConfigurableChatModel":
         """Return the runnable with this configuration; arguments that it sets become defaults."""
         whole: Any = {**(config or {}), **kwargs}
-        asked = self._asked(whole)
-        others = {name: value for name, value in (whole.get("configurable") or {}).items() if name.removeprefix(self._prefix) not in asked}
+        chosen = self._asked(whole)
+        others = {name: value for name, value in (whole.get("configurable") or {}).items() if name.removeprefix(self._prefix) not in chosen}
         rest = {**whole, "configurable": others}
-        return self._with(("with_config", (), {"config": rest}), {**self._defaults, **asked})
+        return self._with(("with_config", (), {"config": rest}), {**self._defaults, **chosen})
 
     # ------------------------------------------------------------------------------------------ calls
 

@@ -28,11 +28,11 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
         declared: The names of the declared tools.
     """
     whole = whole_calls(groups, order)
-    meant = without_resent(whole) if whole else whole
-    if meant and are_alike(meant):
-        return read_alike(meant, declared), "whole calls"
-    if len(meant) < len(whole):
-        groups, order = _by_index(meant), [fragment.index for fragment in meant]
+    distinct = without_resent(whole) if whole else whole
+    if distinct and are_alike(distinct):
+        return read_alike(distinct, declared), "whole calls"
+    if len(distinct) < len(whole):
+        groups, order = _by_index(distinct), [fragment.index for fragment in distinct]
     named = {key for key, group in groups.items() if _has_name(group)}
     mixed: set[int | None] = set()
     if named and any(not is_header(group[0]) for group in groups.values()):

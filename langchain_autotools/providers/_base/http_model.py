@@ -121,8 +121,8 @@ class HttpChatModel(ToolsAndMessagesMixin):
 
     def _says_enough(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a request may have no messages because the server holds the conversation or a prompt."""
-        asked = {**(getattr(self, "model_kwargs", None) or {}), **(getattr(self, "extra_body", None) or {}), **kwargs}
-        return self.continues_conversation(kwargs) or bool(asked.get("prompt"))
+        params = {**(getattr(self, "model_kwargs", None) or {}), **(getattr(self, "extra_body", None) or {}), **kwargs}
+        return self.continues_conversation(kwargs) or bool(params.get("prompt"))
 
     def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """Return the encoded request for these messages.
@@ -157,8 +157,8 @@ class HttpChatModel(ToolsAndMessagesMixin):
     @cached_property
     def _serialized(self) -> dict[str, Any]:
         """The model's serialized form for callbacks, with its plain settings in `kwargs`, where tracers look for them."""
-        told = {**self._identifying_params, "max_retries": self.max_retries}
-        plain = {name: value for name, value in told.items() if isinstance(value, str | int | float)}
+        settings = {**self._identifying_params, "max_retries": self.max_retries}
+        plain = {name: value for name, value in settings.items() if isinstance(value, str | int | float)}
         return {**super()._serialized, "kwargs": plain}
 
     def _error_table(self) -> ErrorTable:

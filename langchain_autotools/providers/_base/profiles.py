@@ -21,14 +21,14 @@ def described(profiles: Mapping[str, Mapping[str, Any]], cards: str) -> dict[str
         cards: A line a model, its parts divided by `|`: its name, the name that people read, the day of its release and, after a
             space, that of its last update where it is another, then `open` where its weights are, and its status where it has one.
     """
-    told = {name: dict(row) for name, row in by_name(profiles).items()}
+    rows = {name: dict(row) for name, row in by_name(profiles).items()}
     for line in cards.strip().splitlines():
         name, title, days, *marks = (part.strip() for part in line.split("|"))
         released, _, updated = days.partition(" ")
-        told[name] |= {"name": title, "release_date": released, "last_updated": updated or released, "open_weights": "open" in marks}
+        rows[name] |= {"name": title, "release_date": released, "last_updated": updated or released, "open_weights": "open" in marks}
         if marks and marks[-1] != "open":
-            told[name]["status"] = marks[-1]
-    return told
+            rows[name]["status"] = marks[-1]
+    return rows
 
 
 def profile_in(profiles: Mapping[str, Mapping[str, Any]], model: str, version: re.Pattern[str]) -> dict[str, Any]:

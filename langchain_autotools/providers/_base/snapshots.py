@@ -97,9 +97,9 @@ class _WrittenCall(Tap):
 
     def taken(self) -> list[str]:
         """Return the arguments recorded since the last time this method was called."""
-        taken = [*self.waiting]
+        recorded = [*self.waiting]
         self.waiting.clear()
-        return taken
+        return recorded
 
 
 class _Reading:

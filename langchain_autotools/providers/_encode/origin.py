@@ -41,10 +41,10 @@ def is_same_origin(message: AIMessage, origin: str, model: str, provider: str, *
     return metadata.get("model_provider", assumed) == provider and (not name or _is_same_model(str(name), model))
 
 
-def _is_same_model(named: str, asked: str) -> bool:
+def _is_same_model(named: str, requested: str) -> bool:
     """Whether two names are of one model: equal but for a version suffix. (A longer name is another model.)"""
-    named, asked = named.rpartition("models/")[2], asked.rpartition("models/")[2].removesuffix("-latest")
-    return named == asked or _SNAPSHOT.sub("", named) == asked or named == _SNAPSHOT.sub("", asked)
+    named, requested = named.rpartition("models/")[2], requested.rpartition("models/")[2].removesuffix("-latest")
+    return named == requested or _SNAPSHOT.sub("", named) == requested or named == _SNAPSHOT.sub("", requested)
 
 
 def public_url(url: str | None) -> str:

@@ -212,11 +212,11 @@ def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict
 # ---------------------------------------------------------------------------------------------- betas
 
 
-def _betas(params: Mapping[str, Any], asked: Sequence[str]) -> list[str]:
+def _betas(params: Mapping[str, Any], requested: Sequence[str]) -> list[str]:
     """Return the requested beta features, and those that a tool or parameter needs."""
     of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
     of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
-    return list(dict.fromkeys([*asked, *filter(None, of_tools), *of_parameters]))
+    return list(dict.fromkeys([*requested, *filter(None, of_tools), *of_parameters]))
 
 
 def _compacting(management: Any) -> set[bool]:

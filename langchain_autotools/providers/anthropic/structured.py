@@ -57,16 +57,16 @@ def strict_schema(schema: JsonSchema) -> dict[str, Any]:
 def _closed(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
-    told = [f"{key}: {node[key]}" for key in _BOUNDS if key in node and key not in _SILENT]
+    notes = [f"{key}: {node[key]}" for key in _BOUNDS if key in node and key not in _SILENT]
     kept = {key: value for key, value in mapped(node, _closed).items() if key not in _BOUNDS}
     if "oneOf" in kept and "anyOf" not in kept:
         kept["anyOf"] = kept.pop("oneOf")
     if node.get("minItems") not in (None, 0, 1):
-        told.append(f"minItems: {kept.pop('minItems')}")
+        notes.append(f"minItems: {kept.pop('minItems')}")
     if isinstance(node.get("format"), str) and node["format"] not in _FORMATS:
-        told.append(f"format: {kept.pop('format')}")
-    if told:
-        kept["description"] = " ".join([*([node["description"]] if node.get("description") else []), "{" + ", ".join(told) + "}"])
+        notes.append(f"format: {kept.pop('format')}")
+    if notes:
+        kept["description"] = " ".join([*([node["description"]] if node.get("description") else []), "{" + ", ".join(notes) + "}"])
     if node.get("type") == "object" or "properties" in node:
         kept["additionalProperties"] = False
     return kept

@@ -29,13 +29,13 @@ def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout:
     """
     address, _, version = endpoint.root.rpartition("/")
     read = None if timeout is None else read_timeout(timeout)
-    said = {
+    options = {
         **({"base_url": address} if endpoint.base_url else {}),
         "api_version": version,
         "headers": dict(headers or {}),
         **({} if read is None else {"timeout": int(read * _MILLISECONDS)}),
     }
-    return said | {name: value for name, value in clients.items() if value is not None}
+    return options | {name: value for name, value in clients.items() if value is not None}
 
 
 def plain_schema(schema: Any) -> Any:
@@ -62,10 +62,10 @@ def read_contents(given: Any) -> Any:
 
 
 def _messages(content: Any) -> list[BaseMessage]:
-    said = content.model_dump(mode="json", by_alias=True, exclude_none=True)
-    parts: list[dict[str, Any]] = said.get("parts") or []
+    fields = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    parts: list[dict[str, Any]] = fields.get("parts") or []
     blocks: list[Any] = list(_blocks(parts))
-    if said.get("role") == "model":
+    if fields.get("role") == "model":
         calls: Any = [
             {"type": "tool_call", "name": call.get("name") or "", "args": call.get("args") or {}, "id": call.get("id")}
             for part in parts

@@ -70,10 +70,10 @@ def _inlined(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str
 
 def _again(name: str, definition: JsonSchema, node: JsonSchema) -> dict[str, Any]:
     """Return a recursive schema, which cannot be expanded, with a note in its description."""
-    told = [str(node["description"])] if node.get("description") else []
-    told.append("(the same as the whole)" if name == "#" else f"(again a {name}, as above)")
+    notes = [str(node["description"])] if node.get("description") else []
+    notes.append("(the same as the whole)" if name == "#" else f"(again a {name}, as above)")
     kind = {"type": definition["type"]} if "type" in definition else {}
-    return {**kind, "description": " ".join(told)}
+    return {**kind, "description": " ".join(notes)}
 
 
 def _merged(node: JsonSchema, definitions: Mapping[str, JsonSchema]) -> dict[str, Any]:

@@ -30,9 +30,9 @@ def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynch
     both, *own = model.all_client_kwargs
     side = own[int(asynchronous)]
     arguments = {name: value for name, value in {**both, **side}.items() if name not in _OF_A_REQUEST}
-    said = {**headers, **lowered_headers(both), **lowered_headers(side)}
+    own_headers = {**headers, **lowered_headers(both), **lowered_headers(side)}
     timeout = side.get("timeout", model._client_timeout({}, None))
-    return {**arguments, "host": model.address.url, "headers": said, **({} if timeout is None else {"timeout": timeout})}
+    return {**arguments, "host": model.address.url, "headers": own_headers, **({} if timeout is None else {"timeout": timeout})}
 
 
 def plain(value: Any) -> Any:
@@ -59,20 +59,20 @@ def read_messages(given: Any) -> Any:
 
 
 def _message(given: "ollama.Message") -> BaseMessage:
-    said = plain(given)
-    content = _content(said.get("content") or "", said.get("images") or ())
-    role = said["role"]
+    fields = plain(given)
+    content = _content(fields.get("content") or "", fields.get("images") or ())
+    role = fields["role"]
     if role == "user":
         return HumanMessage(content)
     if role == "system":
         return SystemMessage(content)
     if role == "tool":  # the protocol pairs results with calls by their order; `repair` gives both an id
-        return ToolMessage(content, tool_call_id=said.get("tool_call_id") or "", name=said.get("tool_name"))
+        return ToolMessage(content, tool_call_id=fields.get("tool_call_id") or "", name=fields.get("tool_name"))
     if role != "assistant":
         raise ConfigurationError(f"a message of role {role!r} cannot be sent: roles are user, assistant, system and tool")
-    functions = [(call.get("id"), call["function"]) for call in said.get("tool_calls") or ()]
+    functions = [(call.get("id"), call["function"]) for call in fields.get("tool_calls") or ()]
     calls: Any = [{"name": one["name"], "args": one["arguments"], "id": call_id, "type": "tool_call"} for call_id, one in functions]
-    extra = {"reasoning_content": said["thinking"]} if said.get("thinking") else {}
+    extra = {"reasoning_content": fields["thinking"]} if fields.get("thinking") else {}
     return AIMessage(content, tool_calls=calls, additional_kwargs=extra)
 
 

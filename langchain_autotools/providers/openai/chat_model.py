@@ -90,8 +90,8 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
     def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether the keywords or the constructor's arguments name an earlier response or a conversation."""
-        asked = {**self.model_kwargs, **self._extra_body(kwargs), **kwargs}
-        return bool(asked.get("previous_response_id") or asked.get("conversation"))
+        params = {**self.model_kwargs, **self._extra_body(kwargs), **kwargs}
+        return bool(params.get("previous_response_id") or params.get("conversation"))
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
@@ -102,8 +102,8 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
     def _served_models(self) -> list[str]:
         client: Any = self._client_settings().synchronous()
-        told: Any = client.get("/models", cast_to=object)
-        return [str(entry["id"]) for entry in (told["data"] if isinstance(told, dict) else told)]  # Together's has no object around it
+        reply: Any = client.get("/models", cast_to=object)
+        return [str(entry["id"]) for entry in (reply["data"] if isinstance(reply, dict) else reply)]  # Together's has no object around it
 
     def _resolve_model_profile(self) -> ModelProfile | None:
         profile = super()._resolve_model_profile()
@@ -210,8 +210,8 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return {"response_format": response_format(schema, strict=strict) if method == "json_schema" else {"type": "json_object"}}
 
     def _call_params(self, name: str) -> dict[str, Any]:
-        asked = {"tool_choice": name, "parallel_tool_calls": False}
-        return {parameter: value for parameter, value in asked.items() if not self._disabled(parameter, value)}
+        params = {"tool_choice": name, "parallel_tool_calls": False}
+        return {parameter: value for parameter, value in params.items() if not self._disabled(parameter, value)}
 
     def _disabled(self, name: str, value: Any) -> bool:
         """Whether a parameter that nobody set explicitly must not be sent with this value."""

@@ -199,10 +199,10 @@ class OpenAIParameters(ProviderChatModel):
 
     @model_validator(mode="after")
     def _choose_api(self) -> Self:
-        asked = [name for name in (*RESPONSES_NAMES, "use_previous_response_id") if getattr(self, name) not in (None, False)]
-        if asked and self.use_responses_api is False:
-            raise ValueError(f"{asked[0]} belongs to the Responses API, which use_responses_api=False rules out")
-        if asked:
+        responses_only = [name for name in (*RESPONSES_NAMES, "use_previous_response_id") if getattr(self, name) not in (None, False)]
+        if responses_only and self.use_responses_api is False:
+            raise ValueError(f"{responses_only[0]} belongs to the Responses API, which use_responses_api=False rules out")
+        if responses_only:
             self.use_responses_api = True
         if self.use_previous_response_id and self.store is False:
             raise ValueError("use_previous_response_id refers to replies that the server stored, so store cannot be False")

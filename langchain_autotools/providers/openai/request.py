@@ -32,8 +32,8 @@ class OpenAIRequests(OpenAIParameters):
     def _stream_params(self, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return `stream`, and `stream_options` if token counts are wanted or other options are set."""
         options = dict(params.get("stream_options") or {})
-        asked = [kwargs.get("stream_usage"), options.get("include_usage"), self.stream_usage]
-        wanted = next((value for value in asked if isinstance(value, bool)), False)
+        settings = [kwargs.get("stream_usage"), options.get("include_usage"), self.stream_usage]
+        wanted = next((value for value in settings if isinstance(value, bool)), False)
         if wanted or "include_usage" in options:
             options["include_usage"] = wanted
         disabled = "stream_options" in (self.disabled_params or {})

@@ -41,11 +41,11 @@ def route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
         model: The model, for what its constructor set.
         kwargs: The call's keywords, `tools` among them.
     """
-    asked = {**{name: getattr(model, name) for name in (*RESPONSES_NAMES, "reasoning_effort")}, **model.model_kwargs, **kwargs}
-    tools = asked.get("tools") or ()
-    name, effort = str(kwargs.get("model") or kwargs.get("model_name") or model._known_name), str(asked.get("reasoning_effort") or "")
+    params = {**{name: getattr(model, name) for name in (*RESPONSES_NAMES, "reasoning_effort")}, **model.model_kwargs, **kwargs}
+    tools = params.get("tools") or ()
+    name, effort = str(kwargs.get("model") or kwargs.get("model_name") or model._known_name), str(params.get("reasoning_effort") or "")
     key = (origin_of(model._endpoint, name), bool(tools), effort)
-    arguments = [f"{argument}=..." for argument in _ASKING if asked.get(argument) is not None]
+    arguments = [f"{argument}=..." for argument in _ASKING if params.get(argument) is not None]
     if model.use_previous_response_id:
         arguments.append("use_previous_response_id=True")
     if model.use_responses_api is not None:

@@ -23,11 +23,11 @@ def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
     """Return messages with system messages only at the start, neighbours of one role merged, and a final reply marked as a prefix."""
     start = next((position for position, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
     later = [_as_user(message) if isinstance(message, SystemMessage) else message for message in messages[start:]]
-    taken = merge_runs([*messages[:start], *later])
-    last = taken[-1] if taken else None
+    merged = merge_runs([*messages[:start], *later])
+    last = merged[-1] if merged else None
     if isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls or last.additional_kwargs.get("prefix")):
-        taken[-1] = last.model_copy(update={"additional_kwargs": {**last.additional_kwargs, "prefix": True}})
-    return taken
+        merged[-1] = last.model_copy(update={"additional_kwargs": {**last.additional_kwargs, "prefix": True}})
+    return merged
 
 
 def _as_user(message: BaseMessage) -> HumanMessage:

@@ -59,8 +59,8 @@ def _of_result(block: Block) -> Any:
     if kind == _SCREEN:
         item["output"] = _screen(content)
     elif kind == "shell_call_output":
-        told = {"stdout": "" if failed else text, "stderr": text if failed else ""}
-        item["output"] = content if isinstance(content, list) else [{**told, "outcome": {"type": "exit", "exit_code": int(failed)}}]
+        streams = {"stdout": "" if failed else text, "stderr": text if failed else ""}
+        item["output"] = content if isinstance(content, list) else [{**streams, "outcome": {"type": "exit", "exit_code": int(failed)}}]
     elif kind == "apply_patch_call_output":
         item["status"] = "failed" if failed else "completed"
     return item | _own_fields(content) | {name: block[name] for name in _OF_ANSWERS if name in block}
