@@ -1,4 +1,4 @@
-"""Detection of ambiguous calls, which are marked with a doubt so that they do not run."""
+"""Detection of ambiguous calls, which are marked so that they do not run."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ COPY: Final = "it may be the call before it, sent once more"
 OPENER: Final = "it may be only the beginning of the call that follows"
 
 
-def doubt_openers(slots: Sequence[Slot]) -> None:
+def mark_openers(slots: Sequence[Slot]) -> None:
     """Mark calls without arguments that may be only the beginning of another call.
 
     A server that starts every call with an empty header, or with `{}`, and names the tool on every fragment, sends the very
@@ -21,7 +21,7 @@ def doubt_openers(slots: Sequence[Slot]) -> None:
     """
     for opening in ("", "{}"):
         for slot in _openers(slots, opening):
-            slot.doubt = OPENER
+            slot.ambiguity = OPENER
 
 
 def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
@@ -41,19 +41,19 @@ def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
     return openers
 
 
-def doubt_empty(slots: Sequence[Slot]) -> None:
+def mark_empty(slots: Sequence[Slot]) -> None:
     """Mark all calls without arguments if some fragments could not be assigned, because these may be their arguments."""
     for slot in slots:
         if slot.fragments == 1 and slot.progress in (Progress.EMPTY, Progress.BARE):
-            slot.doubt = slot.doubt or OPENER
+            slot.ambiguity = slot.ambiguity or OPENER
 
 
-def doubt_copies(slots: Sequence[Slot], *, readable: bool) -> None:
+def mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
     """Mark the later of equal calls if every call occurs at least twice: the server may repeat all arguments.
 
     Args:
         slots: All calls of a group.
-        readable: Whether all of them make sense; if not, one copy is enough to doubt it.
+        readable: Whether all of them make sense; if not, one copy is enough to mark it.
     """
     keys = [_likeness(slot) for slot in slots]
     counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
@@ -62,7 +62,7 @@ def doubt_copies(slots: Sequence[Slot], *, readable: bool) -> None:
     seen: set[tuple[str | None, str, int]] = set()
     for key, slot in zip(keys, slots, strict=True):
         if key in seen:
-            slot.doubt = slot.doubt or COPY
+            slot.ambiguity = slot.ambiguity or COPY
         seen.add(key)
 
 

@@ -106,15 +106,15 @@ def _assembled(slot: Slot, *, alone: bool) -> list[ToolCallRecord]:
     if slot.name is None and not slot.pieces:
         return []
     found = slot.calls
-    doubt = slot.doubt
+    ambiguity = slot.ambiguity
     if slot.name is None:
-        doubt = _NAMELESS
+        ambiguity = _NAMELESS
     elif slot.misnamed:
-        doubt = _MISNAMED
+        ambiguity = _MISNAMED
     elif len(found) > 1 and not alone:
-        doubt = MIXED
-    if doubt is not None:
-        found = [Arguments(slot.text, None, f"the call was not run: {doubt}")]
+        ambiguity = MIXED
+    if ambiguity is not None:
+        found = [Arguments(slot.text, None, f"the call was not run: {ambiguity}")]
     return [
         ToolCallRecord("" if number else slot.id or "", slot.name or "", one.raw, one.value, one.why, extra=slot.extra)
         for number, one in enumerate(found)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from ..strict_json import same
-from .ambiguity import MIXED, OPENER, doubt_empty
+from .ambiguity import MIXED, OPENER, mark_empty
 from .arguments import spell_text
 from .fragments import Fragment, is_header
 from .slot import Progress, Slot
@@ -38,14 +38,14 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
     if named and any(not is_header(group[0]) for group in groups.values()):
         groups, mixed = _Adoption(groups, named).run(order)
     if len(named) < 2:
-        slots = [slot for key, group in groups.items() for slot in _doubted_if(read_group(group, declared), key in mixed)]
+        slots = [slot for key, group in groups.items() for slot in _marked_if(read_group(group, declared), key in mixed)]
         if any(slot.name is None and slot.pieces for slot in slots):
-            doubt_empty(slots)
+            mark_empty(slots)
         return slots, "id, name or order"
     slots = []
     for key, group in groups.items():
         read = read_group if key is None else _read_index
-        slots += _doubted_if(read(group, declared), key in mixed)
+        slots += _marked_if(read(group, declared), key in mixed)
     return _without_copies(slots), "index"
 
 
@@ -60,10 +60,10 @@ def _has_name(group: Sequence[Fragment | str]) -> bool:
     return any(not isinstance(entry, str) and entry.name is not None for entry in group)
 
 
-def _doubted_if(slots: list[Slot], mixed: bool) -> list[Slot]:
+def _marked_if(slots: list[Slot], mixed: bool) -> list[Slot]:
     if mixed:
         for slot in slots:
-            slot.doubt = MIXED
+            slot.ambiguity = MIXED
     return slots
 
 
@@ -73,7 +73,7 @@ def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) 
     if whole.arguments or len(fragments) == 1:
         return [whole]
     slots = read_group(fragments, declared)
-    if whole.misnamed or all(slot.arguments and slot.doubt is None for slot in slots):
+    if whole.misnamed or all(slot.arguments and slot.ambiguity is None for slot in slots):
         return slots
     return [whole]
 
@@ -169,7 +169,7 @@ def _absorbs(first: Slot, again: Slot) -> bool:
     one, two = first.arguments, again.arguments
     if one and two:
         if not one.value and two.value:
-            first.doubt = OPENER
+            first.ambiguity = OPENER
         return same(one.value, two.value)
     if one or two:
         return not again.pieces

@@ -26,7 +26,7 @@ def read_in_order(fragments: Sequence[Fragment], declared: Collection[str], *, b
     for fragment in fragments:
         reader.take(fragment)
     if not by_id:
-        _doubt_repeats(reader.slots)
+        _mark_repeats(reader.slots)
     return reader.slots
 
 
@@ -104,7 +104,7 @@ class _InOrder:
         target.add(fragment, self._declared)
         if unclear:
             for slot in candidates:
-                slot.doubt = MIXED
+                slot.ambiguity = MIXED
             self._mixed = True
             self._unfinished = [slot for slot in self._unfinished if slot is target or slot not in candidates]
 
@@ -139,7 +139,7 @@ class _InOrder:
             return
         latest = self._names.get(fragment.name or "", self.slots[-1])
         if fragment.text.lstrip().startswith("{") and (again != "{}" or latest.progress is not Progress.BARE):
-            latest.doubt = MIXED
+            latest.ambiguity = MIXED
         latest.add_surplus(fragment, self._declared)
 
 
@@ -153,12 +153,12 @@ def _waiting_state(fragments: Sequence[Fragment], *, by_id: bool) -> Progress | 
     return _WAITING.get(texts.pop()) if len(texts) == 1 else None
 
 
-def _doubt_repeats(slots: Sequence[Slot]) -> None:
+def _mark_repeats(slots: Sequence[Slot]) -> None:
     """Mark a call that arrived whole in one fragment and equals an earlier one: it may be a repetition."""
     seen: set[tuple[str | None, str, int]] = set()
     for slot in slots:
         if slot.spelled_arguments is not None:
             key = (slot.name, slot.spelled_arguments, slot.twin)
             if key in seen and slot.fragments == 1:
-                slot.doubt = slot.doubt or COPY
+                slot.ambiguity = slot.ambiguity or COPY
             seen.add(key)

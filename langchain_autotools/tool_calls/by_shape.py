@@ -6,7 +6,7 @@ begins anew after the one before it was whole.
 
 from collections.abc import Collection, Sequence
 
-from .ambiguity import COPY, MIXED, doubt_empty, doubt_openers
+from .ambiguity import COPY, MIXED, mark_empty, mark_openers
 from .arguments import spell_text
 from .fragments import Fragment
 from .json_text import has_other_split
@@ -58,13 +58,13 @@ class _ByShape:
         for slot in self._latest.values():
             self._judge(slot)
         self._settle_copies()
-        doubt_openers(self._slots)
-        self._doubt_the_broken()
+        mark_openers(self._slots)
+        self._mark_broken()
         return [each for slot in self._slots for each in (slot, *self._twins_of(slot))]
 
     def _twins_of(self, slot: Slot) -> list[Slot]:
         """Return the calls without arguments in this call's list, unless they may be only beginnings."""
-        if slot.doubt or slot.progress is not Progress.BARE:
+        if slot.ambiguity or slot.progress is not Progress.BARE:
             return []
         twins = [Slot() for _ in self._bare_twins.get(slot, ())]
         for twin, fragment in zip(twins, self._bare_twins.get(slot, ()), strict=True):
@@ -75,7 +75,7 @@ class _ByShape:
         slot = Slot()
         slot.add(fragment, self._declared)
         if fragment.name in self._mixed:
-            slot.doubt = MIXED
+            slot.ambiguity = MIXED
         self._slots.append(slot)
         self._latest[fragment.name] = slot
 
@@ -104,7 +104,7 @@ class _ByShape:
         slot.add(fragment, self._declared)
 
     def _mix(self, slot: Slot) -> None:
-        slot.doubt = MIXED
+        slot.ambiguity = MIXED
         self._mixed.add(slot.name)
 
     def _judge(self, slot: Slot) -> None:
@@ -123,7 +123,7 @@ class _ByShape:
             if fragment.twin > len(twins):
                 twins.append(fragment)
             return
-        if slot.progress is not Progress.EMPTY and not slot.doubt:
+        if slot.progress is not Progress.EMPTY and not slot.ambiguity:
             self._whole.setdefault((slot.name, slot.spelled_arguments or "{}", slot.twin), slot)
         original = self._original(slot, text, fragment.twin)
         if original is not None:
@@ -147,15 +147,15 @@ class _ByShape:
             self._slots = originals
             return
         for number in self._copies:
-            self._slots[number].doubt = COPY
+            self._slots[number].ambiguity = COPY
 
-    def _doubt_the_broken(self) -> None:
+    def _mark_broken(self) -> None:
         """Mark later or empty calls of a tool with an invalid call, because fragments may be assigned wrongly among them."""
         broken: set[str | None] = set()
         for slot in self._slots:
             if slot.name in broken:
-                slot.doubt = slot.doubt or MIXED
+                slot.ambiguity = slot.ambiguity or MIXED
             if slot.arguments is None:
                 broken.add(slot.name)
         if self._mixed or broken:
-            doubt_empty(self._slots)
+            mark_empty(self._slots)

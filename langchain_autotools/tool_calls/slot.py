@@ -30,7 +30,7 @@ class Slot:
         name: The tool's name.
         fragments: The number of its fragments.
         extra: Unknown keys of its fragments, the last value of each.
-        doubt: Why it is unclear whether the fragments belong together, in words for the model; None if it is clear.
+        ambiguity: Why it is unclear whether the fragments belong together, in words for the model; None if it is clear.
         misnamed: Whether fragments named another tool.
         copied: Whether its arguments came once more, after they were whole.
         bare_again: The number of repetitions without arguments.
@@ -42,7 +42,7 @@ class Slot:
         self.name: str | None = None
         self.fragments = 0
         self.extra: dict[str, Any] = {}
-        self.doubt: str | None = None
+        self.ambiguity: str | None = None
         self.misnamed = False
         self.copied = False
         self.bare_again = 0
@@ -78,7 +78,7 @@ class Slot:
         """Add a fragment that arrives after the call is complete; most such fragments make it ambiguous."""
         self._surplus += 1
         if self._surplus > _MOST_SURPLUS:
-            self.doubt = self.doubt or "more text came after its arguments were whole"
+            self.ambiguity = self.ambiguity or "more text came after its arguments were whole"
         self.add(fragment, declared)
 
     def _call_it(self, name: str, declared: Collection[str]) -> None:
@@ -119,7 +119,7 @@ class Slot:
         self._scanned = len(pieces)
         if len(pieces) < 3 and "".join(pieces).strip() in ("{}", "null"):
             return Progress.BARE
-        if self._scanner.closed and (self.doubt or self._spelling is not None):
+        if self._scanner.closed and (self.ambiguity or self._spelling is not None):
             return Progress.CLOSED
         if self._cumulative and len(pieces) > 1 and _is_object(pieces[-1]):
             return Progress.CLOSED

@@ -7,7 +7,7 @@ A server that sends whole calls writes the header of each alike. One that sends 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from .ambiguity import COPY, doubt_openers
+from .ambiguity import COPY, mark_openers
 from .arguments import spell_text
 from .fragments import Fragment
 from .slot import Slot
@@ -81,9 +81,9 @@ def read_alike(fragments: Sequence[Fragment], declared: Collection[str]) -> list
         slots.append(slot)
         key = _said(fragment), fragment.twin
         if key in known and not has_one_header:
-            slot.doubt = COPY
+            slot.ambiguity = COPY
         known.add(key)
-    doubt_openers(slots)
+    mark_openers(slots)
     return slots
 
 

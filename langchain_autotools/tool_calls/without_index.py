@@ -2,13 +2,13 @@
 
 What identifies a call here is its id, its name, its place in the order, or the shape of its text; which of them a server uses is
 decided by looking at all of its fragments. Where they can be read in two ways, calls that only one of the ways contains are
-marked with a doubt, and do not run.
+marked as ambiguous, and do not run.
 """
 
 from collections.abc import Collection, Sequence
 
 from ..strict_json import same
-from .ambiguity import MIXED, doubt_copies, doubt_empty, doubt_openers
+from .ambiguity import MIXED, mark_copies, mark_empty, mark_openers
 from .by_order import read_in_order
 from .by_shape import read_by_shape
 from .fragments import Fragment, is_header
@@ -73,21 +73,21 @@ def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collecti
 def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
     """Return the calls in fragments with id and name each: separated by id, unless ids drift while names repeat."""
     if all(slot.arguments for slot in slots):
-        doubt_openers(slots)
-        doubt_copies(slots, readable=True)
+        mark_openers(slots)
+        mark_copies(slots, readable=True)
         return slots
     others = _without_ids(fragments, declared)
-    if all(slot.arguments and slot.doubt is None for slot in others):
+    if all(slot.arguments and slot.ambiguity is None for slot in others):
         return others
     drifts = any(fragment.text.strip() and not fragment.text.lstrip().startswith("{") for fragment in fragments)
     for slot in slots:
         if drifts and not any(_agree(slot, other) for other in others):
-            slot.doubt = slot.doubt or MIXED
-    doubt_empty(slots)
-    doubt_copies(slots, readable=False)
+            slot.ambiguity = slot.ambiguity or MIXED
+    mark_empty(slots)
+    mark_copies(slots, readable=False)
     return slots
 
 
 def _agree(slot: Slot, other: Slot) -> bool:
     one, two = slot.arguments, other.arguments
-    return bool(one and two and other.doubt is None and slot.name == other.name and same(one.value, two.value))
+    return bool(one and two and other.ambiguity is None and slot.name == other.name and same(one.value, two.value))

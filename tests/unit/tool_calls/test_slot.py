@@ -27,12 +27,12 @@ def test_a_little_surplus_is_harmless() -> None:
         made = slot('{"a": 1}', name="f", id="call_1")
         for _ in range(number):
             made.add_surplus(fragment(), ())
-        assert (made.doubt is None) is (number == 16)
+        assert (made.ambiguity is None) is (number == 16)
     doubtful = slot("{}")
-    doubtful.doubt = "first"
+    doubtful.ambiguity = "first"
     for _ in range(17):
         doubtful.add_surplus(fragment(), ())
-    assert doubtful.doubt == "first"
+    assert doubtful.ambiguity == "first"
 
 
 @pytest.mark.parametrize(
