@@ -182,7 +182,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
                 kwargs["tools"] = format_request_tools(self, kwargs["tools"])
             return None
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
-        return Run(messages, run_settings(self, self._own_tools(), kwargs), open_start=open_start)
+        return Run(messages, run_settings(self, self._own_tools(), kwargs, messages), open_start=open_start)
 
     def _streams(self, run: Run, kwargs: dict[str, Any], *, async_api: bool) -> bool:
         """Whether a streamed run may stream its turns."""

@@ -69,6 +69,12 @@ class Answer:
     place: Mapping[str, Any] | None = None
     claim_key: str | None = None
 
+    @property
+    def returns_direct(self) -> bool:
+        """Whether the result of its tool goes to the user instead of back to the model."""
+        planned = self.planned[0]
+        return planned.call is self.call and planned.run is not None and planned.run.prepared.tool.return_direct
+
     def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
         """The call's result, from those of its planned calls; `ended`: whether one of them came to its end by itself."""
         if self.planned[0].call is self.call:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+from langchain_core.messages import BaseMessage
+
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
 from ..executor.names import tool_name
@@ -68,8 +70,8 @@ def toolbox_of(model: Configured) -> Toolbox:
     return Toolbox(model.tools, executor, format_tools(model, [*own, *builtin]), frozenset(on_client - executor.tools.keys()))
 
 
-def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) -> RunSettings:
-    """The settings of one run; takes what belongs to it out of `keywords`.
+def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], messages: Sequence[BaseMessage] = ()) -> RunSettings:
+    """The settings of one run over these messages; takes what belongs to it out of `keywords`.
 
     Raises:
         ConfigurationError: A setting cannot work.
@@ -80,6 +82,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
     bound = format_request_tools(model, keywords.pop("tools", None))
     caller_tools = {tool_name(tool) for tool in bound}
+    added = model.read_added_tools(messages) - toolbox.executor.tools.keys()
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in caller_tools] + bound
     choice = _tool_choice(model, keywords, tools)
     any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
@@ -93,7 +96,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any]) 
         executor = executor.with_settings(replace(executor.settings, approvals=replace(approvals, judged=True)))
     leaves = {"leaves": ("caller", *FOR_CALLER)} if approvals is not None and approvals.approve is not None else {}
     return RunSettings(
-        plan=RunPlan(call.limits, caller_tools | toolbox.caller_tools, meant, ends, read_resume(call.decisions), **leaves),
+        plan=RunPlan(call.limits, caller_tools | added | toolbox.caller_tools, meant, ends, read_resume(call.decisions), **leaves),
         call=call,
         executor=executor,
         approvals=approvals,

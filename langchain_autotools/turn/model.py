@@ -172,6 +172,10 @@ class SingleTurnChatModel(BaseChatModel):
         """The names under which the model calls those of these tools that are the vendor's own, but run on the caller's machine."""
         return set()
 
+    def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
+        """Return the names of the tools that messages declare, whose calls are then left to the caller; by default none."""
+        return set()
+
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """A tool choice in the wire's form; by default as it is."""
         return choice

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
@@ -34,6 +35,9 @@ class Formatter(Protocol):
 
     def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
         """The names of those tools of the vendor's that run on the caller's machine."""
+
+    def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
+        """The names of the tools that messages declare by themselves."""
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """What a tool choice in the wire's form means for a run."""

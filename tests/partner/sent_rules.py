@@ -317,7 +317,14 @@ _PRESETS = [
         page="chat_openrouter.md",
         says="to the same model at OpenRouter",
     ),
-    Rule(GAP, "the role `developer` of a `ChatMessage` is sent as `system`", "langchain_openrouter", ("*test_chat_message_to_dict",)),
+    Rule(
+        STATED,
+        "the role `developer` of a `ChatMessage` is sent as `system`",
+        "langchain_openrouter",
+        ("*test_chat_message_to_dict",),
+        page="chat_openrouter.md",
+        says="the role `developer` of a `ChatMessage` is sent as `system`",
+    ),
     Rule(
         GAP,
         "videos, and files by their address, are not sent",

@@ -192,7 +192,8 @@ class Claims:
             self._refused = True
         else:
             message = _stored(said).model_copy(update={"tool_call_id": call.id})
-            self.given[number] = ToolCallResult(call, message, executed=False, attempts=0)
+            direct = self._answers[number].returns_direct and message.status != "error"
+            self.given[number] = ToolCallResult(call, message, return_direct=direct, executed=False, attempts=0)
         self._progress = self._progress or number in self._taken or isinstance(said, Mapping)
 
     def _release(self, number: int, key: str) -> Generator[Question | None, Any, None]:

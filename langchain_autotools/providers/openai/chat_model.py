@@ -24,6 +24,7 @@ from .errors import ERRORS
 from .parameters import CHAT_ONLY, OpenAIParameters
 from .profiles import PROFILES, profile_of
 from .request import OpenAIRequests
+from .responses.blocks import added_tools
 from .responses.client_calls import answers_in_blocks
 from .responses.exchange import responses_exchange
 from .responses.parameters import check_sendable
@@ -81,6 +82,10 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         if route.why:
             check_sendable({name: getattr(self, name) for name in CHAT_ONLY}, route.why)
         return self
+
+    def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
+        """The names of the tools that `additional_tools` items of the messages declare."""
+        return added_tools(messages)
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
         """Whether the reply may need content blocks, for example for calls of the vendor's tools that the caller answers."""

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from langchain_autotools import AzureChatOpenAI, ChatGroq, ChatOpenAI, ConfigurationError, UnsupportedFeatureError, new_messages
+from langchain_autotools import (
+    AzureChatOpenAI,
+    ChatGroq,
+    ChatOpenAI,
+    ConfigurationError,
+    UnsupportedFeatureError,
+    new_messages,
+    pending_calls,
+)
 from langchain_autotools.providers.openai.errors import OpenAIInvalidRequestError
 from tests.support.azure_server import KEY, VERSION, AzureResponsesServer
 from tests.support.openai_itself import OpenAIItself
@@ -235,6 +243,20 @@ def test_tools_and_settings_that_come_in_mid_conversation() -> None:
         for block in (TOOLS_LATER, EFFORT_LATER):
             with pytest.raises(UnsupportedFeatureError, match=r"only the Responses API has it \(use_responses_api=True\)"):
                 model_of(vendor, use_responses_api=False).invoke([SystemMessage([block])])
+
+
+@pytest.mark.parametrize("own", [get_temperature, {"get_time": lambda: "noon"}], ids=["another", "of that name"])
+def test_a_call_of_a_tool_that_a_message_declares_is_the_callers(own: Any) -> None:
+    """In a run of a model with tools of its own, as that of any declared tool; a tool of the model's own that has the name runs."""
+    history = [HumanMessage("What time is it?"), SystemMessage([TOOLS_LATER]), HumanMessage("Well?")]
+    with OpenAIItself(chat=[], responses=[Turn(calls=[Call("get_time", {})]), Turn("Noon.")]) as vendor:
+        model = model_of(vendor, use_responses_api=True, tools=own if isinstance(own, dict) else [own])
+        run = model.invoke(history)
+        is_own = isinstance(own, dict)
+        assert [call.name for call in pending_calls(run)] == ([] if is_own else ["get_time"])
+        assert [message.type for message in new_messages(run)] == (["ai", "tool", "ai"] if is_own else ["ai"])
+        assert run.response_metadata["autotools"]["stop_reason"] == ("complete" if is_own else "calls_pending")
+        assert not vendor.responses.rejections
 
 
 def test_a_history_of_either_api_goes_to_the_other() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import tool
 
 from langchain_autotools import (
     AlreadyResumedError,
@@ -116,6 +117,31 @@ def asked(model: ScriptedChatModel, store: Store) -> tuple[list[BaseMessage], li
     calls = pending_calls(history)
     store.know(calls)
     return history, [call.approve() for call in calls]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_result_from_the_store_goes_to_the_user_where_its_tool_says_so(asynchronous: bool) -> None:
+    """With `return_direct` the second run ends as the first did, without another request; an error goes back to the model."""
+
+    @tool(return_direct=True)
+    def pay(to: str) -> str:
+        """Pay somebody."""
+        if to == "Bert":
+            raise ValueError("no money")
+        return f"paid {to}"
+
+    for to, ends in (("Anna", ("return_direct", "paid Anna")), ("Bert", ("complete", "Paid."))):
+        store = Store()
+        calling = AIMessage("", id="m", tool_calls=[{"id": to, "name": "pay", "args": {"to": to}}])
+
+        def reply(messages: Sequence[BaseMessage], calling: AIMessage = calling, **_: Any) -> Any:
+            return "Paid." if messages[-1].type == "tool" else calling
+
+        model = ScriptedChatModel(replies=reply, tools=[pay], requires_approval=True, claim=Later(store) if asynchronous else store)
+        history, decisions = asked(model, store)
+        for _ in range(2):
+            run = asyncio.run(model.aresume(history, decisions)) if asynchronous else model.resume(history, decisions)
+            assert (run.response_metadata["autotools"]["stop_reason"], run.text) == ends
 
 
 def by_model(model: ScriptedChatModel, history: list[BaseMessage], decisions: Any) -> list[BaseMessage]:

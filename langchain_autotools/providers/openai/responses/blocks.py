@@ -4,11 +4,12 @@ Wire facts: parts are input_text, input_image, input_file and input_audio; a too
 as data, as the id of an upload or as a URL (platform.openai.com/docs/api-reference/responses/create).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
+from ....executor.names import own_name
 from ....messages.metadata import text_of
 from ..._encode.sources import Block, source_of, unsupported
 from ..blocks import part_of
@@ -32,6 +33,13 @@ ITEM_TYPES = frozenset(
     }
 )
 """Types of content blocks that are separate items: the caller's answers to the vendor's tools, and references."""
+
+
+def added_tools(messages: Sequence[BaseMessage]) -> set[str]:
+    """The names of the tools that instructions declare in the middle of a conversation."""
+    blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
+    items: list[Any] = [item for item in map(item_of, blocks) if item and item["type"] == ADDED_TOOLS]
+    return {name for item in items for tool in item.get("tools", ()) if (name := own_name(tool))}
 
 
 def item_of(block: Any) -> Item | None:
