@@ -22,8 +22,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from ..cancelling import Cancel
 from ..chunks import ChunkSum, as_chunk
 from ..deadline import DeadlinePassed
-from ..executor import ToolCallResult
+from ..executor.plan import PlannedCall
 from ..executor.results import describe, failed
+from ..executor.steps import LEFT, BatchEnded, Outcome, Proceed, Steps, Within, ends_as
 from ..executor.workers.threads import run_beside
 from ..messages.calls import ToolCallRecord
 from ..messages.places import derived_id
@@ -203,7 +204,7 @@ class _Turn:
 
 
 class _Call:
-    """The steps of one call."""
+    """The steps of one call, as the outermost wrapper of it."""
 
     def __init__(self, journal: Journal, begun: StepReservation, ended: StepReservation) -> None:
         self._journal = journal
@@ -212,15 +213,22 @@ class _Call:
         self._raised: Exception | None = None
         self._made = False
 
-    def result(self, call: ToolCallRecord, run: Callable[[], ToolCallResult | None]) -> ToolCallResult | None:
-        """The call's result, recorded or made now; None, unrecorded, where the run ended before there was one."""
-        return self._result(call, self._begin, run)
+    def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """The call's outcome, recorded or made now; of a call with nothing to run what an earlier execution has begun, such as with a tool
+        that is gone."""
+        if planned.run is not None:
+            return self._outcome(planned, proceed)
+        known = self._recorded(planned.call, _not_recorded, partial(failed, planned.call, _INTERRUPTED, executed=True))
+        return proceed(planned) if known is None else ends_as(known)
 
-    def recorded(self, call: ToolCallRecord) -> ToolCallResult | None:
-        """What became of a call that an earlier execution has begun, where this one has nothing to run; None where none has."""
-        return self._result(call, _not_recorded, partial(failed, call, _INTERRUPTED, executed=True))
+    def _outcome(self, planned: PlannedCall, proceed: Proceed) -> Steps:
+        outcome: Outcome | None = yield Within(lambda carry: self._recorded(planned.call, self._begin, lambda: carry(proceed(planned))))
+        if outcome is None:
+            raise BatchEnded
+        return outcome
 
-    def _result(self, call: ToolCallRecord, begin: Callable[[], str], run: Callable[[], ToolCallResult | None]) -> ToolCallResult | None:
+    def _recorded(self, call: ToolCallRecord, begin: Callable[[], str], run: Callable[[], Outcome]) -> Outcome | None:
+        """The outcome that stands in the journal, or stands there now; None, where the run ended before there was one."""
         try:
             begun_by = self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
             record = self._ended.run({"name": storable_text(f"call {call.id}")}, self._make, call, begun_by, run)
@@ -231,35 +239,34 @@ class _Call:
         self._journal.read(record)
         if record["raised"] is not None:
             raise self._raised or RunFailedError(record["raised"])
-        return result_of(call, record["result"])
+        return LEFT if record["result"] is None else result_of(call, record["result"])
 
     def _begin(self) -> str:
         return self._journal.execution.id
 
-    def _make(self, call: ToolCallRecord, begun_by: str, run: Callable[[], ToolCallResult | None]) -> dict[str, Any]:
+    def _make(self, call: ToolCallRecord, begun_by: str, run: Callable[[], Outcome]) -> dict[str, Any]:
         self._made = True
-        raised, result = None, None
+        raised, outcome = None, None
         try:
             self._journal.goes_on()
-            result = self._done(call, run) if self._journal.may_run(call, begun_by) else failed(call, _INTERRUPTED, executed=True)
+            outcome = self._done(call, run) if self._journal.may_run(call, begun_by) else failed(call, _INTERRUPTED, executed=True)
         except Exception as error:
             self._raised = error
             raised = said_of(error)
-        return self._journal.written({"result": plain_result(result) if result else None, "raised": raised})
+        result = None if outcome is None or outcome is LEFT else plain_result(outcome)
+        return self._journal.written({"result": result, "raised": raised})
 
-    def _done(self, call: ToolCallRecord, run: Callable[[], ToolCallResult | None]) -> ToolCallResult:
+    def _done(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> Outcome:
         """What the tool came to: an error, for the model to read, also where it raised what is no `Exception`."""
         try:
-            result = run()
-        except asyncio.CancelledError:  # the run ended before the call began: a tool's own is a result
+            outcome = run()
+        except (asyncio.CancelledError, BatchEnded):  # the run ended before the call began: a tool's own is a result
             raise NotRecorded from None
         except BaseException as error:
             self._journal.leave(error)
             if isinstance(error, Exception):
                 raise
             return failed(call, describe(error), error, executed=True)
-        if result is None:
-            raise NotRecorded
-        if result.error is not None:
-            self._journal.leave(result.error)
-        return result
+        if outcome is not LEFT and outcome.error is not None:
+            self._journal.leave(outcome.error)
+        return outcome

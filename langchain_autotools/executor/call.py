@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -225,6 +226,10 @@ class ToolRun:
         self._context = InjectionContext(call, config, messages, tuple(tools.values()))
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
 
+    def change(self, call: ToolCallRecord) -> None:
+        """Let it run with the arguments of a call that was changed; its result is shared with nobody then."""
+        self.call, self.cached, self._context = call, None, replace(self._context, call=call)
+
     def end_within(self, seconds: float) -> None:
         """Let it take no longer than this, whatever its own timeout: its run ends then."""
         if self.timeout is None or seconds < self.timeout:
@@ -359,3 +364,18 @@ def _passes_through(error: BaseException) -> bool:
     if not isinstance(error, Exception | GeneratorExit):
         return True
     return is_graph_signal(error) or raised_by_handler(error, __name__)
+
+
+async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
+    """What an asynchronous tool comes to, for a task: one that raises SystemExit or KeyboardInterrupt ends the whole loop."""
+    try:
+        return await run.ainvoke()
+    except (KeyboardInterrupt, SystemExit) as error:
+        return error
+
+
+def result_of(outcome: ToolCallResult | BaseException) -> ToolCallResult:
+    """The result, of what `outcome_of` returned."""
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome

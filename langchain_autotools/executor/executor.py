@@ -18,8 +18,8 @@ from ..compat import is_resumed
 from ..deadline import NEVER, Deadline
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
-from ..messages.places import places_of_results
-from .approval.approvals import Approvals, admitted_edit, approved_edit
+from .admission import Admission
+from .approval.approvals import Approvals, admitted_edit, approved_edit, is_concerned
 from .approval.claims import Claim
 from .approval.gate import Gate
 from .approval.identity import identified
@@ -28,13 +28,15 @@ from .call import PreparedTools, ToolRun
 from .checks import Approve, OnExecuted, OnExecuting, OnProgress
 from .names import find_name
 from .nested_runs import inside
-from .plan import Answer, Call, Calls, answer_of, read_calls
+from .observer import NOBODY, CallObserver
+from .plan import Answer, Call, Calls, Placing, answer_of, placings, read_calls
 from .policy.attempts import apply_policies
 from .policy.policies import Policies, ToolPolicy
 from .portable import Portable
 from .resolution import Meaning, Only, checked_only
 from .results import ToolCallResult
 from .settings import ExecutionSettings
+from .steps import CallWrapper
 from .tools import collected, tools_by_name
 from .workers.async_batch import AsyncToolCallBatch
 from .workers.background import home_of_caller
@@ -42,6 +44,7 @@ from .workers.batch import BatchOptions, bringing
 from .workers.sync_batch import ToolCallBatch
 
 _B = TypeVar("_B")
+_MakeRun = Callable[[ToolCallRecord], ToolRun]
 _SETTINGS = tuple(one.name for one in fields(ExecutionSettings))
 
 
@@ -330,6 +333,10 @@ class ToolExecutor(Portable):
         turn: int | None = None,
         cache: MutableMapping[str, Any] | None = None,
         decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
+        observer: CallObserver = NOBODY,
+        admissions: Sequence[Admission] = (),
+        wrappers: Sequence[CallWrapper] = (),
+        placed: Placing | None = None,
     ) -> _B:
         """Execute calls as `stream` and `astream` do, for a run: as a batch of this kind, which must end where `end` comes."""
         alone = messages is None
@@ -342,56 +349,52 @@ class ToolExecutor(Portable):
         own = ensure_config(config)
         own.pop("run_id", None)  # these two name one run, not each of many
         own.pop("run_name", None)
-        places = places_of_results(calls) if isinstance(calls, AIMessage) else repeat(None)
+        places = placings(calls) if placed is None else repeat(placed)
         read = read_calls(calls)
         meant = self.meant(read, only=only)
         gated = decisions is not None or any(call.waits for call in meant)
         approvals = self.approvals or (Approvals() if gated else None)
         known = identified(calls, read, messages, read_calls, results_only=approvals is None)
-        gate = None
+        run = partial(self._run, own, messages)
+        govern = partial(apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
             meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False, alone=alone)
-        open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
-        if approvals is not None:
-            govern = partial(apply_policies, policies=self._changes, cache=cache)
-            plan = partial(self._answer_decided, own, messages, only)
+            plan = partial(self._answer_decided, run, only)
             gate = Gate(approvals, [one for one in known if one.result is None], plan, govern, self.parallel is False, turn == 0)
+            admissions = (gate, *admissions)
+        open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
         if (around := inside.get()) is not None:
             around.take_up(call.id for call, _ in open_calls if call.waits is None or call.decision is not None)
-        answers = [self._answer(call, own, messages, place) for call, place in open_calls]
-        in_order = 1 if is_resumed(own) else None  # else a call could be given the answer to another one's question
-        limits = (1 if self.parallel is False else self.max_concurrency, own.get("max_concurrency"), in_order)
+        answers = [answer_of(call, place, self.tools, run) for call, place in open_calls]
+        if approvals is None and self._changes:
+            govern(answers)
+        limits = filter(None, (1 if self.parallel is False or is_resumed(own) else self.max_concurrency, own.get("max_concurrency")))
         options = BatchOptions(
             threads=self.max_threads,
-            limit=min((limit for limit in limits if limit), default=None),
+            limit=min(limits, default=None),  # 1 where a graph goes on: a call could be given the answer to another one's question
             on_executing=() if heard.on_executing is None else (heard.on_executing,),
             on_executed=() if heard.on_executed is None else (heard.on_executed,),
             on_progress=() if heard.on_progress is None else (heard.on_progress,),
             end=end,
             turn=turn,
-            exclusive=apply_policies(answers, self._changes, cache) if self._changes and gate is None else (),
-            gate=gate,
+            admissions=admissions,
+            claim=None if approvals is None else approvals.claim,
+            wrappers=wrappers,
+            is_concerned=partial(is_concerned, approvals, self.prepared.arguments_of),
+            observer=observer,
         )
         return kind(answers, options)
 
-    def _answer_decided(
-        self, config: RunnableConfig, messages: Sequence[BaseMessage], only: Only | None, answer: Answer, decision: Decision | None
-    ) -> Answer:
+    def _answer_decided(self, run: _MakeRun, only: Only | None, answer: Answer, decision: Decision | None) -> Answer:
         """The answer to a call that waits no longer."""
         call = answer.call
         decided = replace(call, waits=None) if decision is None else self.decided(call, decision, only=only)
         if decided.edited and self.approvals is not None and self.approvals.judged:
             decided = admitted_edit(call, decided)
-        return self._answer(decided, config, messages, answer.place)
+        return answer_of(decided, answer.place, self.tools, run)
 
-    def _answer(
-        self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage], place: Mapping[str, Any] | None
-    ) -> Answer:
-        return answer_of(call, place, self.tools, lambda one: self._run(one, config, messages))
-
-    def _run(self, call: ToolCallRecord, config: RunnableConfig, messages: Sequence[BaseMessage]) -> ToolRun:
-        key = call.name
-        prepared = self.prepared[key]
+    def _run(self, config: RunnableConfig, messages: Sequence[BaseMessage], call: ToolCallRecord) -> ToolRun:
+        prepared, key = self.prepared[call.name], call.name
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
         return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self._timeout), self._home)

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.given_calls import NOT_ONE_OBJECT, GivenCall, read_call
+from ..messages.places import places_of_results
 from .call import ToolRun
 from .content import answered, output_content, preceded
 from .results import ToolCallResult, cancelled_result, failed
@@ -18,6 +21,9 @@ Call = GivenCall | ToolCall
 
 Calls = AIMessage | Iterable[Call]
 """What an executor executes: an AI message, or calls."""
+
+Placing = Callable[[ToolCallResult], ToolCallResult]
+"""Marks the result of a call with where it stands."""
 
 _RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
 _MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"
@@ -34,11 +40,13 @@ class PlannedCall:
         call: The call.
         rejected: Its answer, where nothing is to run.
         run: The tool to run.
+        entry: The wrapper that records its outcome; None where nothing is recorded.
     """
 
     call: ToolCallRecord
     rejected: ToolCallResult | None = None
     run: ToolRun | None = None
+    entry: Any = None
 
     def unfinished(self, error: BaseException | None) -> ToolCallResult:
         """The result of a call that began and did not end, with what it raised if it ended the run."""
@@ -60,13 +68,13 @@ class Answer:
     Attributes:
         call: The call.
         planned: What answers it.
-        place: Where its result stands in the turn, as metadata of the message; None where no turn is known.
+        place: Marks its result with where it stands; None where that is not known.
         claim_key: The key under which the call is taken before it runs; None where it needs not be.
     """
 
     call: ToolCallRecord
     planned: Sequence[PlannedCall]
-    place: Mapping[str, Any] | None = None
+    place: Placing | None = None
     claim_key: str | None = None
 
     @property
@@ -87,7 +95,7 @@ class Answer:
 
     def placed(self, result: ToolCallResult) -> ToolCallResult:
         """A result of the call, marked with where it stands."""
-        return result if self.place is None else _placed(result, self.place)
+        return result if self.place is None else self.place(result)
 
 
 def _ran_with(result: ToolCallResult) -> ToolCallResult:
@@ -97,9 +105,15 @@ def _ran_with(result: ToolCallResult) -> ToolCallResult:
     return replace(result, message=preceded(result.message, note))
 
 
-def _placed(result: ToolCallResult, place: Mapping[str, Any]) -> ToolCallResult:
+def placed_at(place: Mapping[str, Any], result: ToolCallResult) -> ToolCallResult:
+    """Return a result marked with its place in the turn."""
     metadata = {**result.message.response_metadata, **place}
     return replace(result, message=result.message.model_copy(update={"response_metadata": metadata}))
+
+
+def placings(calls: Calls) -> Iterable[Placing | None]:
+    """Return what marks the results of calls, in call order: with their places in the turn, where an AI message is given."""
+    return (partial(placed_at, place) for place in places_of_results(calls)) if isinstance(calls, AIMessage) else repeat(None)
 
 
 def read_calls(calls: Calls) -> list[ToolCallRecord]:
@@ -138,9 +152,7 @@ def _content_for_vendor(value: Any) -> Any:
     return value if isinstance(value, str) else output_content(value)
 
 
-def answer_of(
-    call: ToolCallRecord, place: Mapping[str, Any] | None, tools: Collection[str], run: Callable[[ToolCallRecord], ToolRun]
-) -> Answer:
+def answer_of(call: ToolCallRecord, place: Placing | None, tools: Collection[str], run: Callable[[ToolCallRecord], ToolRun]) -> Answer:
     """What answers a call of the model; `run` makes the tool of a call ready."""
     inner = () if call.args is None else call.inner
     return Answer(call, [_planned(one, tools, run) for one in inner or (call,)], place)
@@ -150,13 +162,13 @@ def _planned(call: ToolCallRecord, tools: Collection[str], run: Callable[[ToolCa
     if call.args is None or (call.answer is not None and call.decision is not None):
         return PlannedCall(call, _not_run(call))
     if call.waits:
-        return PlannedCall(call, _not_approved(call))
+        return PlannedCall(call, not_approved(call))
     if call.name not in tools:
         return PlannedCall(call, _unknown_tool(call, tools))
     return PlannedCall(call, run=run(call))
 
 
-def _not_approved(call: ToolCallRecord) -> ToolCallResult:
+def not_approved(call: ToolCallRecord) -> ToolCallResult:
     """The result of a call that waits and must not run."""
     text = "Not run: this call waits for approval."
     return failed(call, text, PermissionError(text))

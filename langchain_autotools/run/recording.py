@@ -5,16 +5,16 @@ tool it asks the journal,
 which has the answer from an earlier process or lets it be made. Nothing here says how a journal keeps what it is told.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from langchain_core.messages import AIMessage
 
 from ..cancelling import Cancel
-from ..executor.workers.batch import CallJournal
+from ..executor.steps import CallWrapper
 
 
-class RunJournal(CallJournal, Protocol):
+class RunJournal(Protocol):
     """Remembers one run."""
 
     def turn(self, parts: Iterator[AIMessage], cancel: Cancel) -> Iterator[AIMessage]:
@@ -24,6 +24,10 @@ class RunJournal(CallJournal, Protocol):
             parts: Makes the request once its first part is asked for, and ends where the run's time does.
             cancel: Tells what has ended it so; a turn that stands in the journal as ended so ends it again.
         """
+
+    def entries(self, count: int) -> Sequence[CallWrapper]:
+        """The wrappers that record the outcomes of so many calls, in call order: a result, or `LEFT`. Asked for before any of them begins,
+        in the thread of the run."""
 
     def uuid(self, message_id: str, call_id: str) -> str:
         """A UUID for a call that waits: the same whenever the run goes on, so that what was shown can be decided about."""

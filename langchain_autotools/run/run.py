@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..cancelling import Cancel
@@ -21,9 +21,11 @@ from ..chunks import ChunkSum, sum_chunks
 from ..deadline import NEVER, Deadline, abounded, bounded, current_deadline
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, ToolExecutor, pending_calls
+from ..executor.admission import Reservation
 from ..executor.approval.approvals import Approvals
 from ..executor.approval.pending import ON_CLIENT
 from ..executor.nested_runs import inside
+from ..executor.observer import NOBODY
 from ..history import repair
 from ..listening import listening
 from ..messages.calls import ToolCallRecord, call_ids, calls_of, with_records
@@ -41,7 +43,7 @@ from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, too
 from .output import RunOutput
 
 if TYPE_CHECKING:
-    from .telling import CallWatch, RunEvents
+    from .telling import RunEvents
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -248,27 +250,28 @@ class Run:
         self._sent = TurnCut(message, reason)
         return [*withheld, *brings]
 
-    def execute(self, action: RunTools, config: RunnableConfig) -> ToolCallBatch | Generator[ToolCallResult | None, None, None]:
+    def execute(self, action: RunTools, config: RunnableConfig) -> Generator[ToolCallResult | None, None, None]:
         """Answer the calls, each result as soon as all before it are there; None where whoever listens is to hear of something first."""
         self._batch = batch = self.settings.executor.batch(ToolCallBatch, action.calls, config, **self._options(action))
-        if self._journal is not None:
-            batch.recorded(self._journal)
-        watch = self._watch(action)
-        return batch if watch is None else batch.watched(watch)
+        self._calls_begin(action)
+        return batch.delivery
 
-    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncToolCallBatch | AsyncGenerator[ToolCallResult | None, None]:
+    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncGenerator[ToolCallResult | None, None]:
         """Like `execute`, asynchronously."""
         self._batch = batch = self.settings.executor.batch(AsyncToolCallBatch, action.calls, config, **self._options(action))
-        watch = self._watch(action)
-        return batch if watch is None else batch.watched(watch)
+        self._calls_begin(action)
+        return batch.delivery
 
-    def _watch(self, action: RunTools) -> "CallWatch | None":
-        """Who is told at once what becomes of the calls; None where nobody listens."""
+    def _calls_begin(self, action: RunTools) -> None:
+        """Tell whoever listens that calls are about to be answered.
+
+        Raises:
+            Exception: What was raised when it was asked whether they need approval.
+        """
         if self._events is not None:
             self._events.calls_begin(action.message, action.calls)
         if self._failure is not None:
             raise self._failure
-        return None if self._events is None else self._events.watch(partial(self._placed, action))
 
     def _options(self, action: RunTools) -> dict[str, Any]:
         return {
@@ -277,6 +280,9 @@ class Run:
             "end": NEVER if self._deadline is None else self._deadline,
             "turn": action.turn,
             "cache": self._cache,
+            "observer": NOBODY if self._events is None else self._events.watch(),
+            "admissions": () if self._journal is None else (Reservation(self._journal.entries),),
+            "placed": partial(self._placed, action),
         }
 
     def result(self, action: RunTools, result: ToolCallResult | None) -> AIMessageChunk:
@@ -284,18 +290,18 @@ class Run:
         if result is None:
             self._check_reader()
             return self._output.hand_over()
-        message = self._placed(action, result.message)
         if self._events is not None:
-            message = self._events.answered(result, message)
-            self._events.result_done(message)
-        self._results.append(replace(result, message=message))
-        return self._output.carrier_chunk(message)
+            self._events.answered(result)
+            self._events.result_done(result.message)
+        self._results.append(result)
+        return self._output.carrier_chunk(result.message)
 
-    def _placed(self, action: RunTools, message: ToolMessage) -> ToolMessage:
+    def _placed(self, action: RunTools, result: ToolCallResult) -> ToolCallResult:
         """A result as it is stored: with an id, and where it stands."""
+        message = result.message
         if not message.id:
             message = message.model_copy(update={"id": result_id(action.message, message.tool_call_id) or str(uuid.uuid4())})
-        return numbered_result(message, action.message, action.positions[message.tool_call_id])
+        return replace(result, message=numbered_result(message, action.message, action.positions[message.tool_call_id]))
 
     def tools_done(self) -> None:
         """End the answering of calls."""

@@ -75,7 +75,6 @@ class RunEvents:
         self._message_id: str | None = None
         self._written: dict[str, str] = {}  # the calls that are being written, and the ids of their messages
         self._waiting: dict[str, tuple[ToolCallRecord, int, str]] = {}  # the calls without an answer so far
-        self._results: dict[str, ToolMessage] = {}  # what has been told and not yet handed out
         self._tell_text: Callable[[TextDelta], None] = self._listener.waiting.append if place.is_read_alone else self._tell
         self._of_text: dict[str, Any] = {}
         self._is_read_alone = place.is_read_alone
@@ -196,22 +195,19 @@ class RunEvents:
         """The tool of a call reports something."""
         self._tell(CallProgress(**self._about, call_id=call_id, value=value))
 
-    def answered(self, result: ToolCallResult, message: ToolMessage) -> ToolMessage:
-        """A call has its result, which is to be stored as this message; returns the one that was told before, if one was."""
+    def answered(self, result: ToolCallResult) -> None:
+        """A call has its result, as it is handed out. It is told once."""
         call_id = result.call.id
         with self._lock:
-            message = self._results.setdefault(call_id, message)
             call, index, _ = self._waiting.pop(call_id, (None, 0, ""))
             if call is not None:
                 self._listener.leave(self._run_id, call_id)
                 call = call if result.call.decision is None else replace(call, decision=result.call.decision)
-                told: dict[str, Any] = {"message": message, "duration": result.duration, "executed": result.executed}
+                told: dict[str, Any] = {"message": result.message, "duration": result.duration, "executed": result.executed}
                 self._tell(CallResult(**self._about, call=call, index=index, **told))
-        return message
 
     def result_done(self, message: ToolMessage) -> None:
         """A result is handed out."""
-        self._results.pop(message.tool_call_id, None)
         self._tell(MessageDone(**self._about, message=message))
 
     def place_of(self, call_id: str) -> Place | None:
@@ -219,9 +215,9 @@ class RunEvents:
         listener = self._listener.for_tools
         return None if listener is None else Place(listener, self._run_id, call_id, is_outermost=False)
 
-    def watch(self, stored: Callable[[ToolMessage], ToolMessage]) -> "CallWatch":
-        """Tells of the calls of one turn what their batch says of them; `stored` makes a result the message that is stored."""
-        return CallWatch(self, stored)
+    def watch(self) -> "CallWatch":
+        """Observes the calls of a batch."""
+        return CallWatch(self)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -270,11 +266,12 @@ class RunEvents:
 
 
 class CallWatch:
-    """Tells of the calls of one turn what their batch says of them; made by `RunEvents.watch`."""
+    """Observes the calls of a batch; made by `RunEvents.watch`."""
 
-    def __init__(self, events: RunEvents, stored: Callable[[ToolMessage], ToolMessage]) -> None:
+    listens = True
+
+    def __init__(self, events: RunEvents) -> None:
         self._events = events
-        self._stored = stored
 
     @property
     def due(self) -> bool:
@@ -295,7 +292,7 @@ class CallWatch:
 
     def answered(self, result: ToolCallResult) -> None:
         """A call has its result."""
-        self._events.answered(result, self._stored(result.message))
+        self._events.answered(result)
 
 
 def _locked(lock: threading.RLock, method: Callable[..., Any]) -> Callable[..., Any]:

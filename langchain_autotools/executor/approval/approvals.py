@@ -342,6 +342,14 @@ def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
     return replace(made, inner=inner)
 
 
+def is_concerned(approvals: Approvals | None, arguments: ArgumentsOf, before: ToolCallRecord, after: ToolCallRecord) -> bool:
+    """Whether a call that was changed on its way to its tool must not run so: it, or what it was before, needs approval."""
+    if approvals is None:
+        return False
+    judged = approvals.judge_one(replace(after, waits=None, decision=None), arguments)
+    return before.decision is not None or judged.waits is not None
+
+
 def same_digest(one: str, other: str) -> bool:
     """Whether two digests are equal, in a time that says nothing of where they differ. They may come from anybody."""
     return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))

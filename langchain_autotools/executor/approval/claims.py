@@ -16,9 +16,11 @@ from langchain_core.messages import ToolMessage, messages_from_dict
 from ...errors import AlreadyResumedError, ConfigurationError
 from ...messages.calls import ToolCallRecord
 from ...messages.carrier import serialize_messages
-from ..plan import Answer
+from ..call import ToolRun
+from ..plan import Answer, PlannedCall
 from ..results import ToolCallResult, failed, overdue_result
-from ..workers.asking import NOTHING, Question, ask
+from ..steps import LEFT, Ask, BatchEnded, Proceed, Step, Steps
+from ..workers.asking import NOTHING, ask
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -133,47 +135,48 @@ class Claims:
             raise AlreadyResumedError(_ALL_TAKEN)
         self._progress = True
 
-    def steps(
-        self, number: int, index: int, began: Callable[[], bool], whole: Callable[[ToolCallResult], ToolMessage | None]
-    ) -> Generator[Question | None, Any, ToolCallResult | None]:
-        """Yields what to ask of the store, and None where the planned call is to run; is sent what came of it. Returns the result.
+    def wrap(
+        self, number: int, index: int, whole: Callable[[ToolCallResult], ToolMessage | None], planned: PlannedCall, proceed: Proceed
+    ) -> Steps:
+        """Take a call before it begins; tell the store of its result, or give it back where its tool has not begun.
 
         Args:
             number: The number of the call.
             index: The index of the planned call.
-            began: Whether the tool has begun.
-            whole: The message that answers the call, where this was the last of its planned calls.
+            whole: Makes the message that answers the call, where this was the last of its planned calls.
+            planned: The planned call.
+            proceed: Goes on with it.
         """
-        key, call = str(self._answers[number].claim_key), self._answers[number].call
+        key, call, run = str(self._answers[number].claim_key), self._answers[number].call, planned.run
         if self.waits(number):
             if self._is_ending():
-                return None
+                raise BatchEnded
             said = yield from self._taking(number, key)
             self._read(number, call, said)
         if number in self.given:
             return self.given[number]
         try:
-            result: ToolCallResult | None = yield None
+            outcome = yield from proceed(planned)
         except BaseException:
-            if not began():
+            if not _began(run):
                 yield from self._release(number, key)
             raise
-        if result is None or not (began() or result.success):
+        if outcome is LEFT or not (_began(run) or outcome.success):
             yield from self._release(number, key)
-            return result
+            return outcome
         self._began.add(number)
-        self.kept[index] = result
-        message, done = whole(result), getattr(self._claim, "done", None)
+        self.kept[index] = outcome
+        message, done = whole(outcome), getattr(self._claim, "done", None)
         if message is not None and done is not None:
-            kept = yield partial(done, key), serialize_messages([message])[0]
+            kept = yield Ask(partial(done, key), serialize_messages([message])[0], keeps=True)
             if kept is NOTHING:
                 _logger.warning("the run has ended before claim kept the result of call %s", call.id)
-        return result
+        return outcome
 
-    def _taking(self, number: int, key: str) -> Generator[Question | None, Any, Any]:
+    def _taking(self, number: int, key: str) -> Generator[Step, Any, Any]:
         """What the store says of a call, however the wait for it ends."""
         try:
-            said = yield self.take, key
+            said = yield Ask(self.take, key)
         except BaseException:
             if self._said_last(key) is True:
                 yield from self._release(number, key)
@@ -196,14 +199,19 @@ class Claims:
             self.given[number] = ToolCallResult(call, message, return_direct=direct, executed=False, attempts=0)
         self._progress = self._progress or number in self._taken or isinstance(said, Mapping)
 
-    def _release(self, number: int, key: str) -> Generator[Question | None, Any, None]:
+    def _release(self, number: int, key: str) -> Generator[Step, Any, None]:
         """Give a call back of which nothing has begun."""
         if number in self._began:
             return
         self._taken.discard(number)
         release = getattr(self._claim, "release", None)
         if release is not None:
-            yield release, key
+            yield Ask(release, key, keeps=True)
+
+
+def _began(run: ToolRun | None) -> bool:
+    """Whether the tool of a call has begun."""
+    return run is not None and run.tried + int(run.executed) > 0
 
 
 def _stored(said: Any) -> ToolMessage:

@@ -1,6 +1,6 @@
 """The gate before a batch of calls: those that need approval pass once they have it, and whoever decides at once is asked here."""
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +8,7 @@ from ...compat import is_graph_signal
 from ...errors import ConfigurationError
 from ...messages.calls import FOR_CALLER, ToolCallRecord
 from ..plan import Answer
-from ..workers.asking import NOTHING, Question, aask, adriven, ask, driven
+from ..workers.asking import NOTHING, Question
 from .approvals import Approvals
 from .identity import CallIdentity
 from .pending import Decision
@@ -20,7 +20,7 @@ _NO_INTERRUPT = (
 )
 
 Plan = Callable[[Answer, Decision | None], Answer]
-Govern = Callable[[Sequence[Answer]], Collection[int]]
+Govern = Callable[[Sequence[Answer]], None]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Gate:
         approvals: What they need.
         known: The identities of the calls, in call order.
         plan: Makes the answer to a call that was decided.
-        govern: Gives the calls that have passed what their tools' policies say; returns the positions of those that run alone.
+        govern: Gives the calls that have passed what their tools' policies say.
         in_order: Whether a call waits for those before it.
         resumed: Whether the calls were found in a run's input.
     """
@@ -43,8 +43,8 @@ class Gate:
     in_order: bool
     resumed: bool = False
 
-    def questions(self, answers: Sequence[Answer]) -> Generator[Question, Any, list[Answer]]:
-        """Yields whom to ask what, one after another, and is sent what they say; returns the answers to be carried out."""
+    def admit(self, answers: Sequence[Answer]) -> Generator[Question, Any, list[Answer]]:
+        """Yield whom to ask what, one after another, and be sent what they say. Return the answers of the calls that pass."""
         passed: list[Answer] = []
         waits = False
         for answer, identity in zip(answers, self.known, strict=True):
@@ -60,6 +60,7 @@ class Gate:
             if self.approvals.claim is not None and _would_run(ready.call) and self._was_decided(call, identity):
                 ready = replace(ready, claim_key=self.approvals.claim_key(call, identity))
             passed.append(ready)
+        self.govern(passed)
         return passed
 
     def _was_decided(self, call: ToolCallRecord, identity: CallIdentity) -> bool:
@@ -90,32 +91,3 @@ def _would_run(call: ToolCallRecord) -> bool:
     """Whether a call runs here once nothing holds it up any more, and is not only answered."""
     runs = call.answer is None and call.args is not None and any(one.args is not None for one in call.inner or (call,))
     return runs and (call.decision is None or call.decision.action in ("approve", "edit"))
-
-
-# ---------------------------------------------------------------------------------------------- asking
-
-
-def opened(
-    gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None], threads: int
-) -> list[Answer]:
-    """The answers that pass the gate, after everybody was asked. Functions are asked here, or in a thread where there may come an end.
-
-    Args:
-        gate: The gate.
-        answers: The answers before it.
-        is_over: Whether nobody is to be asked, or waited for, any more.
-        patience: How many seconds may pass before that is looked at again; None for any number.
-        threads: How many threads may wait for decisions in this process.
-    """
-    return driven(gate.questions(answers), lambda question: NOTHING if is_over() else ask(*question, is_over, patience, threads))
-
-
-async def aopened(
-    gate: Gate, answers: Sequence[Answer], is_over: Callable[[], bool], patience: Callable[[], float | None], threads: int
-) -> list[Answer]:
-    """Like `opened`, asynchronously. A synchronous function, which may wait for a human, is asked in a thread."""
-
-    async def asked(question: Question) -> Any:
-        return NOTHING if is_over() else await aask(*question, is_over, patience, threads)
-
-    return await adriven(gate.questions(answers), asked)

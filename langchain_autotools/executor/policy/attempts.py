@@ -7,83 +7,43 @@ and tasks follow the same policy.
 import asyncio
 import logging
 from collections.abc import Callable, Generator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from ...retry.attempts import Attempts, Awaited, Decision
+from ...retry.attempts import Attempts, Decision
 from ...retry.policy import RetryPolicy
 from ..call import ToolRun
 from ..plan import Answer
 from ..results import ToolCallResult, overdue_result
-from .cache import CachedCall, Flight, Landing
+from ..steps import Attempt, Follow, Pause, Step
+from .cache import CachedCall, Landing
 from .policies import ToolPolicy, checked_cache
 from .shortening import shortened
 
 _logger = logging.getLogger("langchain_autotools")
 
-
-@dataclass(frozen=True)
-class Attempt:
-    """Run the tool; sent back: its result, or None where the batch is closed.
-
-    Attributes:
-        number: Which attempt it is. `on_executing` is told of the first.
-    """
-
-    number: int
+_Attempted = Generator[Step, Any, ToolCallResult]
 
 
-@dataclass(frozen=True)
-class Pause:
-    """Wait before the next attempt.
-
-    Attributes:
-        seconds: How long.
-    """
-
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Follow:
-    """Wait for the same call, which somebody else has made, for no longer than there is time.
-
-    Attributes:
-        flight: That call.
-    """
-
-    flight: Flight
-
-
-Step = Attempt | Pause | Follow | Awaited
-_Steps = Generator[Step, Any, ToolCallResult | None]
-
-
-def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> frozenset[int]:
+def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> None:
     """Give the calls of a batch what their tools' policies say.
 
     Args:
         answers: What answers each call.
         policies: By name of tool.
         cache: Keeps the results of those whose policy names no mapping; by default as long as these calls run.
-
-    Returns:
-        The positions of the answers that nothing may run beside.
     """
     own = {} if cache is None else checked_cache("cache", cache)
-    exclusive = set()
-    for number, answer in enumerate(answers):
-        for run in [planned.run for planned in answer.planned if planned.run is not None and planned.call.name in policies]:
-            run.policy = policy = policies[run.call.name]
-            if policy.caches:
-                mapping: Any = own if policy.cache is True else policy.cache
-                run.cached = CachedCall(run.call, mapping, policy.cache_key, direct=run.prepared.tool.return_direct)
-            if policy.exclusive:
-                exclusive.add(number)
-    return frozenset(exclusive)
+    for run in [planned.run for answer in answers for planned in answer.planned if planned.run is not None]:
+        run.policy = policy = policies.get(run.call.name)
+        if policy is not None and policy.caches:
+            mapping: Any = own if policy.cache is True else policy.cache
+            run.cached = CachedCall(run.call, mapping, policy.cache_key, direct=run.prepared.tool.return_direct)
 
 
-def policy_steps(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False) -> _Steps:
+def policy_steps(
+    run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False
+) -> _Attempted:
     """Carry out a call as its policy says.
 
     Args:
@@ -94,21 +54,19 @@ def policy_steps(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], b
         awaits: Whether the batch awaits what asynchronous strategies of a retry return.
 
     Returns:
-        Its result; None where the batch was closed before there was one.
+        Its result.
 
     Raises:
         ConfigurationError: It does not, and there is one.
     """
     attempts = _Attempts(run, policy, may_wait, in_thread=in_thread, awaits=awaits)
     result = yield from (attempts.steps() if run.cached is None else _shared(run, run.cached, attempts))
-    if result is None:
-        return None
     tried = run.tried + int(result.executed)
     result = replace(result, executed=tried > 0, attempts=tried)
     return result if policy.max_output is None else shortened(result, policy.max_output)
 
 
-def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Steps:
+def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Attempted:
     while True:
         found = cached.enter()
         if isinstance(found, ToolCallResult):
@@ -124,7 +82,7 @@ def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Steps:
     given: Landing | None = None
     try:
         result = yield from attempts.steps()
-        if result is not None and attempts.ended_by_itself(result):
+        if attempts.ended_by_itself(result):
             given = Landing(result, run.timeout if run.is_late else None)
         return result
     finally:
@@ -142,11 +100,11 @@ class _Attempts:
         self._in_thread = in_thread
         self._awaits = awaits
 
-    def steps(self) -> _Steps:
+    def steps(self) -> _Attempted:
         """Try until it succeeds, fails for good, or the attempts or the time are used up."""
         attempts, number = Attempts(self._retry, self._run.call.name, awaits=self._awaits), 1
-        result: ToolCallResult | None = yield Attempt(number)
-        while result is not None and (wait := (yield from self._wait(result, attempts))) is not None:
+        result: ToolCallResult = yield Attempt(number)
+        while (wait := (yield from self._wait(result, attempts))) is not None:
             _logger.debug("tool %s has failed, call %s: attempt %d follows in %.2f s", result.call.name, result.call.id, number + 1, wait)
             yield Pause(wait)
             self._run.begin_anew()

@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Callable, Collection, Generator
+from typing import Any
 
 from ..call import ToolRun
 from ..results import ToolCallResult, not_alone
+from ..steps import Pause
 
 POLL_SECONDS = 0.02
 """How often a call looks whether what it must not run beside has ended."""
@@ -26,8 +28,8 @@ class GivenUp:
         if self._exclusive and run is not None and run.is_late and not run.ended:
             self._runs.append((number, run))
 
-    def waits(self, number: int, run: ToolRun, ends: Callable[[], bool]) -> Generator[float, None, ToolCallResult | None]:
-        """Yield seconds to wait until a call may begin.
+    def waits(self, number: int, run: ToolRun, ends: Callable[[], bool]) -> Generator[Pause, Any, ToolCallResult | None]:
+        """Yield the waits until a call may begin.
 
         Args:
             number: The position of the call.
@@ -42,5 +44,5 @@ class GivenUp:
         while any(not other.ended for other in beside) and not ends():
             if time.monotonic() >= end:
                 return not_alone(run.call, run.call if number in self._exclusive else beside[0].call)
-            yield POLL_SECONDS
+            yield Pause(POLL_SECONDS)
         return None

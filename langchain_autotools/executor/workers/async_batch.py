@@ -3,24 +3,22 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Sequence
-from contextlib import closing
 from contextvars import copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
+from ...errors import ConfigurationError
 from ...listening import Alarm
 from ...messages.calls import ToolCallRecord
 from ...retry.attempts import Awaited
-from ..approval.gate import aopened
-from ..call import ToolRun
+from ..call import ToolRun, outcome_of, result_of
 from ..context import AsyncProgress, ProgressReport
 from ..plan import Answer
-from ..policy.attempts import Attempt, Pause, Step, policy_steps
-from ..policy.policies import ToolPolicy
 from ..results import ToolCallResult, failed, overdue_result
-from .asking import Question, aask, adriven
-from .batch import GRACE_SECONDS, Batch, BatchOptions, Watcher, given_up, outcome_of, result_of
+from ..steps import Ask, Attempt, BatchEnded, Pause, Step, Within
+from .asking import NOTHING, Question, aask, adriven
+from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up
 from .listeners import acall
 from .threads import NoThreadError, deeper, run_in_thread
 
@@ -35,15 +33,16 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
 
     Attributes:
         calls: The calls, in order.
+        delivery: The same results; None whenever the observer of the calls wants to be let in before the next one.
     """
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self._batch = _TaskBatch(answers, options)
-        self._delivery = self._batch.deliver()
+        self.delivery = self._batch.deliver()
         self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
 
     async def __anext__(self) -> ToolCallResult:
-        return cast("ToolCallResult", await anext(self._delivery))
+        return cast("ToolCallResult", await anext(self.delivery))
 
     async def __aenter__(self) -> Self:
         return self
@@ -53,12 +52,7 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
 
     async def aclose(self) -> None:
         """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
-        await self._delivery.aclose()
-
-    def watched(self, watcher: Watcher) -> AsyncGenerator[ToolCallResult | None, None]:
-        """The results, while somebody is told at once what happens; None whenever he wants to be let in before the next one."""
-        self._batch.watcher = watcher
-        return self._delivery
+        await self.delivery.aclose()
 
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order. Calls that have not ended are reported as cancelled.
@@ -83,8 +77,8 @@ class _TaskBatch(Batch):
         """Run the calls and yield their results."""
         self._watch = self._end.watch()
         try:
-            if (gate := self._options.gate) is not None:
-                self._pass(gate, await aopened(gate, self._answers, self._must_end, self.patience, self._threads))
+            if self._options.admissions:
+                await adriven(self._admission(), self._ask)
             slots = asyncio.Semaphore(self._limit)
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
@@ -104,13 +98,13 @@ class _TaskBatch(Batch):
     async def _pauses(self, task: asyncio.Task[None]) -> bool:
         """Wait for a call, or the caller's cancellation; True if the watcher wants to be let in before."""
         ends: list[asyncio.Future[None]] = [task, self._watch]
-        if self.watcher is None:
+        if not self._observer.listens:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             return False
         alarm = Alarm()
-        with self.watcher.waking(alarm.ring):
+        with self._observer.waking(alarm.ring):
             while not any(end.done() for end in ends):
-                if self.watcher.due:
+                if self._observer.due:
                     return True
                 await asyncio.wait([*ends, alarm.rung], return_when=asyncio.FIRST_COMPLETED)
                 alarm.reset()
@@ -136,13 +130,13 @@ class _TaskBatch(Batch):
 
     async def _execute_all(self, number: int, slots: asyncio.Semaphore) -> None:
         self._sight.stay_in_sight()
-        if self.watcher is not None:
-            self.watcher.entered(self._answers[number].call)
+        self._observer.entered(self._answers[number].call)
         if self._exclusive and (before := self._before(number)):
             await asyncio.wait(before)
         async with slots:
             for index in self._places[number]:
-                await self._execute(index)
+                if number not in self._pending:
+                    await self._execute(index)
 
     def _before(self, number: int) -> list[asyncio.Task[None]]:
         """What must have ended before a call begins: all calls before it, or those among them that no other one runs beside."""
@@ -151,14 +145,16 @@ class _TaskBatch(Batch):
     async def _execute(self, index: int) -> None:
         """Answer one call. Whatever happens is noted, nothing but the batch's own cancellation is raised."""
         try:
-            result = await self._result(index)
+            outcome = await adriven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
                 await self._progress.end(index)
-            if result is None or not self._keep(index, result):
+            if not self._take_up(index, outcome):
                 return
             await self._tell_results(self._results_to_tell(index))
             if index not in self._failures:
                 self._ready.add(index)
+        except BatchEnded:
+            return
         except asyncio.CancelledError as error:
             if self._closed:
                 raise
@@ -166,51 +162,24 @@ class _TaskBatch(Batch):
         except BaseException as error:
             self._failures[index] = error
 
-    async def _result(self, index: int) -> ToolCallResult | None:
-        planned = self._planned[index]
-        if planned.run is None:
-            return planned.rejected
-        if self._exclusive and (refused := await adriven(self._waits(index, planned.run), asyncio.sleep)) is not None:
-            return refused
-        if self._end.is_over():
-            return overdue_result(planned.call)
-        steps = self._claimed(index, planned.run)
-        return await (self._made(index, planned.run) if steps is None else adriven(steps, partial(self._claim_step, index, planned.run)))
-
-    async def _claim_step(self, index: int, run: ToolRun, question: Question | None) -> Any:
-        """Run the call, or ask the store of claims."""
-        if question is None:
-            return await self._made(index, run)
-        return await aask(*question, *self._patience_with(question))
-
-    async def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
-        if self._end.is_set() or not self._begin(index):
-            return None
-        if run.policy is not None:
-            return await self._run_by_policy(run, run.policy)
-        return await self._attempt(run)
-
-    async def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
-        done: Any = None
-        with closing(policy_steps(run, policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)) as steps:
-            while True:
-                try:
-                    step = steps.send(done)
-                except StopIteration as end:
-                    return cast("ToolCallResult | None", end.value)
-                done = await self._carry_out(step, run)
-
-    async def _attempt(self, run: ToolRun, number: int = 1) -> ToolCallResult | None:
+    async def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
         announced = number > 1 or await acall(self, self._on_executing, run.call)
-        return None if not announced and self._end.is_set() else await self._run(run)
+        if not announced and self._end.is_set():
+            raise BatchEnded
+        return await self._run(run)
 
-    async def _carry_out(self, step: Step, run: ToolRun) -> Any:
+    async def _carry_out(self, index: int, step: Step) -> Any:
+        run = cast("ToolRun", self._planned[index].run)
         if isinstance(step, Attempt):
             return await self._attempt(run, step.number)
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
         elif isinstance(step, Awaited):
             return await _outcome_within(self._end.remaining(), step.value)
+        elif isinstance(step, Ask):
+            return await aask(step.function, step.argument, *self._patience_with(step))
+        elif isinstance(step, Within):
+            raise ConfigurationError("a journal is for synchronous runs: tasks of an event loop have none")
         else:
             loop = asyncio.get_running_loop()
             landed = loop.create_future()
@@ -218,21 +187,23 @@ class _TaskBatch(Batch):
             await asyncio.wait([landed], timeout=self._end.remaining())
         return None
 
+    async def _ask(self, question: Question) -> Any:
+        """Ask somebody who decides about a call before it begins."""
+        return NOTHING if self._must_end() else await aask(*question, self._must_end, self.patience, self._threads)
+
     def _reports(self) -> AsyncProgress:
         if self._progress is None:
             self._progress = AsyncProgress(self._failures.__setitem__, self._tell_progress)
         return self._progress
 
     async def _tell_progress(self, report: ProgressReport) -> None:
-        if self.watcher is not None:
-            self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
+        self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
         await acall(self, self._on_progress, report.call, report.value)
 
     async def _tell_results(self, indexes: Sequence[int]) -> None:
         for index in indexes:
             await acall(self, self._on_executed, self._results[index])
-            if self.watcher is not None:
-                self._tell_answer(self.watcher, index)
+            self._observe_answer(index)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.asynchronous

@@ -2,12 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 from langchain_core.messages import ToolMessage
 
@@ -15,12 +15,16 @@ from ...deadline import NEVER, Deadline
 from ...errors import AlreadyResumedError
 from ...messages.calls import ToolCallRecord
 from ...messages.live import attach_messages
+from ..admission import Admission
 from ..approval.claims import Claims
-from ..approval.gate import Gate
 from ..call import ToolRun
 from ..context import AsyncProgress, Progress
-from ..plan import Answer, PlannedCall
-from ..results import ToolCallResult, cancelled_result
+from ..observer import NOBODY, CallObserver
+from ..plan import Answer, PlannedCall, not_approved
+from ..policy.attempts import policy_steps
+from ..results import ToolCallResult, cancelled_result, overdue_result
+from ..steps import LEFT, Ask, BatchEnded, CallWrapper, Outcome, Proceed, Steps, attempted_once, ends_as
+from ..wrapping import Wrappers, wrapped
 from .alone import GivenUp
 from .asking import Question
 
@@ -28,45 +32,6 @@ _logger = logging.getLogger("langchain_autotools")
 
 GRACE_SECONDS = 1.0
 """How long a cancelled asynchronous tool may take to notice."""
-
-
-class Watcher(Protocol):
-    """Is told at once what becomes of the calls of a batch."""
-
-    @property
-    def due(self) -> bool:
-        """Whether it wants the batch to hand over before the next result is there."""
-
-    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
-        """Have a function called, in any thread, whenever it may be due."""
-
-    def entered(self, call: ToolCallRecord) -> None:
-        """A call begins, in the context in which its tools will run."""
-
-    def progressed(self, call: ToolCallRecord, value: Any) -> None:
-        """A tool of the call reports something."""
-
-    def answered(self, result: ToolCallResult) -> None:
-        """The call has its result."""
-
-
-class CallEntry(Protocol):
-    """The place of one call in a journal."""
-
-    def result(self, call: ToolCallRecord, run: Callable[[], ToolCallResult | None]) -> ToolCallResult | None:
-        """The call's result: the one that stands there, else what `run` gives, which will stand there. None, where it
-        gives none, does not."""
-
-    def recorded(self, call: ToolCallRecord) -> ToolCallResult | None:
-        """The result of a call that an earlier process has begun, and for which this one has nothing to run, such as a tool that is gone;
-        None where none has."""
-
-
-class CallJournal(Protocol):
-    """Remembers the results of calls for a later process, which will make the same calls in the same order."""
-
-    def entries(self, count: int) -> Sequence[CallEntry]:
-        """The places of so many calls, in call order. It is asked before any of them begins, in the thread of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +46,11 @@ class BatchOptions:
         on_progress: Called with the call and each value that its tool reports.
         end: When it must end; `NEVER` where nothing ends it.
         turn: The number of the model's turn that made the calls; None where there is no run.
-        exclusive: The positions of the calls that no other one runs beside.
-        gate: Lets the calls pass before any of them runs; None: all of them pass.
+        admissions: What admits the calls before any of them begins, one after another.
+        claim: The store that takes the calls that have a key for it.
+        wrappers: What stands around each planned call besides the journal, the claim and the policies, the outermost first.
+        is_concerned: Whether a call that a wrapper has changed needs an approval, by the call before and after.
+        observer: Observes what becomes of the calls.
     """
 
     threads: int
@@ -92,8 +60,11 @@ class BatchOptions:
     on_progress: Sequence[Callable[..., Any]] = ()
     end: Deadline = NEVER
     turn: int | None = None
-    exclusive: Collection[int] = ()
-    gate: Gate | None = None
+    admissions: Sequence[Admission] = ()
+    claim: Any = None
+    wrappers: Sequence[CallWrapper] = ()
+    is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool] = lambda before, after: False
+    observer: CallObserver = NOBODY
 
 
 class Batch:
@@ -106,32 +77,31 @@ class Batch:
 
     _awaits: ClassVar[bool] = False
     """Whether it can await what asynchronous functions return."""
+    _lock: AbstractContextManager[Any] = nullcontext()
+    """Is held while a call begins."""
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._options = options
-        self._set(answers)
         self._on_executing = options.on_executing
         self._on_executed = options.on_executed
         self._on_progress = options.on_progress
-        self._turn = options.turn
         self._threads = options.threads
         self._end = options.end
+        self._observer = options.observer
         self._ended_at: float | None = None
         self._sight = options.end.inside()  # what runs inside the tools find, as long as the batch lasts
-        self._exclusive = options.exclusive
-        self._left = GivenUp(options.exclusive)
         self._begun: set[int] = set()
         self._results: dict[int, ToolCallResult] = {}
+        self._whole: dict[int, ToolCallResult] = {}  # of the calls, as they are handed out
+        self._pending: set[int] = set()  # the calls that a wrapper has left
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
         self._failures: dict[int, BaseException] = {}
         self._closed = False
-        self.watcher: Watcher | None = None
-        self.journal: CallJournal | None = None
-        self._entries: Sequence[CallEntry] = ()  # of the planned calls in the journal
         self._claims: Claims | None = None
         self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
         self._untold: set[int] = set()  # results of which nobody has been told meanwhile
+        self._set(answers)
 
     def _set(self, answers: Sequence[Answer]) -> None:
         """Take up what is to be answered.
@@ -141,48 +111,53 @@ class Batch:
         """
         self._answers = answers
         self._planned: list[PlannedCall] = [planned for answer in answers for planned in answer.planned]
-        policies = () if self._awaits else [one.run.policy for one in self._planned if one.run is not None and one.run.policy is not None]
-        for policy in policies:
+        self._numbers = [number for number, answer in enumerate(answers) for _ in answer.planned]  # of the calls that they belong to
+        runs = [(number, one.run) for number, one in zip(self._numbers, self._planned, strict=True) if one.run is not None]
+        policies = [(number, run.policy) for number, run in runs if run.policy is not None]
+        for _, policy in () if self._awaits else policies:
             policy.check_synchronous()
+        self._exclusive = frozenset(number for number, policy in policies if policy.exclusive)
+        self._left = GivenUp(self._exclusive)
         ends = accumulate(len(answer.planned) for answer in answers)
         self._places = [range(end - len(answer.planned), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's own
         self._limit = min(self._options.limit or len(answers), len(answers))
+        if self._options.claim is not None and any(answer.claim_key for answer in answers):
+            self._claims = Claims(self._options.claim, answers, lambda: self._closed or bool(self._failures))
 
-    def _pass(self, gate: Gate, answers: Sequence[Answer]) -> None:
-        """Take up what is left to be answered once everybody was asked."""
-        self._exclusive = gate.govern(answers)
-        self._left = GivenUp(self._exclusive)
+    def _admission(self) -> Generator[Question, Any, None]:
+        """Yield whom to ask what before any call begins, and take up the calls that were admitted."""
+        answers = self._answers
+        for admission in self._options.admissions:
+            answers = yield from admission.admit(answers)
         self._set(answers)
-        if any(answer.claim_key for answer in answers):
-            self._claims = Claims(gate.approvals.claim, answers, lambda: self._closed or bool(self._failures))
 
     def settled(self) -> list[ToolCallResult]:
-        """A result for every call, in call order; calls that have not ended are reported as cancelled. Those that were to be taken
-        and have not begun are left out: they go on waiting."""
+        """A result for every call, in call order; calls that have not ended are reported as cancelled. Those that stay pending are left
+        out."""
         return [self._answered(number) for number in range(len(self._answers)) if not self._is_left(number)]
 
-    def _answered(self, number: int, *, ended: bool = False) -> ToolCallResult:
-        """The result of a call, from what became of its planned calls so far."""
-        places = self._places[number]
+    def _answered(self, number: int) -> ToolCallResult:
+        """The result of a call as it is handed out, from what became of its planned calls so far."""
+        known = self._whole.get(number)
+        if known is not None:
+            return known
+        places, answer = self._places[number], self._answers[number]
         if self._claims is not None and number in self._claims.given:
-            return self._answers[number].placed(self._claims.given[number])
-        results = [self._results.get(index) or cancelled_result(self._planned[index].call) for index in places]
-        return self._answers[number].result(results, ended=ended or not self._ready.isdisjoint(places))
+            result = answer.placed(self._claims.given[number])
+        else:
+            results = [self._results.get(index) or cancelled_result(self._planned[index].call) for index in places]
+            result = answer.result(results, ended=places[-1] in self._results or not self._ready.isdisjoint(places))
+        return self._whole.setdefault(number, result)  # whoever is first: a worker, or who gives the batch up
 
     # ------------------------------------------------------------------------------------------ claims
 
     def _is_left(self, number: int) -> bool:
-        """Whether a call was to be taken, and nothing became of it."""
-        return self._claims is not None and self._claims.waits(number) and self._results.keys().isdisjoint(self._places[number])
+        """Whether a call stays pending: a wrapper has left it, or it was to be taken, and nothing became of it."""
+        if self._claims is None or number in self._pending:
+            return number in self._pending
+        return self._claims.waits(number) and self._results.keys().isdisjoint(self._places[number])
 
-    def _claimed(self, index: int, run: ToolRun) -> Generator[Question | None, Any, ToolCallResult | None] | None:
-        """The steps around a planned call whose call is to be taken; None where it needs not be."""
-        number = -1 if self._claims is None else self._number(index)
-        if self._claims is None or not self._claims.concerns(number):
-            return None
-        return self._claims.steps(number, index, lambda: run.tried + int(run.executed) > 0, partial(self._whole, number, index))
-
-    def _whole(self, number: int, index: int, result: ToolCallResult) -> ToolMessage | None:
+    def _message_with(self, number: int, index: int, result: ToolCallResult) -> ToolMessage | None:
         """The message that answers a call, where this was the last of its planned calls that run."""
         places = self._places[number]
         if any(self._planned[later].run is not None for later in places if later > index):
@@ -191,9 +166,9 @@ class Batch:
         results = [known.get(place) or self._planned[place].rejected for place in places]
         return self._answers[number].result([one for one in results if one is not None]).message
 
-    def _patience_with(self, question: Question) -> tuple[Callable[[], bool], Callable[[], float | None]]:
-        """How long the store of claims is waited for: to keep a result it has a second more than the run."""
-        if self._claims is not None and question[0] == self._claims.take:
+    def _patience_with(self, ask: Ask) -> tuple[Callable[[], bool], Callable[[], float | None]]:
+        """How long an answer is waited for."""
+        if not ask.keeps:
             return self._must_end, self.patience
         return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
 
@@ -210,15 +185,16 @@ class Batch:
         Raises:
             AlreadyResumedError: All calls that were to run were taken before.
         """
+        due = () if number in self._pending else (number,)
         if self._claims is None:
-            return (number,)
-        self._held.append(number)
+            return due
+        self._held.extend(due)
         if self._claims.holds and not self._closed:
             if number + 1 < len(self._answers):
                 return ()
             self._claims.end()
-        due, self._held = self._held, []
-        return due
+        held, self._held = self._held, []
+        return held
 
     def _results_held_back(self, number: int) -> list[int]:
         """The results of a call of which nobody has been told while they were held back."""
@@ -228,30 +204,87 @@ class Batch:
 
     # ------------------------------------------------------------------------------------------ beginning and ending
 
-    def _tell_answer(self, watcher: Watcher, index: int) -> None:
-        """Tell of a call's result, where this was the last of its planned calls."""
-        number = self._number(index)
+    def _observe_answer(self, index: int) -> None:
+        """Let the observer know of a call's result, where this was the last of its planned calls."""
+        number = self._numbers[index]
         if index == self._places[number][-1]:
-            watcher.answered(self._answered(number, ended=True))
-
-    def _number(self, index: int) -> int:
-        """The number of the call that a planned call belongs to."""
-        return next(number for number, places in enumerate(self._places) if index in places)
+            self._observer.answered(self._answered(number))
 
     def _first_failure(self) -> BaseException:
         return self._failures[min(self._failures)]
 
-    def _begin(self, index: int) -> bool:
-        """Note that a call is about to run; False if it must not any more."""
-        if self._closed or self._failures:
-            return False
-        self._begun.add(index)
-        if self._claims is not None:
-            self._claims.begins(self._number(index))
-        run = self._planned[index].run
-        if run is not None and run.prepared.reports:
-            run.report_to(self._reports(), index, self._turn)
-        return True
+    # ------------------------------------------------------------------------------------------ one call
+
+    def _steps(self, index: int) -> Steps:
+        """The steps of a planned call, with all that stands around it."""
+        planned, claims, number = self._planned[index], self._claims, self._numbers[index]
+        if planned.run is None:
+            rejected = cast("ToolCallResult", planned.rejected)
+            return ends_as(rejected) if planned.entry is None else planned.entry(planned, lambda one: ends_as(rejected))
+        claim = None
+        if claims is not None and claims.concerns(number):
+            claim = partial(claims.wrap, number, index, partial(self._message_with, number, index))
+        wrappers = Wrappers(
+            entry=planned.entry,
+            turn=partial(self._in_turn, number),
+            claim=claim,
+            begin=partial(self._begin, index),
+            around=self._options.wrappers,
+            attempts=self._attempts,
+        )
+        return wrapped(planned, wrappers, self._options.is_concerned)
+
+    def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Wait until a call may begin; answer it where there is no time left."""
+        if self._exclusive:
+            return self._after_others(number, planned, proceed)
+        return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)
+
+    def _after_others(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Wait for the calls that were given up and still run."""
+        run = cast("ToolRun", planned.run)
+        refused = yield from self._left.waits(number, run, lambda: self._closed or bool(self._failures) or self._must_end())
+        if refused is not None:
+            return refused
+        return overdue_result(planned.call) if self._end.is_over() else (yield from proceed(planned))
+
+    def _begin(self, index: int, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Note that a call begins.
+
+        Raises:
+            BatchEnded: It must not any more.
+        """
+        if self._end.is_set():
+            raise BatchEnded
+        with self._lock:
+            if self._closed or self._failures:
+                raise BatchEnded
+            self._begun.add(index)
+            if self._claims is not None:
+                self._claims.begins(self._numbers[index])
+            run = planned.run
+            if run is not None and run.prepared.reports:
+                run.report_to(self._reports(), index, self._options.turn)
+        return proceed(planned)
+
+    def _attempts(self, planned: PlannedCall) -> Steps:
+        """Run the tool, as its policy says."""
+        run = cast("ToolRun", planned.run)
+        if run.policy is None:
+            return attempted_once()
+        return policy_steps(run, run.policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
+
+    def _take_up(self, index: int, outcome: Outcome) -> bool:
+        """Note what became of a planned call; False where that is no result that anybody is told of."""
+        if outcome is not LEFT:
+            return self._keep(index, outcome)
+        number = self._numbers[index]
+        places = self._places[number]
+        if any(self._results[before].executed for before in places if before < index):  # a bundle that has begun is answered
+            return self._keep(index, not_approved(self._planned[index].call))
+        self._pending.add(number)
+        self._ready.update(places)
+        return False
 
     def _reports(self) -> Progress | AsyncProgress:
         """What takes the progress that tools of this batch report, made when the first one begins that may."""
@@ -297,19 +330,16 @@ class Batch:
             _logger.debug("tool %s has ended after it was given up, call %s", result.call.name, result.call.id)
             return False
         self._results[index] = result
-        self._left.note(self._number(index), self._planned[index].run)
+        self._left.note(self._numbers[index], self._planned[index].run)
         return True
-
-    def _waits(self, index: int, run: ToolRun) -> Generator[float, None, ToolCallResult | None]:
-        """Yield seconds to wait until a call may begin; returns its answer where it may not."""
-        return self._left.waits(self._number(index), run, lambda: self._closed or bool(self._failures) or self._must_end())
 
     def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
         """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""
         self._closed = True
         if not all_calls and self._end.remaining() != 0:
             self._sight.let_go()  # what a tool has begun may outlive the run
-        unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys())
+        pending = {index for number in self._pending for index in self._places[number]}
+        unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys() - pending)
         for index in unfinished:
             planned, error = self._planned[index], self._failures.get(index)
             if self._claims is not None and index in self._claims.kept:
@@ -352,18 +382,3 @@ def bringing(results: Settled) -> Iterator[None]:
 def given_up(run: ToolRun) -> None:
     """Log that a thread goes on although nobody waits for it."""
     _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)
-
-
-async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
-    """What an asynchronous tool comes to, for a task: one that raises SystemExit or KeyboardInterrupt ends the whole loop."""
-    try:
-        return await run.ainvoke()
-    except (KeyboardInterrupt, SystemExit) as error:
-        return error
-
-
-def result_of(outcome: ToolCallResult | BaseException) -> ToolCallResult:
-    """The result, of what `outcome_of` returned."""
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome

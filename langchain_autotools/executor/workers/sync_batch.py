@@ -5,23 +5,20 @@ import logging
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import closing, nullcontext
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
 from ...messages.calls import ToolCallRecord
-from ..approval.gate import opened
-from ..call import ToolRun
+from ..call import ToolRun, outcome_of, result_of
 from ..context import Progress, ProgressReport
 from ..plan import Answer
-from ..policy.attempts import Attempt, Follow, Pause, Step, policy_steps
-from ..policy.policies import ToolPolicy
 from ..results import ToolCallResult, failed, overdue_result
-from .asking import Question, ask, driven
+from ..steps import Ask, Attempt, BatchEnded, Follow, Pause, Step, Within
+from .asking import NOTHING, Question, ask, driven
 from .background import BackgroundTask, cancel_tasks, context_of_caller, running_loop
-from .batch import GRACE_SECONDS, Batch, BatchOptions, CallJournal, Watcher, given_up, outcome_of, result_of
+from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up
 from .listeners import ListenerCalls
 from .patience import has_ended
 from .threads import Job, NoThreadError, deeper, run_in_thread
@@ -37,15 +34,16 @@ class ToolCallBatch(Iterator[ToolCallResult]):
 
     Attributes:
         calls: The calls, in order.
+        delivery: The same results; None whenever the observer of the calls wants to be let in before the next one.
     """
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self._batch = _ThreadBatch(answers, options)
-        self._delivery = self._batch.deliver()
+        self.delivery = self._batch.deliver()
         self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
 
     def __next__(self) -> ToolCallResult:
-        return cast("ToolCallResult", next(self._delivery))
+        return cast("ToolCallResult", next(self.delivery))
 
     def __enter__(self) -> Self:
         return self
@@ -55,16 +53,7 @@ class ToolCallBatch(Iterator[ToolCallResult]):
 
     def close(self) -> None:
         """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
-        self._delivery.close()
-
-    def watched(self, watcher: Watcher) -> Generator[ToolCallResult | None, None, None]:
-        """The results, while somebody is told at once what happens; None whenever he wants to be let in before the next one."""
-        self._batch.watcher = watcher
-        return self._delivery
-
-    def recorded(self, journal: CallJournal) -> None:
-        """Let a journal remember the results; said before the first `next`."""
-        self._batch.journal = journal
+        self.delivery.close()
 
     def settled(self) -> list[ToolCallResult]:
         """A result for every call, in call order. Calls that have not ended are reported as cancelled.
@@ -79,7 +68,7 @@ class _ThreadBatch(Batch):
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
-        self._changed = threading.Condition()
+        self._lock = self._changed = threading.Condition()
         self._listeners = ListenerCalls(self)
         self._progress: Progress | None = None
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
@@ -89,7 +78,7 @@ class _ThreadBatch(Batch):
 
     def deliver(self) -> Generator[ToolCallResult | None, None, None]:
         """Run the calls and yield their results."""
-        with nullcontext() if self.watcher is None else self.watcher.waking(self._wake):
+        with self._observer.waking(self._wake):
             yield from self._deliver()
 
     def _wake(self) -> None:
@@ -98,10 +87,8 @@ class _ThreadBatch(Batch):
 
     def _deliver(self) -> Generator[ToolCallResult | None, None, None]:
         try:
-            if (gate := self._options.gate) is not None:
-                self._pass(gate, opened(gate, self._answers, self._must_end, self.patience, self._threads))
-            if self.journal is not None:
-                self._entries = self.journal.entries(len(self._planned))
+            if self._options.admissions:
+                driven(self._admission(), self._ask)
             alone = self._limit <= 1
             if not alone:
                 self._start_workers()
@@ -170,7 +157,7 @@ class _ThreadBatch(Batch):
         """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect, or he
         must be able to leave it, or to be told what happens meanwhile."""
         context = context_of_caller()
-        if running_loop() is None and self._end.poll is None and self.watcher is None:
+        if running_loop() is None and self._end.poll is None and not self._observer.listens:
             context.run(self._execute_all, number)
             return
         deeper(context)
@@ -193,7 +180,7 @@ class _ThreadBatch(Batch):
                 self._changed.wait_for(partial(self._is_news, index), self._end.poll)
             if index in self._ready:
                 return
-            if self.watcher is not None and self.watcher.due:
+            if self._observer.due:
                 yield
             cancelled = self._end.is_set()
             if cancelled:
@@ -204,31 +191,34 @@ class _ThreadBatch(Batch):
     def _is_news(self, index: int) -> bool:
         """Whether a call's result is there, or there is another reason to wait for it no longer."""
         ended = index in self._ready or bool(self._failures and not self._active)
-        return ended or self._end.came or (self.watcher is not None and self.watcher.due)
+        return ended or self._end.came or self._observer.due
 
     # ------------------------------------------------------------------------------------------ one call
 
     def _execute_all(self, number: int) -> None:
         self._sight.stay_in_sight()
-        if self.watcher is not None:
-            self.watcher.entered(self._answers[number].call)
+        self._observer.entered(self._answers[number].call)
         for index in self._places[number]:
-            self._execute(index)
+            if number not in self._pending:
+                self._execute(index)
 
     def _execute(self, index: int) -> None:
         """Answer one call. Whatever happens is noted, nothing is raised."""
         try:
-            result = self._result(index)
+            outcome = driven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
                 self._progress.end(index)
             with self._changed:
-                if result is None or not self._keep(index, result):
+                if not self._take_up(index, outcome):
+                    self._changed.notify_all()
                     return
             self._tell_results(self._results_to_tell(index))
             with self._changed:
                 if index not in self._failures:
                     self._ready.add(index)
                 self._changed.notify_all()
+        except BatchEnded:
+            return
         except BaseException as error:
             self._fail(index, error)
 
@@ -238,64 +228,29 @@ class _ThreadBatch(Batch):
                 self._failures[index] = error
             self._changed.notify_all()
 
-    def _result(self, index: int) -> ToolCallResult | None:
-        planned = self._planned[index]
-        entry = self._entries[index] if self._entries else None
-        if planned.run is None:
-            return (entry and entry.recorded(planned.call)) or planned.rejected
-        if entry is None:
-            return self._made(index, planned.run)
-        return entry.result(planned.call, partial(self._made, index, planned.run))
-
-    def _made(self, index: int, run: ToolRun) -> ToolCallResult | None:
-        if self._exclusive and (refused := driven(self._waits(index, run), self._pause)) is not None:
-            return refused
-        if self._end.is_over():
-            return overdue_result(run.call)
-        steps = self._claimed(index, run)
-        return self._run_begun(index, run) if steps is None else driven(steps, partial(self._claim_step, index, run))
-
-    def _claim_step(self, index: int, run: ToolRun, question: Question | None) -> Any:
-        """Run the call, or ask the store of claims."""
-        return self._run_begun(index, run) if question is None else ask(*question, *self._patience_with(question))
-
-    def _run_begun(self, index: int, run: ToolRun) -> ToolCallResult | None:
-        if self._end.is_set():
-            return None
-        with self._changed:
-            if not self._begin(index):
-                return None
-        if run.policy is not None:
-            return self._run_by_policy(run, run.policy)
-        return self._attempt(run)
-
-    def _pause(self, seconds: float) -> None:
-        with self._changed:
-            self._changed.wait(seconds)
-
-    def _run_by_policy(self, run: ToolRun, policy: ToolPolicy) -> ToolCallResult | None:
-        done: ToolCallResult | None = None
-        with closing(policy_steps(run, policy, self._may_wait, in_thread=self._uses_thread(run))) as steps:
-            while True:
-                try:
-                    step = steps.send(done)
-                except StopIteration as end:
-                    return cast("ToolCallResult | None", end.value)
-                done = self._carry_out(step, run)
-
-    def _attempt(self, run: ToolRun, number: int = 1) -> ToolCallResult | None:
+    def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
         announced = number > 1 or self._listeners.call(self._on_executing, run.call)
-        return None if self._closed or (not announced and self._end.is_set()) else self._run(run)
+        if self._closed or (not announced and self._end.is_set()):
+            raise BatchEnded
+        return self._run(run)
 
-    def _carry_out(self, step: Step, run: ToolRun) -> ToolCallResult | None:
+    def _carry_out(self, index: int, step: Step) -> Any:
         if isinstance(step, Attempt):
-            return self._attempt(run, step.number)
+            return self._attempt(cast("ToolRun", self._planned[index].run), step.number)
         if isinstance(step, Pause):
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._failures, step.seconds)
         elif isinstance(step, Follow):
             wait([step.flight], self._end.remaining())
+        elif isinstance(step, Ask):
+            return ask(step.function, step.argument, *self._patience_with(step))
+        elif isinstance(step, Within):
+            return step.function(lambda steps: driven(steps, partial(self._carry_out, index)))
         return None
+
+    def _ask(self, question: Question) -> Any:
+        """Ask somebody who decides about a call before it begins."""
+        return NOTHING if self._must_end() else ask(*question, self._must_end, self.patience, self._threads)
 
     def _reports(self) -> Progress:
         if self._progress is None:
@@ -303,15 +258,13 @@ class _ThreadBatch(Batch):
         return self._progress
 
     def _tell_progress(self, report: ProgressReport) -> None:
-        if self.watcher is not None:
-            self.watcher.progressed(self._answers[self._number(report.index)].call, report.value)
+        self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
         self._listeners.call(self._on_progress, report.call, report.value)
 
     def _tell_results(self, indexes: Sequence[int]) -> None:
         for index in indexes:
             self._listeners.call(self._on_executed, self._results[index])
-            if self.watcher is not None:
-                self._tell_answer(self.watcher, index)
+            self._observe_answer(index)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.only_asynchronous

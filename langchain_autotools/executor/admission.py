@@ -1,0 +1,40 @@
+"""Admission: what is settled about the calls of a batch before any of them begins."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from .plan import Answer
+from .steps import CallWrapper
+from .workers.asking import Question
+
+
+class Admission(Protocol):
+    """Admits the calls of a batch: once, in call order, in the thread of the run. What it raises ends the batch with nothing run."""
+
+    def admit(self, answers: Sequence[Answer]) -> Generator[Question, Any, Sequence[Answer]]:
+        """Yield whom to ask what, and be sent what they say.
+
+        Args:
+            answers: What answers each call.
+
+        Returns:
+            The answers of the calls that run or are answered; the others stay pending.
+        """
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Reserves a place in a journal for each planned call that was admitted before.
+
+    Attributes:
+        entries: Gives the places of so many calls, in call order.
+    """
+
+    entries: Callable[[int], Sequence[CallWrapper]]
+
+    def admit(self, answers: Sequence[Answer]) -> Generator[Question, Any, Sequence[Answer]]:
+        """Return the answers, each planned call with its entry."""
+        entries = iter(self.entries(sum(len(answer.planned) for answer in answers)))
+        return [replace(answer, planned=[replace(one, entry=next(entries)) for one in answer.planned]) for answer in answers]
+        yield  # makes it a generator

@@ -1,0 +1,65 @@
+"""The wrappers around a planned call, and their order."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ..messages.calls import ToolCallRecord
+from .plan import PlannedCall
+from .steps import LEFT, CallWrapper, Proceed, Steps, ends_as
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrappers:
+    """The wrappers of one planned call, the outermost first. A call that only has to be answered has none but the first.
+
+    Attributes:
+        entry: The journal's entry. Outermost: whatever the others make of the call is recorded, once, and not made again when the run
+            goes on in another process, where there may be less time, and other middleware.
+        turn: Waits until the call may begin, and answers it where there is no time. Inside the journal, since a later process must find
+            the same answer; outside the claim, which is not to be held meanwhile.
+        claim: Takes the call from the caller's store. Directly before the call begins, so that a call that is taken has begun, or is given
+            back; outside handlers, so that none of them acts on a call that runs elsewhere.
+        begin: Notes that the call has begun.
+        around: Handlers and middleware. Outside policies: they see one call, however often it is tried, and the result as it is stored.
+        attempts: Runs the tool as its policy says: innermost, since a retry makes the tool's own call again and nothing else.
+    """
+
+    entry: CallWrapper | None = None
+    turn: CallWrapper
+    claim: CallWrapper | None = None
+    begin: CallWrapper
+    around: Sequence[CallWrapper] = ()
+    attempts: Proceed
+
+
+def wrapped(planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool]) -> Steps:
+    """Return the steps of a planned call with its wrappers around it.
+
+    Args:
+        planned: The call.
+        wrappers: What stands around it.
+        is_concerned: Whether a call that a wrapper has changed needs an approval that it does not have; it is asked of the call before
+            and after.
+    """
+    proceed = wrappers.attempts
+    if wrappers.around:
+        proceed = partial(_unchanged, planned, is_concerned, proceed)
+        for wrapper in reversed(wrappers.around):
+            proceed = partial(wrapper, proceed=proceed)
+    for outer in (wrappers.begin, wrappers.claim, wrappers.turn, wrappers.entry):
+        if outer is not None:
+            proceed = partial(outer, proceed=proceed)
+    return proceed(planned)
+
+
+def _unchanged(
+    before: PlannedCall, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool], proceed: Proceed, planned: PlannedCall
+) -> Steps:
+    """Go on with a call that wrappers have let through: what was approved is what runs."""
+    if planned.call is not before.call:
+        if planned.call.args != before.call.args and is_concerned(before.call, planned.call):
+            return ends_as(LEFT)
+        if planned.run is not None:
+            planned.run.change(planned.call)
+    return proceed(planned)
