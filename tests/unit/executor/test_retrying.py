@@ -106,6 +106,43 @@ def place(number: int) -> str:
     return str(number)
 
 
+class Releasing(logging.Handler):
+    """Lets a tool's thread end, and waits for that, in the moment in which the thread is given up."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.go_on = threading.Event()
+        self.used: list[threading.Thread] = []
+
+    def look(self) -> str:
+        """Take too long."""
+        self.used.append(threading.current_thread())
+        assert self.go_on.wait(20)
+        return "late"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Wait until the thread is done with the tool."""
+        if "given up" in record.getMessage():
+            self.go_on.set()
+            never = threading.Event()
+            while self.used[-1].is_alive() and self.used[-1] not in threads._free:
+                never.wait(0.005)
+
+
+@both_ways
+def test_a_thread_that_took_too_long_is_not_tried_again_though_it_has_ended(run: Way) -> None:
+    """What it did until it ended may remain: a timeout is tried again only where the tool was stopped."""
+    slow = Releasing()
+    policy = ToolPolicy(timeout=0.05, retry=AT_ONCE, retry_on=(TimeoutError,))
+    logger = logging.getLogger("langchain_autotools")
+    logger.addHandler(slow)
+    try:
+        (result,) = run(ToolExecutor([slow.look], policies={"look": policy}), call("look"))
+    finally:
+        logger.removeHandler(slow)
+    assert (result.message.status, result.attempts, len(slow.used)) == ("error", 1, 1)
+
+
 @both_ways
 def test_wrong_arguments_are_not_tried_again(run: Way) -> None:
     """A ValidationError is a ValueError, but the tool did not even run."""
