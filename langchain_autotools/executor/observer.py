@@ -2,25 +2,29 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 from ..messages.calls import ToolCallRecord
 from .results import ToolCallResult
 
 
-class CallObserver(Protocol):
-    """Observes what becomes of the calls of a batch, at once and in whichever thread it happens. It returns nothing and raises nothing."""
+class CallObserver:
+    """Observes what becomes of the calls of a batch, at once and in whichever thread it happens. It returns nothing and raises nothing.
 
-    @property
-    def listens(self) -> bool:
-        """Whether anybody observes anything."""
+    Attributes:
+        listens: Whether anybody observes anything; nobody does here.
+    """
+
+    listens = False
 
     @property
     def due(self) -> bool:
         """Whether the batch is to hand over before the next result is there."""
+        return False
 
     def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
         """Have a function called, in any thread, whenever `due` may have become true."""
+        return nullcontext()
 
     def entered(self, call: ToolCallRecord) -> None:
         """Observe that a call begins, in the context in which its tools will run."""
@@ -32,21 +36,5 @@ class CallObserver(Protocol):
         """Observe the result of a call, as it will be handed out."""
 
 
-class _Nobody:
-    listens = due = False
-
-    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def entered(self, call: ToolCallRecord) -> None:
-        return
-
-    def progressed(self, call: ToolCallRecord, value: Any) -> None:
-        return
-
-    def answered(self, result: ToolCallResult) -> None:
-        return
-
-
-NOBODY: CallObserver = _Nobody()
+NOBODY = CallObserver()
 """The observer of calls that nobody observes."""

@@ -5,9 +5,8 @@ that one text serves threads and tasks. It returns a result, or `LEFT`.
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ..retry.attempts import Awaited
 from .plan import PlannedCall
@@ -31,8 +30,7 @@ class BatchEnded(BaseException):
     error of the tool's."""
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """Run the tool; sent back: its result.
 
     Attributes:
@@ -42,8 +40,7 @@ class Attempt:
     number: int
 
 
-@dataclass(frozen=True)
-class Pause:
+class Pause(NamedTuple):
     """Wait before the next step.
 
     Attributes:
@@ -53,8 +50,7 @@ class Pause:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Follow:
+class Follow(NamedTuple):
     """Wait for the same call, which somebody else has made, for no longer than there is time.
 
     Attributes:
@@ -64,8 +60,7 @@ class Follow:
     flight: Flight
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """Call a function of the caller's, which may be asynchronous; sent back: what it returns, or `NOTHING` where the batch ended first.
 
     Attributes:
@@ -79,8 +74,7 @@ class Ask:
     keeps: bool = False
 
 
-@dataclass(frozen=True)
-class Within:
+class Within(NamedTuple):
     """Call a function in the thread of the call; sent back: what it returns. For threads only.
 
     Attributes:

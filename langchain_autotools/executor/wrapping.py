@@ -1,16 +1,15 @@
 """The wrappers around a planned call, and their order."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from ..messages.calls import ToolCallRecord
 from .plan import PlannedCall
 from .steps import LEFT, CallWrapper, Proceed, Steps, ends_as
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wrappers:
+class Wrappers(NamedTuple):
     """The wrappers of one planned call, the outermost first. A call that only has to be answered has none but the first.
 
     Attributes:
@@ -25,11 +24,11 @@ class Wrappers:
         attempts: Runs the tool as its policy says: innermost, since a retry makes the tool's own call again and nothing else.
     """
 
-    entry: CallWrapper | None = None
+    entry: CallWrapper | None
     turn: CallWrapper
-    claim: CallWrapper | None = None
+    claim: CallWrapper | None
     begin: CallWrapper
-    around: Sequence[CallWrapper] = ()
+    around: Sequence[CallWrapper]
     attempts: Proceed
 
 

@@ -27,6 +27,7 @@ from ..event_types import (
     TurnUsage,
 )
 from ..executor import ToolCallResult, pending_calls
+from ..executor.observer import CallObserver
 from ..listening import NobodyListens, Place, listening
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.deltas import deltas_of
@@ -265,7 +266,7 @@ class RunEvents:
         self._over = True
 
 
-class CallWatch:
+class CallWatch(CallObserver):
     """Observes the calls of a batch; made by `RunEvents.watch`."""
 
     listens = True

@@ -90,7 +90,7 @@ class _TaskBatch(Batch):
                     await self._end_early()
                 for due in self._due(number):
                     await self._tell_results(self._results_held_back(due))
-                    yield self._answered(due)
+                    yield self._whole.get(due) or self._answered(due)
         finally:
             self._watch.cancel()
             await self._stop()
@@ -203,7 +203,9 @@ class _TaskBatch(Batch):
     async def _tell_results(self, indexes: Sequence[int]) -> None:
         for index in indexes:
             await acall(self, self._on_executed, self._results[index])
-            self._observe_answer(index)
+            number = self._numbers[index]
+            if index == self._places[number][-1]:
+                self._observer.answered(self._answered(number))
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.asynchronous

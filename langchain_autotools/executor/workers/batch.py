@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 from typing import Any, ClassVar, Protocol, cast
 
 from langchain_core.messages import ToolMessage
@@ -110,16 +109,18 @@ class Batch:
             ConfigurationError: A retry has an asynchronous strategy, which this batch cannot await.
         """
         self._answers = answers
-        self._planned: list[PlannedCall] = [planned for answer in answers for planned in answer.planned]
-        self._numbers = [number for number, answer in enumerate(answers) for _ in answer.planned]  # of the calls that they belong to
-        runs = [(number, one.run) for number, one in zip(self._numbers, self._planned, strict=True) if one.run is not None]
-        policies = [(number, run.policy) for number, run in runs if run.policy is not None]
-        for _, policy in () if self._awaits else policies:
+        self._planned: list[PlannedCall] = []
+        self._numbers: list[int] = []  # of the calls that the planned calls belong to
+        self._places: list[range] = []  # of each call's own planned calls
+        for number, answer in enumerate(answers):
+            self._places.append(range(len(self._planned), len(self._planned) + len(answer.planned)))
+            self._planned += answer.planned
+            self._numbers += [number] * len(answer.planned)
+        policies = [one.run.policy for one in self._planned if one.run is not None and one.run.policy is not None]
+        for policy in () if self._awaits else policies:
             policy.check_synchronous()
-        self._exclusive = frozenset(number for number, policy in policies if policy.exclusive)
+        self._exclusive = _exclusive(answers) if policies else frozenset()
         self._left = GivenUp(self._exclusive)
-        ends = accumulate(len(answer.planned) for answer in answers)
-        self._places = [range(end - len(answer.planned), end) for answer, end in zip(answers, ends, strict=True)]  # of each answer's own
         self._limit = min(self._options.limit or len(answers), len(answers))
         if self._options.claim is not None and any(answer.claim_key for answer in answers):
             self._claims = Claims(self._options.claim, answers, lambda: self._closed or bool(self._failures))
@@ -204,12 +205,6 @@ class Batch:
 
     # ------------------------------------------------------------------------------------------ beginning and ending
 
-    def _observe_answer(self, index: int) -> None:
-        """Let the observer know of a call's result, where this was the last of its planned calls."""
-        number = self._numbers[index]
-        if index == self._places[number][-1]:
-            self._observer.answered(self._answered(number))
-
     def _first_failure(self) -> BaseException:
         return self._failures[min(self._failures)]
 
@@ -224,14 +219,8 @@ class Batch:
         claim = None
         if claims is not None and claims.concerns(number):
             claim = partial(claims.wrap, number, index, partial(self._message_with, number, index))
-        wrappers = Wrappers(
-            entry=planned.entry,
-            turn=partial(self._in_turn, number),
-            claim=claim,
-            begin=partial(self._begin, index),
-            around=self._options.wrappers,
-            attempts=self._attempts,
-        )
+        turn, begin = partial(self._in_turn, number), partial(self._begin, index)
+        wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, self._attempts)
         return wrapped(planned, wrappers, self._options.is_concerned)
 
     def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
@@ -358,6 +347,12 @@ class Batch:
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
         raise NotImplementedError
+
+
+def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
+    """The numbers of the calls that no other one runs beside."""
+    policies = [(number, one.run.policy) for number, answer in enumerate(answers) for one in answer.planned if one.run is not None]
+    return frozenset(number for number, policy in policies if policy is not None and policy.exclusive)
 
 
 class Settled(Protocol):

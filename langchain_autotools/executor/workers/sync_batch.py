@@ -99,7 +99,7 @@ class _ThreadBatch(Batch):
                     yield from self._wait_for(index)
                 for due in self._due(number):
                     self._tell_results(self._results_held_back(due))
-                    yield self._answered(due)
+                    yield self._whole.get(due) or self._answered(due)
         finally:
             self._stop()
 
@@ -264,7 +264,9 @@ class _ThreadBatch(Batch):
     def _tell_results(self, indexes: Sequence[int]) -> None:
         for index in indexes:
             self._listeners.call(self._on_executed, self._results[index])
-            self._observe_answer(index)
+            number = self._numbers[index]
+            if index == self._places[number][-1]:
+                self._observer.answered(self._answered(number))
 
     def _uses_thread(self, run: ToolRun) -> bool:
         return not run.prepared.only_asynchronous
