@@ -1,1 +1,1 @@
-"""A turn: one request to a model and its reply, as LangChain's core asks for it."""
+"""A turn: one request to a model and its reply, in the interface of LangChain's core."""

@@ -1,4 +1,4 @@
-"""One turn of a model: what leaves at once, and what is said once at its end.
+"""Accumulation of one turn of a model: chunks that leave at once, and data for the last chunk.
 
 Text and reasoning leave with the chunk they came with. Fragments of tool calls, usage, finish reason, model name and id are
 kept back and leave on one last chunk, where `+` cannot glue them together or add them up; with them goes the verdict: how
@@ -27,16 +27,16 @@ from ..tool_calls.assembler import ToolCallAssembler
 CUT: Final = "stream cut"
 
 _NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})
-"""What is said of a turn or a run here alone: a raw chunk that says it (a model inside a model) is not believed."""
+"""Metadata that only this package may set; values in a raw chunk (from a nested model) are discarded."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _FORM = "call_blocks"
 _ALONE = frozenset({"calls", "blocked", "origin"})
 _OF_BLOCKS = ("model_provider", "output_version")
-"""What core reads content blocks by; `+` keeps it."""
+"""Metadata by which core reads content blocks; preserved by `+`."""
 
 
 class TurnAccumulator:
-    """Takes the raw chunks of one turn, gives the chunks that may leave, and at the end the turn's calls and verdict.
+    """Converts the raw chunks of one turn to outgoing chunks, and finally to the turn's calls and verdict.
 
     Args:
         declared: The names of the declared tools.
@@ -74,7 +74,7 @@ class TurnAccumulator:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew: the reply so far, of which nothing has left, counts no more."""
+        """Discard the reply so far, of which nothing has left, and begin again."""
         self._assembler = ToolCallAssembler(self._declared)
         self._usage: UsageMetadata | None = None
         self._metadata: dict[str, Any] = {}
@@ -82,7 +82,7 @@ class TurnAccumulator:
         self._held: dict[str, Any] = {}
 
     def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
-        """Take a raw chunk, or a whole message in its place.
+        """Process a raw chunk, or a whole message in its place.
 
         Returns:
             What of it may leave at once, the chunk itself where that is all of it; None if nothing is left.
@@ -104,8 +104,9 @@ class TurnAccumulator:
         return chunk if fields["content"] else None
 
     def _name(self, chunk: AIMessageChunk) -> None:
-        """Take the message's id from the first chunk that says anything. Core gives one without an id its run's, and whoever reads along
-        knows the message by that: none that comes later counts."""
+        """Set the message's id from the first chunk with content; later ids are ignored.
+
+        Core gives a chunk without an id that of its run, by which listeners then know the message."""
         if not self._named:
             self.message_id = None if chunk.id and self._is_taken(chunk.id) else chunk.id
             self._named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)
@@ -132,7 +133,7 @@ class TurnAccumulator:
         return new_chunk(content, {**extra}, self.message_id, metadata)
 
     def _feed_message(self, message: AIMessage) -> AIMessageChunk | None:
-        """Take a whole message: each of its calls is one, whatever they would look like in a stream.
+        """Process a whole message: each of its calls is separate, however similar.
 
         After other fragments it may say again what they said, and is one chunk more.
         """
@@ -148,7 +149,7 @@ class TurnAccumulator:
         return self._sort(chunk)
 
     def _take_extra(self, extra: dict[str, Any]) -> dict[str, Any]:
-        """The additional keywords that leave at once: all but fragments of calls."""
+        """Return the additional keywords that leave at once: all but fragments of calls."""
         if not extra or not _FRAGMENTS & extra.keys():
             return extra
         fragments = extra.get("tool_calls")
@@ -160,8 +161,10 @@ class TurnAccumulator:
         return {key: value for key, value in extra.items() if key not in _FRAGMENTS}
 
     def _keep_scalars(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """Keep back the metadata that `+` would glue or add up; the rest (log probabilities, lists and objects) leaves with the content
-        that it comes with, or with the next chunk that has any such: so an empty reply is one chunk, its own sum."""
+        """Hold back the metadata that `+` would concatenate or add up, and return the rest.
+
+        The rest (log probabilities, lists and objects) leaves with its content, or with the next chunk that has content: so an empty
+        reply is one chunk, its own sum."""
         rest: dict[str, Any] = {}
         for key, value in metadata.items():
             if value is None:
@@ -175,7 +178,7 @@ class TurnAccumulator:
         return rest
 
     def finish(self, cut: bool = False) -> AIMessageChunk:
-        """The last chunk: message id, usage, metadata, every call whole, and the verdict.
+        """Return the last chunk: message id, usage, metadata, every call whole, and the verdict.
 
         Args:
             cut: Whether the stream broke off before the end that its wire marks.
@@ -222,26 +225,26 @@ class TurnAccumulator:
 
 
 def _merged(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Metadata of two chunks, as their sum has it."""
+    """Return the metadata of two chunks as in their sum."""
     return (new_chunk("", {}, None, before) + new_chunk("", {}, None, after)).response_metadata
 
 
 def _without_calls(content: str | list[Any]) -> str | list[Any]:
-    """Content without the blocks that repeat the fragments of calls."""
+    """Return content without the blocks that repeat the fragments of calls."""
     if isinstance(content, str):
         return content
     return [block for block in content if not is_call_block(block)]
 
 
 def without_call_pieces(chunk: AIMessageChunk) -> AIMessageChunk:
-    """The chunk without what it brings of calls, not marked as the last."""
+    """Return the chunk without its fragments of calls, not marked as the last."""
     extra = {key: value for key, value in chunk.additional_kwargs.items() if key not in _FRAGMENTS}
     changed = {"content": _without_calls(chunk.content), "additional_kwargs": extra, "chunk_position": None}
     return chunk.model_copy(update={**changed, "tool_calls": [], "invalid_tool_calls": [], "tool_call_chunks": []})
 
 
 def _decided_call(call: ToolCallRecord, identifier: str, blocked: str | None, message: Any) -> dict[str, Any]:
-    """A call as the verdict has it; `message` is what the vendor says of the turn's end, which tells the model most."""
+    """Return a call with the verdict on it; `message` is the vendor's description of the turn's end, for the model."""
     why = call.why
     if blocked is not None and (message or not why):
         reason = message if isinstance(message, str) and message else f"the reply did not end normally ({blocked})"
@@ -257,7 +260,7 @@ def _decided_call(call: ToolCallRecord, identifier: str, blocked: str | None, me
 
 
 def _call_blocks(records: list[dict[str, Any]], form: Mapping[str, Any]) -> list[str | dict[Any, Any]]:
-    """The calls that may run as content blocks, of a wire whose messages hold them there: LangChain's core looks for them.
+    """Return the executable calls as content blocks, for wires whose messages contain them: LangChain's core looks for them there.
 
     Args:
         records: The turn's calls.
@@ -276,7 +279,7 @@ def _call_block(record: Mapping[str, Any], form: Mapping[str, Any], number: int)
 
 
 def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
-    """A finished turn as one plain message, its calls rebuilt from the verdict, whatever core made of the chunks.
+    """Return a finished turn as one plain message, its calls rebuilt from the verdict.
 
     Args:
         message: The sum of a turn's chunks, or a message that core made of them. Without a verdict its calls stay as they are.
@@ -297,7 +300,7 @@ def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool =
 
 
 def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a turn's last chunk for a caller whose calls these are: what a brief message keeps, and why calls must not run."""
+    """Return the metadata of a turn's last chunk for a caller who executes the calls: a brief message's, and why calls must not run."""
     verdict = metadata.get(KEY)
     if not isinstance(verdict, Mapping) or "blocked" not in verdict:
         return metadata
@@ -305,7 +308,7 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_cost(usage: UsageMetadata | None) -> Mapping[str, Any] | None:
-    """The usage without the cost that core adds on a cache hit: sent on it would miss the cache, and alone it is no usage."""
+    """Return the usage without the cost that core adds on a cache hit: sent on, it would change the cache key."""
     if not usage or "total_cost" not in usage:
         return usage
     return {key: value for key, value in usage.items() if key != "total_cost"} or None

@@ -1,4 +1,4 @@
-"""The arguments that the constructor of a model takes, under all their names, and those that it was given, as a repr says them."""
+"""The arguments of a model's constructor under all their names, and the given ones for its repr."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -12,12 +12,12 @@ from ..executor.names import tool_name
 
 _PER_CALL: Final = frozenset({"cancel", "resume"})
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
-"""What to give in place of names that a constructor or a call does not know, and that are near to none or to a wrong one."""
+"""Replacements for unknown argument names that are not near to the right one."""
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 
 def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
-    """The names under which a constructor takes a field, the one that type checkers know first.
+    """Return the names under which a constructor accepts a field, starting with that for type checkers.
 
     That is the alias where it is given as `alias`, and the field's own name where it is given as `validation_alias`.
     """
@@ -27,18 +27,18 @@ def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def argument_names(model: type[BaseModel]) -> frozenset[str]:
-    """All names of all arguments."""
+    """Return all names of all arguments."""
     return frozenset(name for field in model.model_fields for name in names_of(model, field))
 
 
 def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], others: str = "") -> str:
-    """The text of an error: that there is no such argument, what there is instead, and where others go.
+    """Return the error text for an unknown argument, with the nearest known one.
 
     Args:
         model: The model's class.
         name: The name that was given.
         known: The names that there are.
-        others: Where arguments of other names go, in words; "" for nowhere.
+        others: A description of where other arguments go; "" for nowhere.
     """
     if name in _PER_CALL:
         return f"{model.__name__} has no argument {name!r}: it belongs to one call: give it to invoke, stream or their asynchronous twins"
@@ -50,11 +50,11 @@ def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], 
 
 
 def given_arguments(model: BaseModel, shown: Iterable[tuple[str | None, Any]]) -> Iterator[tuple[str | None, Any]]:
-    """The arguments that a model was given, under the names that type checkers know first.
+    """Yield the arguments that a model was given, under the names for type checkers.
 
     Args:
         model: The model.
-        shown: What a repr would say: names and values of fields. The profile, which is long, and what is empty are left out.
+        shown: The names and values of fields for a repr. The long profile and empty values are omitted.
     """
     for name, value in shown:
         if name == "metadata" and isinstance(value, Mapping):
@@ -66,7 +66,7 @@ def given_arguments(model: BaseModel, shown: Iterable[tuple[str | None, Any]]) -
 
 
 def tool_labels(tools: Any) -> list[str]:
-    """The names of tools in any form; of a builtin tool without one its type."""
+    """Return the names of tools in any form; for a builtin tool without one, its type."""
     return [*map(str, tools)] if isinstance(tools, Mapping) else [_tool_label(tool) for tool in tools or ()]
 
 

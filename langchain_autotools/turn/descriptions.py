@@ -1,4 +1,4 @@
-"""Descriptions of a model's fields, read from the docstrings under them.
+"""Field descriptions of a model, read from the docstrings under its fields.
 
 pydantic does the same with `use_attribute_docstrings`, by parsing the module once for each class: that is most of what an import costs.
 """
@@ -29,7 +29,7 @@ def describe_fields(model: type[BaseModel]) -> None:
 
 @cache
 def _docstrings(module: str) -> dict[str, dict[str, str]]:
-    """The docstrings under annotated names, by class and name; none where the source is not there."""
+    """Return the docstrings under annotated names, by class and name; empty without the source."""
     try:
         source = sys.modules[module].__loader__.get_source(module)  # type: ignore[union-attr]
     except (AttributeError, ImportError, OSError):

@@ -1,4 +1,4 @@
-"""Calls while they are being written, for whoever watches: where the wire itself says which call a fragment belongs to.
+"""Unfinished tool calls for listeners, if the wire identifies the call of each fragment.
 
 For display only. What the fragments come to is decided by the assembler at the end of the turn; nothing here has a part in it. The
 pieces go with the chunk that brought them, as a note beside its data: no sum, copy or dump has them.
@@ -41,7 +41,7 @@ class _Restart(Note):
 
 
 class FormingCalls:
-    """Tells of each fragment of a turn which call it belongs to, where its id or the index that came with that id says so.
+    """Assigns each fragment of a turn to its call by the id, or by the index that came with it.
 
     Args:
         is_used: Whether the history already has a call of an id: such a call will have another one.
@@ -54,7 +54,7 @@ class FormingCalls:
         self._apart: set[str] = set()  # calls whose pieces come by themselves, before the fragment that has them all
 
     def shown(self, raw: AIMessage, left: AIMessageChunk | None, message_id: str | None) -> AIMessageChunk | None:
-        """What leaves of a raw chunk, with the pieces of calls that it brings.
+        """Return the outgoing chunk for a raw chunk, with its fragments of calls.
 
         Args:
             raw: The chunk as it came.
@@ -112,12 +112,12 @@ def may_show(raw: AIMessage) -> bool:
 
 
 def restart_chunk(message_id: str | None = None) -> AIMessageChunk:
-    """A chunk that says that its reply has broken off and begins anew: what has been shown of its calls counts no more."""
+    """Return a chunk that marks a restarted reply: the shown parts of its calls are void."""
     chunk = new_chunk("", {}, message_id)
     attach(chunk, _Restart())
     return chunk
 
 
 def is_restart(chunk: AIMessage) -> bool:
-    """Whether a chunk says that its reply begins anew."""
+    """Whether a chunk marks a restarted reply."""
     return note_of(chunk, _Restart) is not None

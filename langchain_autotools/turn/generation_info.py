@@ -1,4 +1,4 @@
-"""What callback handlers are told of a turn besides its message: `generation_info` and `llm_output`.
+"""Metadata of a turn for callback handlers: `generation_info` and `llm_output`.
 
 All of it stands in the message's `response_metadata` too: LangChain's core puts both back there, which must change nothing.
 """
@@ -14,17 +14,17 @@ _OF_MESSAGE = frozenset({*_OF_END, KEY, "headers", "output_version"})
 
 
 def generation_info(metadata: Mapping[str, Any], *, streamed: bool = False) -> dict[str, Any] | None:
-    """How the turn ended; of a streamed one, which has no `llm_output`, also what answered."""
+    """Return the finish reason of a turn; for a streamed one, which has no `llm_output`, also the model."""
     return {name: metadata[name] for name in (_OF_STREAM if streamed else _OF_END) if name in metadata} or None
 
 
 def llm_output(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What the reply says besides its message: the model's name, tokens in the vendor's words, ids."""
+    """Return metadata of the reply: the model's name, token counts in the vendor's form, ids."""
     return {name: value for name, value in metadata.items() if name not in _OF_MESSAGE}
 
 
 def combined_outputs(outputs: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
-    """The `llm_output` of several prompts: their tokens together, and the first one's model."""
+    """Return the `llm_output` of several prompts: the sum of their tokens, and the first one's model."""
     known = [output for output in outputs if output]  # of streams there is none
     usages = [output["token_usage"] for output in known if isinstance(output.get("token_usage"), Mapping)]
     combined: dict[str, Any] = {"token_usage": _sum(usages)} if usages else {}
@@ -34,7 +34,7 @@ def combined_outputs(outputs: Iterable[Mapping[str, Any] | None]) -> dict[str, A
 
 
 def _sum(usages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The counts added up, at every depth; of anything else the first."""
+    """Return the sum of nested counts; for other values the first."""
     total: dict[str, Any] = {}
     for usage in usages:
         for name, value in usage.items():

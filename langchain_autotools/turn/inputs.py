@@ -1,4 +1,4 @@
-"""Inputs that are no conversation, explained by what was done to make them."""
+"""Explanations of invalid model inputs by their likely cause."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ..errors import ConfigurationError
 
 
 def refuse_fields(given: Any) -> None:
-    """Explain an input that LangChain cannot read because a message was added to a list, which iterated over its fields.
+    """Raise a helpful error if the input is a list to which a message was added with `+=`, which iterates over its fields.
 
     Raises:
         ConfigurationError: That is so.

@@ -1,4 +1,4 @@
-"""A message's content in the form its model is configured for: plain text, or numbered v1 content blocks.
+"""Conversion of a message's content to the model's configured form: plain text, or numbered v1 content blocks.
 
 Core decides the form by the handlers that happen to be attached (its event bridge always makes v1 blocks). What is stored
 and sent must not depend on that, so the form is set here, from the model's `output_version` alone.
@@ -15,7 +15,7 @@ _REASONING = "reasoning_content"
 
 
 class BlockWriter:
-    """Turns the chunks of one turn into chunks of v1 blocks, numbered by one counter so that no two blocks merge by accident."""
+    """Converts the chunks of one turn to v1 blocks with one counter, so that no two blocks merge by accident."""
 
     def __init__(self) -> None:
         self._index = -1
@@ -23,7 +23,7 @@ class BlockWriter:
         self._numbers: dict[object, int] = {}
 
     def chunk(self, chunk: AIMessageChunk) -> AIMessageChunk:
-        """The chunk with its reasoning, text and calls as blocks."""
+        """Return the chunk with its reasoning, text and calls as blocks."""
         extra = dict(chunk.additional_kwargs)
         blocks = [self._with_number(block) for block in self._unnumbered(chunk, extra)]
         metadata = {**chunk.response_metadata, "output_version": "v1"}
@@ -40,7 +40,7 @@ class BlockWriter:
         return blocks + _calls_of_chunk(chunk)
 
     def _with_number(self, block: dict[str, Any]) -> dict[str, Any]:
-        """Fragments of text, or of one wire block, share a number; a call has its own."""
+        """Return the block with its number: fragments of text, or of one wire block, share one; a call has its own."""
         kind, index = block["type"], block.get("index")
         key = None if kind in STANDARD_CALLS else (kind, index)
         if index is not None and key in self._numbers:  # more of an earlier block
@@ -54,8 +54,9 @@ class BlockWriter:
 
 
 def _calls_of_chunk(chunk: AIMessageChunk) -> list[dict[str, Any]]:
-    """The calls of a chunk. On the last chunk those that may run are whole: core makes them so only when chunks are added up, and a
-    turn that only calls may be one chunk."""
+    """Return the calls of a chunk, for the last chunk the whole executable calls.
+
+    Core completes calls only when it adds up chunks, and a turn with calls alone may be one chunk."""
     whole = {call["id"]: call for call in chunk.tool_calls} if chunk.chunk_position == "last" else {}
     return [
         {**whole[call["id"]], "type": "tool_call"} if call["id"] in whole else {**call, "type": "tool_call_chunk"}
@@ -64,14 +65,14 @@ def _calls_of_chunk(chunk: AIMessageChunk) -> list[dict[str, Any]]:
 
 
 def _standard(chunk: AIMessageChunk) -> list[Any]:
-    """The chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
+    """Return the chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
     metadata = chunk.response_metadata
     of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
     return _with_extras(chunk, list(map(_without_wrapper, chunk.content_blocks))) if of_vendor else list(chunk.content)
 
 
 def _without_wrapper(block: Any) -> Any:
-    """A standard block of media, which core wraps where a vendor's own are expected."""
+    """Return a standard media block without the wrapper that core adds where it expects a vendor's own."""
     value = block.get("value") if block["type"] == "non_standard" else None
     if not isinstance(value, dict) or value.get("type") not in _MEDIA or not value.get("base64"):
         return block
@@ -79,7 +80,7 @@ def _without_wrapper(block: Any) -> Any:
 
 
 def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
-    """Standard blocks with the `extras` of those that they were made of: core drops a few, and signatures stand there."""
+    """Return standard blocks with the `extras` of their sources, of which core drops some, signatures included."""
     if not isinstance(message.content, list):
         return blocks
     made = [block for block in blocks if block["type"] not in STANDARD_CALLS]
@@ -96,7 +97,7 @@ def _as_block(part: Any) -> dict[str, Any]:
 
 
 def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
-    """The message with content as `version` wants it: v1 blocks for "v1", else text where the blocks say no more than that.
+    """Return the message with content for `version`: v1 blocks for "v1", else text if the blocks contain only text.
 
     Blocks that say more, for a vendor's signature stands in them, stay v1 blocks: nothing is lost, and mappers read both.
     """
@@ -116,7 +117,7 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
 
 
 def _meaning(message: AIMessage) -> list[Any]:
-    """What a message's standard blocks say: which there are, and what only blocks can hold (signatures, citations).
+    """Return the kinds of a message's standard blocks, and the data that only blocks can hold (signatures, citations).
 
     Reasoning without a signature needs no block: it stands under `reasoning_content`.
     """

@@ -1,4 +1,4 @@
-"""A subclass that overrides one of core's own methods (`_stream`, `_astream`, `_generate`, `_agenerate`): what it gives is heard.
+"""Support for subclasses that override core's own methods (`_stream`, `_astream`, `_generate`, `_agenerate`).
 
 It may change what the inherited method gives, or give everything itself. What it yields is then read as a model's raw chunks are:
 its calls are decided at the end of the turn, and of what an inherited method has decided already nothing changes. And it holds for
@@ -25,7 +25,7 @@ _READ = "_autotools_read"
 
 
 def install_overrides(cls: Any, ours: Any, *, streams: bool, whole: bool = False) -> None:
-    """Let a new class's own methods be heard.
+    """Wrap a new class's own methods so that their output is processed.
 
     Args:
         cls: The new subclass.
@@ -41,7 +41,7 @@ def install_overrides(cls: Any, ours: Any, *, streams: bool, whole: bool = False
 
 
 def _twins(new: Collection[str], *, streams: bool) -> dict[str, Any]:
-    """What follows the new methods where the class says nothing of it."""
+    """Return the methods derived from the new ones that the class does not define."""
     twins: dict[str, Any] = {}
     if "_generate" in new and not streams and not {"_stream", "_astream"} & {*new}:
         twins |= {"_stream": BaseChatModel._stream, "_astream": BaseChatModel._astream}  # by which core knows that it does not stream
@@ -59,7 +59,7 @@ def _is_read(method: Any, name: str, ours: Any) -> bool:
 
 
 def mark_read(method: _Method) -> _Method:
-    """Mark a method of which `install_overrides` needs to know nothing: what it gives is read already."""
+    """Mark a method whose output is processed already, so that `install_overrides` ignores it."""
     method.__dict__[_READ] = True
     return method
 
@@ -68,7 +68,7 @@ def mark_read(method: _Method) -> _Method:
 
 
 class _Reading:
-    """The reading of one turn: what leaves, and whether an inherited method has ended it already.
+    """The processing of one turn: its outgoing chunks, and whether an inherited method has ended it already.
 
     Where no run goes on from the turn, all but its calls leaves as it came.
 
@@ -84,7 +84,7 @@ class _Reading:
         self.messages = self._turn.messages
 
     def chunk(self, chunk: ChatGenerationChunk) -> list[ChatGenerationChunk]:
-        """What leaves of a chunk."""
+        """Return the outgoing chunks for a chunk."""
         self._begun = True
         if _is_decided(chunk.message):
             self._decided = True
@@ -95,7 +95,7 @@ class _Reading:
         return [] if part is None else [chunk] if part is chunk.message else [generation(part)]
 
     def _without_calls(self, chunk: ChatGenerationChunk, message: AIMessageChunk) -> list[ChatGenerationChunk]:
-        """The chunk as it came; calls are held to the end of the turn."""
+        """Return the chunk unchanged without calls, which are held until the end of the turn."""
         brings = bool(message.tool_call_chunks or message.additional_kwargs.get("tool_calls"))
         if brings or chunk.generation_info or message.response_metadata:
             self._turn.feed(chunk)
@@ -108,7 +108,7 @@ class _Reading:
         return [ChatGenerationChunk(message=rest, generation_info=chunk.generation_info)] if says or chunk.generation_info else []
 
     def end(self) -> list[ChatGenerationChunk]:
-        """What leaves at the end: nothing of a stream without any chunk, of which core says that it is none."""
+        """Return the outgoing chunks at the end: none for a stream without any chunk, which core reports as an error."""
         if self._decided or not (self._calls or (self._begun and self._turn.runs)):
             return []
         last = self._turn.finish()
@@ -119,7 +119,7 @@ class _Reading:
         return [generation(last)]
 
     def result(self, result: ChatResult) -> ChatResult:
-        """A whole reply, its calls decided."""
+        """Return a whole reply with the verdict on its calls."""
         for made in result.generations[:1]:  # a run reads the first
             if isinstance(made.message, AIMessage) and not _is_decided(made.message):
                 decided = self._turn.result([made]).generations[0].message
@@ -132,7 +132,7 @@ def _is_decided(message: BaseMessage) -> bool:
 
 
 def _unchanged(given: AIMessage, decided: AIMessage, *, runs: bool) -> AIMessage:
-    """The message as it was given, with the verdict, where the verdict changes none of its calls; else as it was decided.
+    """Return the original message with the verdict if that changes none of its calls; else the rebuilt one.
 
     Where no run goes on from the turn, and nothing of the verdict would be stored, it is the very message that was given.
     """
@@ -145,7 +145,7 @@ def _unchanged(given: AIMessage, decided: AIMessage, *, runs: bool) -> AIMessage
 
 
 def read_stream(method: _Method) -> _Method:
-    """A `_stream` whose chunks are read as raw chunks are."""
+    """Return a `_stream` whose chunks are processed like raw chunks."""
 
     def _stream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         reading = _Reading(self, messages, kwargs)
@@ -157,7 +157,7 @@ def read_stream(method: _Method) -> _Method:
 
 
 def read_astream(method: _Method) -> _Method:
-    """Like `read_stream`, of an `_astream`."""
+    """Return an `_astream` processed like `read_stream`."""
 
     async def _astream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         reading = _Reading(self, messages, kwargs)
@@ -172,7 +172,7 @@ def read_astream(method: _Method) -> _Method:
 
 
 def read_generate(method: _Method) -> _Method:
-    """A `_generate` whose reply is read as a whole raw message is."""
+    """Return a `_generate` whose reply is processed like a whole raw message."""
 
     def _generate(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> ChatResult:
         reading = _Reading(self, messages, kwargs)
@@ -182,7 +182,7 @@ def read_generate(method: _Method) -> _Method:
 
 
 def read_agenerate(method: _Method) -> _Method:
-    """Like `read_generate`, of an `_agenerate`."""
+    """Return an `_agenerate` processed like `read_generate`."""
 
     async def _agenerate(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> ChatResult:
         reading = _Reading(self, messages, kwargs)
@@ -199,18 +199,18 @@ _READERS = {"_stream": read_stream, "_astream": read_astream, "_generate": read_
 
 @mark_read
 def generate_of_stream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-    """The reply of the model's `_stream` as a whole."""
+    """Return the whole reply of the model's `_stream`."""
     return _result_of([chunk.message for chunk in self._stream(messages, stop, **kwargs)])
 
 
 @mark_read
 async def agenerate_of_astream(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-    """The reply of the model's `_astream` as a whole."""
+    """Return the whole reply of the model's `_astream`."""
     return _result_of([chunk.message async for chunk in self._astream(messages, stop, **kwargs)])
 
 
 def _result_of(chunks: list[Any]) -> ChatResult:
-    """The chunks of a stream as a reply.
+    """Return the chunks of a stream as one reply.
 
     Raises:
         ValueError: There are none, in core's words.

@@ -1,4 +1,4 @@
-"""The methods that make one request, of a model of one's own: mistakes in them that can be seen when the class is made.
+"""Checks of a custom model's request methods when its class is created.
 
 Each of them would show later only, in the middle of a run and as an error of Python's own. What cannot be seen for certain, such as what a
 decorator makes of a method, is not judged.
@@ -20,11 +20,11 @@ _SIGNATURE = "(self, messages, stop=None, **kwargs)"
 _STREAMS = ("raw_stream", "araw_stream")
 _NAMES = (*_STREAMS, "raw_invoke", "araw_invoke")
 _WHOLE = (BaseMessage, ChatResult, Generation, str)
-"""What a stream yields, and never is."""
+"""Types that a stream must never yield."""
 
 
 def check_raw_methods(cls: Any, ours: type) -> None:
-    """Refuse a new class whose `raw_stream`, or one of its like, cannot work.
+    """Raise if `raw_stream`, or a related method, of a new class cannot work.
 
     Args:
         cls: The class.
@@ -44,7 +44,7 @@ def check_raw_methods(cls: Any, ours: type) -> None:
 
 
 def _kind_problem(name: str, method: Callable[..., Any]) -> str | None:
-    """What is wrong with the kind of function that a method is."""
+    """Return the problem with the kind of function that a method is; None if there is none."""
     yields = inspect.isgeneratorfunction(method)
     is_async = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
     if name == "araw_stream":
@@ -59,7 +59,7 @@ def _kind_problem(name: str, method: Callable[..., Any]) -> str | None:
 
 
 def _signature_problem(method: Callable[..., Any]) -> str | None:
-    """What is wrong with what a method takes."""
+    """Return the problem with a method's parameters; None if there is none."""
     signature = inspect.signature(method)
     try:
         signature.bind(None, [], None, tools=[], tool_choice=None)
@@ -69,7 +69,7 @@ def _signature_problem(method: Callable[..., Any]) -> str | None:
 
 
 def _return_problem(name: str, method: Callable[..., Any]) -> str | None:
-    """What is wrong with what a stream returns that is no generator: it may return an iterator that something else has made."""
+    """Return the problem with a stream that is not a generator: it may only return an iterator from elsewhere."""
     if name not in _STREAMS or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
         return None
     hint = None
@@ -83,7 +83,7 @@ def _return_problem(name: str, method: Callable[..., Any]) -> str | None:
 
 
 def _body(method: Callable[..., Any]) -> list[ast.stmt]:
-    """The statements of a method; empty where its source is not known, and where it is a stub or only raises."""
+    """Return the statements of a method; empty if its source is unknown, or if it is a stub or only raises."""
     try:
         (function,) = ast.parse(dedent(inspect.getsource(method))).body
     except (OSError, SyntaxError, TypeError, ValueError):
@@ -98,7 +98,7 @@ def _body(method: Callable[..., Any]) -> list[ast.stmt]:
 
 
 def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """All nodes of a body but those of functions and classes inside it."""
+    """Yield the nodes of a body, without those of nested functions and classes."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
@@ -112,7 +112,7 @@ def _returns(body: list[ast.stmt]) -> list[ast.Return]:
 
 
 def _is_whole(value: ast.expr, body: list[ast.stmt], method: Callable[..., Any]) -> bool:
-    """Whether an expression is for certain a message or a text: a literal, a call of such a class, or a name that is nothing else."""
+    """Whether an expression is certainly a message or a text: a literal, a constructor call, or a name bound to one."""
     if isinstance(value, ast.Name):
         given = [
             node for node in _nodes(body) if isinstance(node, ast.Assign) and value.id in {getattr(one, "id", "") for one in node.targets}
@@ -130,7 +130,7 @@ def _is_whole_value(value: ast.expr, method: Callable[..., Any]) -> bool:
 
 
 def _resolved(function: ast.expr, method: Callable[..., Any]) -> Any:
-    """What a name or a dotted name in a method means; None where that is not known."""
+    """Return the object that a name or dotted name in a method refers to; None if it is unknown."""
     if isinstance(function, ast.Attribute):
         return getattr(_resolved(function.value, method), function.attr, None)
     if not isinstance(function, ast.Name):

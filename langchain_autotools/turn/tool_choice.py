@@ -1,4 +1,4 @@
-"""A tool choice as a run has to know it: what is asked of the first turn, what stays, and which tools may be called at all.
+"""A tool choice as a run uses it: the demand for the first turn, the lasting part, and the allowed tools.
 
 A choice either *asks* (call some tool, call this one), which holds for the first turn only: kept, it would never let a run end.
 Or it *restricts* (no tool, these tools only, no calls side by side), which holds on every turn. Only a wire knows its own words
@@ -16,11 +16,11 @@ _FREE = (None, "auto")
 
 @dataclass(frozen=True)
 class ToolChoice:
-    """A tool choice in a wire's form, and what it means for a run.
+    """A tool choice in a wire's form, and its effect on a run.
 
     Attributes:
-        asked: What the first request says; None: nothing.
-        lasting: What every later request says; None: nothing.
+        asked: The choice in the first request; None: none.
+        lasting: The choice in every later request; None: none.
         allowed: Names of the tools that may be called, on every turn; None for all.
         forced: Whether the first turn must call a tool.
     """
@@ -43,7 +43,7 @@ class ToolChoice:
 
 
 def read_choice(choice: Any) -> ToolChoice:
-    """Read a choice: a word, a mapping that points at one tool, or one of `type` "allowed_tools" (flat, or nested under that key)."""
+    """Parse a choice: a word, a mapping for one tool, or one of `type` "allowed_tools" (flat, or nested under that key)."""
     word = choice.get("type") if isinstance(choice, Mapping) else choice
     if isinstance(word, str | None) and word in _FREE:
         return ToolChoice(choice, choice)

@@ -1,4 +1,4 @@
-"""Streams that nobody watches: their chunks go to the caller past core's work for callback handlers.
+"""Streams without listeners, whose chunks bypass core's work for callback handlers.
 
 Core does for every chunk of a stream what handlers need: it wraps the chunk, sets its fields through pydantic, tells the handlers,
 keeps it, and adds all of them up at the end. Where there is no handler, `stream` lets core open the run as ever (its configuration,
