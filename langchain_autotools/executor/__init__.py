@@ -1,4 +1,4 @@
-"""Executing tool calls: one call, a batch, order, timeouts, callbacks."""
+"""Execution of tool calls: single calls and batches, with order, timeouts and callbacks."""
 
 from .approval.pending import Decision, PendingCall, pending_calls
 from .checks import OnExecuted, OnExecuting, OnProgress

@@ -1,4 +1,4 @@
-"""One tool call: what it is given, what its output or its exception comes to.
+"""Execution of one tool call: its input, and the result for its output or exception.
 
 Nothing here decides when a call runs, or in which thread or task: `batch` and `async_batch` do.
 """
@@ -41,7 +41,7 @@ _current: ContextVar["ToolRun"] = ContextVar("autotools_current_run")
 
 
 class PreparedTool:
-    """A tool with what has to be known to run it, found out once.
+    """A tool with the properties needed to run it, computed once.
 
     Attributes:
         tool: The tool.
@@ -67,17 +67,17 @@ class PreparedTool:
 
     @functools.cached_property
     def arguments(self) -> ToolArguments:
-        """What the tool makes of the arguments of its calls."""
+        """The validator of the tool's arguments."""
         return ToolArguments(self.tool.inside if isinstance(self.tool, WrappedTool) else self.tool, self.injected)
 
     @functools.cached_property
     def yielding(self) -> "PreparedTool":
-        """The same tool, which reports what it yields."""
+        """Return the same tool with its yielded values as progress reports."""
         return PreparedTool(as_asynchronous(self.tool), yields=True)
 
 
 class PreparedTools:
-    """What is known of the tools of an executor, by name.
+    """The prepared tools of an executor, by name.
 
     Args:
         tools: The tools by name. They may change.
@@ -94,7 +94,7 @@ class PreparedTools:
         return known
 
     def arguments_of(self, name: str) -> ToolArguments | None:
-        """What a tool makes of arguments; None where no tool has this very name."""
+        """Return the argument validator of a tool; None if no tool has exactly this name."""
         return self[name].arguments if name in self._tools else None
 
 
@@ -107,7 +107,7 @@ def _implementations(tool: BaseTool) -> tuple[bool, bool]:
 
 
 def _only_raises(function: Any) -> bool:
-    """Whether a function is a placeholder that raises NotImplementedError and can never return."""
+    """Whether a function is a placeholder that only raises NotImplementedError."""
     code = getattr(function, "__code__", None)
     if code is None or "NotImplementedError" not in code.co_names:
         return False
@@ -116,7 +116,7 @@ def _only_raises(function: Any) -> bool:
 
 
 def _observed(tool: BaseTool) -> dict[str, Any]:
-    """The tool's own `_run` and `_arun`, wrapped. None where the tool replaces the public methods that would call them."""
+    """Return the tool's own `_run` and `_arun`, wrapped for observation. None if the tool replaces the public methods that call them."""
     kind: Any = type(tool)
     if not all(map(is_core, (kind.invoke, kind.ainvoke, kind.run, kind.arun))):
         return {}
@@ -155,7 +155,7 @@ def _observed(tool: BaseTool) -> dict[str, Any]:
 
 
 def _resolve(observed: Any, original: Callable[..., Any]) -> None:
-    """Work out once what LangChain asks of a tool's method on every call: its signature and the meaning of its annotations."""
+    """Precompute what LangChain inspects on every call of a tool's method: its signature and resolved annotations."""
     hints = type_hints(original)
     if hints:
         observed.__annotations__ = hints
@@ -172,25 +172,25 @@ def _presented(tool: BaseTool, output: Any) -> Any:
 
 
 class _Cancelled(Exception):
-    """Stands for `asyncio.CancelledError` where only an Exception is noticed."""
+    """Stands for `asyncio.CancelledError` in places that only handle Exception."""
 
 
 class _NoException(Exception):
-    """Stands for what would not come through LangChain's own task around an asynchronous tool, but end its event loop."""
+    """Stands for exceptions that would end the event loop instead of passing through LangChain's task of an asynchronous tool."""
 
 
 class ToolRun:
-    """One call of one tool.
+    """One execution of one tool call.
 
     Attributes:
         call: The call.
-        prepared: What is known of its tool.
-        timeout: How many seconds it may take; None for no limit.
+        prepared: The prepared tool.
+        timeout: The timeout in seconds; None for no limit.
         home: Gives the event loop that the tool belongs to, if that is known.
-        policy: What else is done about its calls; None where nothing is.
-        cached: How its result is shared with the same calls; None where it is not.
+        policy: The rest of the tool's policy; None if there is none.
+        cached: The sharing of its result with equal calls; None if it is not shared.
         executed: Whether the tool's own code began to run.
-        tried: How often it ran before, in attempts that have ended.
+        tried: The number of finished attempts.
         ended: Whether it has ended.
         stopped_by: Why it is being stopped, if so.
         started: When it began to run, by `time.perf_counter`.
@@ -231,13 +231,13 @@ class ToolRun:
         self.call, self.cached, self._context = call, None, replace(self._context, call=call)
 
     def end_within(self, seconds: float) -> None:
-        """Let it take no longer than this, whatever its own timeout: its run ends then."""
+        """Limit the call to this many seconds, whatever its own timeout: the run ends then."""
         if self.timeout is None or seconds < self.timeout:
             self.ends_with_batch = True
             self.timeout, self._late = seconds, "stopped: the time for this run is over; what it did until then may remain"
 
     def begin_anew(self) -> None:
-        """Forget what became of an attempt that has ended: another one follows."""
+        """Reset the outcome of a finished attempt before the next one."""
         self.tried += int(self.executed)
         self.executed = not self.prepared.observed
         self.ended = self.is_late = False
@@ -245,7 +245,7 @@ class ToolRun:
         self._nested = NestedRuns()
 
     def report_to(self, reports: Progress | AsyncProgress, index: int, turn: int | None) -> None:
-        """Let its tool report progress.
+        """Enable progress reports of the tool.
 
         Args:
             reports: Takes it.
@@ -257,7 +257,7 @@ class ToolRun:
         self.reporting = Reporting(reports, index, self.call, yields=self.prepared.yields, **about)
 
     def invoke(self) -> ToolCallResult:
-        """Run it here. Call it in a context of its own.
+        """Run the tool in this thread. Requires a context of its own.
 
         Raises:
             BaseException: what must not be told to the model, see `_passes_through`.
@@ -271,7 +271,7 @@ class ToolRun:
             self.ended = True
 
     async def ainvoke(self) -> ToolCallResult:
-        """Run it on the running loop. Call it in a task of its own.
+        """Run the tool on the running loop. Requires a task of its own.
 
         Raises:
             BaseException: what must not be told to the model, see `_passes_through`.
@@ -285,15 +285,15 @@ class ToolRun:
             self.ended = True
 
     def stop_for_good(self) -> None:
-        """Say that nobody waits for it any more: where it has not begun, it never will."""
+        """Record that the result is no longer awaited: a call that has not begun never will."""
         self.stopped_by = _Cancelled("cancelled")
 
     def stop_for_timeout(self) -> None:
-        """Say, before it is cancelled, that it took too long."""
+        """Record, before a cancellation, that the call timed out."""
         self.stopped_by = TimeoutError(self._late)
 
     def timed_out(self) -> ToolCallResult:
-        """The result of a call that took too long."""
+        """Return the result of a call that timed out."""
         self.is_late = True
         error = TimeoutError(self._late)
         return failed(self.call, str(error), error, duration=self.duration(), executed=self.executed)
@@ -313,7 +313,7 @@ class ToolRun:
         return tool, call, self._context.config
 
     def duration(self) -> float:
-        """How long it has run so far, in seconds."""
+        """Return the seconds that the call has run so far."""
         return time.perf_counter() - self.started
 
     def _answered(self, output: Any) -> ToolCallResult:
@@ -348,7 +348,7 @@ class ToolRun:
         return str(error) if isinstance(error, ConfigurationError) else describe(error)
 
     def _concerns_arguments(self, error: ValidationError | ValidationErrorV1) -> bool:
-        """Whether it was raised for the call's arguments, and not by something the tool did with them."""
+        """Whether an error concerns the call's arguments, and not something that the tool did with them."""
         if self.prepared.observed:
             return not self.executed
         schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
@@ -356,7 +356,7 @@ class ToolRun:
 
 
 def _passes_through(error: BaseException) -> bool:
-    """Whether an exception ends the run instead of being told to the model.
+    """Whether an exception ends the run instead of becoming a result for the model.
 
     That is what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray GeneratorExit), LangGraph's interrupts and parent
     commands, a resume value that the graph must ask for again, and what a callback handler with `raise_error=True` raised.

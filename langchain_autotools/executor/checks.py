@@ -1,4 +1,4 @@
-"""What the options of an executor may be."""
+"""Validation of an executor's options."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,7 +15,7 @@ Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 
 def checked_concurrency(name: str, value: Any) -> int | None:
-    """The number of calls that may run at the same time, or None.
+    """Return the maximum number of parallel calls, or None; raise if it is invalid.
 
     Raises:
         ConfigurationError: It is no such number.
@@ -26,7 +26,7 @@ def checked_concurrency(name: str, value: Any) -> int | None:
 
 
 def checked_listener(name: str, listener: Any) -> Any:
-    """The listener, or None.
+    """Return the callback, or None; raise if it is not callable.
 
     Raises:
         ConfigurationError: It cannot be called.

@@ -1,4 +1,4 @@
-"""How what a tool returned becomes the content of its tool message."""
+"""Conversion of a tool's return value to the content of its tool message."""
 
 import dataclasses
 import inspect
@@ -25,7 +25,7 @@ from .nested_runs import run_content
 _logger = logging.getLogger("langchain_autotools")
 
 NO_OUTPUT = "(no output)"
-"""What an empty result says: several servers reject an empty one."""
+"""The text of an empty result: several servers reject an empty one."""
 
 # The content blocks that LangChain keeps as blocks in a tool message, and the keys of which each has at least one. A list of
 # ordinary data may well use the word `type` for something else.
@@ -43,7 +43,7 @@ _BLOCK_KEYS: Mapping[str, frozenset[str]] = {
 
 
 def answered(call: ToolCallRecord, output: Any) -> tuple[ToolMessage, tuple[Any, ...]]:
-    """The tool message that a tool's invocation gave, made to fit the call, and the graph commands that came with it.
+    """Return a tool's message, adapted to the call, and the graph commands that came with it.
 
     Raises:
         ConfigurationError: graph commands came without exactly one message for this call.
@@ -67,7 +67,7 @@ def answered(call: ToolCallRecord, output: Any) -> tuple[ToolMessage, tuple[Any,
 
 
 def _messages_in(part: Any) -> Sequence[BaseMessage]:
-    """The messages of a tool message (itself), or of a graph command."""
+    """Return the messages in a tool message (itself) or in a graph command."""
     if isinstance(part, ToolMessage):
         return [part]
     found = _update_of(part).get("messages")
@@ -79,7 +79,7 @@ def _messages_in(part: Any) -> Sequence[BaseMessage]:
 
 
 def _update_of(command: Any) -> Mapping[str, Any]:
-    """A graph command's update by the names of the state, in whichever form it is: a mapping, pairs, messages, an object."""
+    """Return a graph command's update by state names, from any form: a mapping, pairs, messages, an object."""
     update = getattr(command, "update", None)
     if isinstance(update, Mapping):
         return update
@@ -90,19 +90,19 @@ def _update_of(command: Any) -> Mapping[str, Any]:
 
 
 def preceded(message: ToolMessage, note: str) -> ToolMessage:
-    """The message with a note before its content."""
+    """Return the message with a note before its content."""
     content = message.content
     noted = f"{note}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]
     return message.model_copy(update={"content": noted})
 
 
 def does_more(command: Any) -> bool:
-    """Whether a graph command says more than messages: what a model cannot do."""
+    """Whether a graph command contains more than messages, which a model cannot execute."""
     return bool(_update_of(command).keys() - {"messages"} or command.goto or command.resume is not None)
 
 
 def _fitted(call: ToolCallRecord, message: ToolMessage) -> ToolMessage:
-    """The message with the call's id and name, and content that can be sent."""
+    """Return the message with the call's id and name, and with content that can be sent."""
     content = _sendable(message.content)
     if message.tool_call_id == call.id and message.name == call.spelling and message.content is content:
         return message
@@ -119,7 +119,7 @@ def _sendable(content: Any) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """Plain data that JSON and UTF-8 can carry: no half characters, no numbers that are none."""
+    """Return plain data that JSON and UTF-8 can carry: without lone surrogates and without NaN or infinities."""
     if isinstance(value, str):
         return mend_surrogates(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -137,7 +137,7 @@ _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def output_content(value: Any) -> Any:
-    """What a tool returned, as the content of a tool message: text as it is, content blocks as they are, else JSON.
+    """Return a tool's value as message content: text and content blocks unchanged, anything else as JSON.
 
     Messages and graph commands are returned unchanged, for `answered`.
 
@@ -166,7 +166,7 @@ def output_content(value: Any) -> Any:
 
 
 def _run_answer(value: Any, run: AIMessage) -> Any:
-    """What a run came to: what was parsed of it, else its text."""
+    """Return the output of a run: the parsed value, else its text."""
     if isinstance(value, HoldsRun) and value.output is not None:
         return output_content(value.output)
     return run_content(run) or NO_OUTPUT
@@ -202,7 +202,7 @@ def _json(value: Any) -> str:
 
 
 def _leaf(value: Any) -> Any:
-    """What JSON does not know, as something it does."""
+    """Return a value that JSON does not support as one that it does."""
     _check_finished(value)
     if isinstance(value, BaseModel | HoldsRun):
         return _dumped(value)
@@ -226,7 +226,7 @@ def _leaf(value: Any) -> Any:
 
 
 def _text_of_object(value: Any) -> str:
-    """An object as its class writes it; one whose class says nothing, such as `<Place object at 0x7f>`, tells a model nothing."""
+    """Return an object's text by its class; only the type's name for default texts such as `<Place object at 0x7f>`."""
     kind: Any = type(value)
     if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
         _logger.warning(
@@ -236,7 +236,7 @@ def _text_of_object(value: Any) -> str:
 
 
 def _leaf_at_first(value: Any) -> Any:
-    """`_leaf`, while the whole may have to be read again: of an iterator that cannot be done."""
+    """Like `_leaf`, for a first pass that may be repeated, so that iterators are not consumed."""
     if isinstance(value, Iterator):
         raise TypeError(type(value).__name__)
     return _leaf(value)

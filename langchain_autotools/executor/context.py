@@ -1,4 +1,4 @@
-"""`ToolContext`: what a tool may know of the conversation around its call, and how it reports progress while it runs.
+"""`ToolContext`: a tool's access to the conversation around its call, and its progress reports.
 
 Progress goes to the listeners (`on_progress`), to LangChain's custom events and to the stream writer of a graph around. Nothing here is
 entered for a tool that asks for no context.
@@ -31,11 +31,11 @@ from .workers.threads import NoThreadError, run_beside
 _logger = logging.getLogger("langchain_autotools")
 
 PROGRESS_EVENT: Final = "tool_progress"
-"""The name of the custom event that tells of progress."""
+"""The name of the custom event for progress."""
 
 
 class ToolContext(InjectedByType):
-    """What a tool may know of the conversation around its call. A parameter of this type is filled in and hidden from the model.
+    """The conversation around a tool call. A parameter of this type is injected and hidden from the model.
 
     The parameter may have any name, and stand in a function or in a class's `_run`; `ToolContext | None` and `Annotated` count too.
 
@@ -48,10 +48,10 @@ class ToolContext(InjectedByType):
         report: Called with each value that the tool reports; for tests of a tool.
 
     Attributes:
-        call: As it was given.
-        messages: As it was given.
-        turn: As it was given.
-        config: As it was given.
+        call: The value of the argument.
+        messages: The value of the argument.
+        turn: The value of the argument.
+        config: The value of the argument.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class ToolContext(InjectedByType):
         return f"ToolContext({self.call.name!r}, {self.call.id!r})"
 
     def report(self, value: Any) -> None:
-        """Report progress: to `on_progress`, LangChain's custom events and the graph around. From any thread, and from asynchronous tools.
+        """Report progress: to `on_progress`, LangChain's custom events and the surrounding graph. Callable from any thread.
 
         Once the call has ended it does nothing, which is logged.
 
         Args:
-            value: What there is to tell.
+            value: The progress to report.
         """
         if self._report is not None:
             self._report(value)
@@ -94,12 +94,12 @@ class ToolContext(InjectedByType):
 
 @dataclass(frozen=True)
 class ProgressReport:
-    """A value that a running tool has reported.
+    """A value reported by a running tool.
 
     Attributes:
         index: The place of the call in its batch.
         call: The call.
-        value: What was reported.
+        value: The reported value.
     """
 
     index: int
@@ -108,7 +108,7 @@ class ProgressReport:
 
 
 class _Reports:
-    """Reports of the running tools of one batch that have not been told yet, in the order in which they came.
+    """Undelivered reports of the running tools of one batch, in order of arrival.
 
     Args:
         fail: Notes what a listener raised for a call.
@@ -122,17 +122,17 @@ class _Reports:
         self._closed = False
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Stop delivering reports."""
         self._closed = True
         self._waiting.clear()
 
     def report(self, report: ProgressReport) -> None:
-        """Take a report, for the listeners."""
+        """Queue a report for the listeners."""
         self._waiting.append(report)
         self._wake()
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Note what was raised while a report was told: its call tells no more."""
+        """Record an exception raised while a report was delivered: its call reports nothing more."""
         self._ended.add(index)
         self._late.add(index)
         self._fail(index, error)
@@ -141,7 +141,7 @@ class _Reports:
         raise NotImplementedError
 
     def is_late(self, report: ProgressReport) -> bool:
-        """Whether its call has ended, which is logged once."""
+        """Whether the report's call has ended, which is logged once."""
         late = self._closed or report.index in self._ended
         if late and report.index not in self._late:
             self._late.add(report.index)
@@ -150,7 +150,7 @@ class _Reports:
 
 
 class Progress(_Reports):
-    """Reports in a synchronous run. Listeners are called in the tool's own thread, never two at a time.
+    """Progress reports in a synchronous run. Listeners are called in the tool's own thread, one at a time.
 
     Args:
         fail: Notes what a listener raised for a call.
@@ -166,7 +166,7 @@ class Progress(_Reports):
         self._telling = telling
 
     def end(self, index: int) -> None:
-        """Tell what waits; later reports of this call are none."""
+        """Deliver waiting reports; later reports of this call are dropped."""
         self._drain()
         self._ended.add(index)
 
@@ -200,7 +200,7 @@ class Progress(_Reports):
 
 
 class AsyncProgress(_Reports):
-    """Reports in an asynchronous run. Listeners are called on its event loop, one after another.
+    """Progress reports in an asynchronous run. Listeners are called on its event loop, one after another.
 
     Args:
         fail: Notes what a listener raised for a call.
@@ -215,12 +215,12 @@ class AsyncProgress(_Reports):
         self._task: asyncio.Task[None] | None = None
 
     def stop(self) -> list[asyncio.Task[None]]:
-        """Tell nobody any more; returns the listeners' task, which is to be cancelled."""
+        """Stop delivering reports; return the listeners' task, to be cancelled."""
         self.close()
         return [] if self._task is None else [self._task]
 
     async def end(self, index: int) -> None:
-        """Tell what waits; later reports of this call are none."""
+        """Deliver waiting reports; later reports of this call are dropped."""
         if self._closed:
             return
         told = self._loop.create_future()
@@ -273,7 +273,7 @@ class Reporting:
         index: The place of the call in the batch.
         call: The call.
         yields: Whether what a generator yields is progress.
-        **about: What else its tool may know (`messages`, `turn`, `config`).
+        **about: Further data for the tool's context (`messages`, `turn`, `config`).
 
     Attributes:
         context: The context that its tool is given.
@@ -295,7 +295,7 @@ class Reporting:
         return self._result(output) if self._yields and isgenerator(output) else output
 
     async def arun(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Like `run`, of an asynchronous tool. It has ended when every event that it has reported is sent."""
+        """Like `run`, for an asynchronous tool. Ends when every reported event has been sent."""
         self.context.config = ensure_config()
         self._loop = asyncio.get_running_loop()
         try:
@@ -308,7 +308,7 @@ class Reporting:
                 await self._event
 
     def _result(self, generator: Any) -> Any:
-        """What a generator returns, else the last thing it yields. It is closed where nobody waits for it any more."""
+        """Return a generator's return value, else its last yielded value. Closes it if the result is no longer awaited."""
         last = None
         with closing(generator):
             try:
@@ -326,7 +326,7 @@ class Reporting:
         return last
 
     def report(self, value: Any) -> bool:
-        """Tell of progress; False if nobody hears of it any more."""
+        """Report progress; return False if reports are no longer delivered."""
         context = self.context
         told = ProgressReport(self._index, context.call, value)
         if self._reports.is_late(told):
@@ -343,7 +343,7 @@ class Reporting:
         return True
 
     def _dispatch(self, data: dict[str, Any], config: RunnableConfig) -> None:
-        """Send LangChain's custom event, which needs a run around it and somebody who listens."""
+        """Send LangChain's custom event, which requires a surrounding run and a listener."""
         manager = config.get("callbacks")
         if not isinstance(manager, BaseCallbackManager) or manager.parent_run_id is None or not manager.handlers:
             return
@@ -362,7 +362,7 @@ class Reporting:
 
 
 def as_asynchronous(tool: BaseTool) -> BaseTool:
-    """A tool made of an asynchronous generator function as one that LangChain runs on an event loop; any other one as it is."""
+    """Return a tool made of an asynchronous generator function as one that LangChain runs on an event loop; others unchanged."""
     function = (tool.func or tool.coroutine) if isinstance(tool, StructuredTool | Tool) else None
     if not isasyncgenfunction(function):
         return tool

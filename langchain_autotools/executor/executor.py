@@ -1,4 +1,4 @@
-"""`ToolExecutor`: the tools a model may call, and how its calls are executed."""
+"""`ToolExecutor`: the tools that a model may call, and the execution of its calls."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from copy import copy
@@ -60,39 +60,39 @@ class ToolExecutor(Portable):
     Args:
         tools: A list of tools, or a mapping of name to tool: `BaseTool`s, functions and other callables, synchronous or
             asynchronous, and runnables that LangChain can convert.
-        parallel: Whether the calls of one turn run side by side, as they do unless this is False. If not, each begins when the
-            one before it has been taken.
-        max_concurrency: How many calls of one turn run at the same time; None for all. The smallest one holds: this, that of a model's
-            field or of a call, or the one in the configuration.
-        policies: What is done about single tools that are slow, fail, repeat themselves, say too much or must run alone, by name.
-        default_policy: What those leave open, and what holds for all other tools. `ToolPolicy(timeout=10)` bounds each call; a
-            synchronous tool that takes longer goes on in its thread, but nobody waits for it.
-        on_executing: Called with each call just before its tool runs; may be asynchronous.
-        on_executed: Called with each result as soon as there is one; may be asynchronous.
-        on_progress: Called with a call and each value that its tool reports (`ToolContext.report`); may be asynchronous. What one
-            of these three raises ends the run, after the calls that are running have ended.
-        requires_approval: Which calls do not run before a human has approved them: names of tools, a function that says True or
-            False of a `ToolCallRecord` with the arguments that the tool will get, or True for all. See `pending_calls`.
-        approve: Decides at once: gets a `PendingCall`, returns one of its decisions, or None, which leaves the call pending; may be
-            asynchronous. Without `requires_approval` it is asked about every call.
-        approval_key: What digests of pending calls are made with, so that nobody else can make one. No pickle holds it.
-        claim: Makes a call that was decided run once, whoever resumes how often: a function that takes a key (the call's UUID and
-            digest) in one step, directly before the call begins, and returns True, False where it was taken before, or the result of
-            the call; or an object with `take`, `done` and `release`. May be asynchronous. The AI message needs an id.
+        parallel: Whether the calls of one turn run in parallel (the default). If False, each begins when the result of the one
+            before it has been consumed.
+        max_concurrency: Maximum number of calls of one turn that run at the same time; None for all. The smallest value applies: this,
+            that of a model's field or of a call, or the one in the configuration.
+        policies: Policies of single tools, by name: timeouts, retries, caches, output limits, exclusive execution.
+        default_policy: Policy of all other tools, and for unset fields of `policies`. `ToolPolicy(timeout=10)` limits each call; a
+            synchronous tool that takes longer continues in its thread, but its result is dropped.
+        on_executing: Callback for each call just before its tool runs; may be asynchronous.
+        on_executed: Callback for each result as soon as there is one; may be asynchronous.
+        on_progress: Callback for each value that a tool reports (`ToolContext.report`), with its call; may be asynchronous. An
+            exception in one of these three ends the run, after the running calls have ended.
+        requires_approval: Rule for calls that need approval: names of tools, a function that returns True or
+            False for a `ToolCallRecord` with the arguments that the tool will get, or True for all. See `pending_calls`.
+        approve: Callback that decides at once: it gets a `PendingCall` and returns one of its decisions, or None to leave the call
+            pending; may be asynchronous. Without `requires_approval` it is called for every call.
+        approval_key: Key of the digests of pending calls, so that nobody else can create them. No pickle holds it.
+        claim: Store that makes a decided call run only once, however often it is resumed: a function that claims a key (the call's
+            UUID and digest) atomically, directly before the call begins, and returns True, False if it was claimed before, or the
+            call's result; or an object with `take`, `done` and `release`. May be asynchronous. The AI message needs an id.
 
     Attributes:
         tools: The tools by name.
-        prepared: What is known of them, by name.
-        parallel: As it was given.
-        max_concurrency: As it was given.
-        approvals: What its calls need before they run; None for nothing.
+        prepared: The prepared tools, by name.
+        parallel: The value of the argument.
+        max_concurrency: The value of the argument.
+        approvals: The approvals of its calls; None for none.
 
     Raises:
         ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
     """
 
     max_threads: ClassVar[int] = 128
-    """How many threads the tools of all executors in this process may have at a time; further calls wait for one. Set it on the class.
+    """Maximum number of threads for the tools of all executors in this process; further calls wait for one. Set it on the class.
 
     Tools that run tools themselves never wait for their own: each depth of runs inside runs counts its own threads."""
 
@@ -141,7 +141,7 @@ class ToolExecutor(Portable):
 
     @property
     def settings(self) -> ExecutionSettings:
-        """How it executes calls."""
+        """The settings of the execution of calls."""
         return ExecutionSettings(**{name: getattr(self, name) for name in _SETTINGS})
 
     def with_settings(self, settings: ExecutionSettings) -> Self:
@@ -172,7 +172,7 @@ class ToolExecutor(Portable):
         self._timeout = None if policies.default is None else policies.default.seconds
 
     def find(self, name: str) -> BaseTool | None:
-        """The tool a model means by `name`; None if there is none, or it is not clear which.
+        """Return the tool that a model means by `name`; None if there is none, or if the name is ambiguous.
 
         An exact name always wins. Else what some models and servers add is ignored: white space, special tokens, a prefix
         such as `functions.`, a number such as `:0`, and letter case, `-` and `_` if that leaves one tool only.
@@ -183,18 +183,18 @@ class ToolExecutor(Portable):
     def meant(
         self, calls: Iterable[ToolCallRecord], *, caller_tools: Collection[str] = (), only: Only | None = None
     ) -> list[ToolCallRecord]:
-        """The calls as they are meant: each under its tool's own name, with the calls that it bundles.
+        """Return the calls under their tools' own names, with the calls that they bundle.
 
         Args:
             calls: The calls as the model wrote them.
             caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
-            only: As of `stream`. A call that may not be executed has no `args`, and says why.
+            only: Rule for calls that may be executed, as for `stream`. Other calls have no `args`, and a reason.
         """
         meaning = Meaning(self.tools, caller_tools, checked_only(only), self.prepared.arguments_of)
         return [call if call.args is None else meaning.of(call) for call in calls]
 
     def pending_calls(self, calls: Calls) -> list[PendingCall]:
-        """The calls that are left out of the results until they are approved, and those that wait behind them, in call order.
+        """Return the pending calls, including those queued behind them, in call order.
 
         Args:
             calls: The AI message, or its calls.
@@ -204,7 +204,7 @@ class ToolExecutor(Portable):
         return (self.approvals or Approvals()).pending(self.meant(read), known, self.prepared.arguments_of, in_order=self.parallel is False)
 
     def decided(self, call: ToolCallRecord, decision: Decision, *, only: Only | None = None) -> ToolCallRecord:
-        """The call as it was decided: to run, or (with `args` None) to be answered.
+        """Return the call with its decision applied: to run, or (with `args` None) to be answered.
 
         Raises:
             ConfigurationError: It is to run with arguments that its tool does not take.
@@ -220,7 +220,7 @@ class ToolExecutor(Portable):
         Args:
             call: A `ToolCallRecord`, an entry of an AI message's `tool_calls`, or a call as OpenAI's or Anthropic's API has it.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach the tool.
-            **options: What `stream` takes.
+            **options: Options of `stream`.
 
         Raises:
             BaseException: As of `stream`.
@@ -243,7 +243,7 @@ class ToolExecutor(Portable):
         Args:
             calls: The AI message, or its calls.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
-            **options: What `stream` takes.
+            **options: Options of `stream`.
 
         Raises:
             BaseException: As of `stream`. `new_messages(error)` gives the results that there are.
@@ -274,26 +274,26 @@ class ToolExecutor(Portable):
         cache: MutableMapping[str, Any] | None = None,
         decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
     ) -> ToolCallBatch:
-        """Execute calls; each result is yielded, in call order, as soon as all before it are done.
+        """Execute calls and yield each result, in call order, as soon as it and all before it are complete.
 
         Args:
             calls: An AI message, or its calls.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
             messages: The conversation so far, by default the AI message alone. Tools may ask for it; calls with results there do not run.
-            only: Which calls may be executed: the names of their tools, or a function that says True or False of a `ToolCallRecord`;
+            only: Rule for calls that may be executed: names of tools, or a function that returns True or False for a `ToolCallRecord`;
                 None for all. Any other call, however the model writes its name and inside a bundle too, does not run: it is
                 answered with an error that says so.
             on_executing: Called in place of the executor's own.
             on_executed: Called in place of the executor's own.
             on_progress: Called in place of the executor's own.
-            deadline: How many seconds all calls together may take, from now on; None for no limit. What has not ended by then is
-                answered with that: an asynchronous tool is cancelled, a thread is given up, what has not begun does not run.
+            deadline: Maximum duration of all calls together in seconds, from now on; None for no limit. Unfinished calls are then answered
+                with that: an asynchronous tool is cancelled, a thread is abandoned, and calls that have not begun do not run.
             turn: The number of the model's turn that made the calls, for `ToolContext.turn`.
             cancel: A `threading.Event`, an `asyncio.Event` or a function that returns True or False. Once it is set, or true, calls
                 that have not ended are answered as cancelled: what runs is stopped as at the deadline, what has not begun does not run.
-            cache: Where the results of tools with `ToolPolicy(cache=True)` are kept: give all turns of a loop of your own the same
+            cache: Cache of the results of tools with `ToolPolicy(cache=True)`: give all turns of a loop of your own the same
                 dict. By default they are kept for these calls only.
-            decisions: What was decided about the calls that `pending_calls` shows: decisions, or their dicts. Calls without one stay
+            decisions: Decisions about the calls from `pending_calls`, or their dicts. Calls without one stay
                 out; those that need none run, which without `messages` is logged as a warning.
 
         Returns:
@@ -310,7 +310,7 @@ class ToolExecutor(Portable):
         Args:
             calls: An AI message, or its calls.
             config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
-            **options: What `stream` takes.
+            **options: Options of `stream`.
         """
         return self.batch(
             AsyncToolCallBatch, calls, config, deadline_of(options.pop("cancel", None), options.pop("deadline", None)), **options
@@ -338,7 +338,7 @@ class ToolExecutor(Portable):
         wrappers: Sequence[CallWrapper] = (),
         placed: Placing | None = None,
     ) -> _B:
-        """Execute calls as `stream` and `astream` do, for a run: as a batch of this kind, which must end where `end` comes."""
+        """Execute calls like `stream` and `astream`, for a run: as a batch of this kind that ends at the deadline `end`."""
         alone = messages is None
         heard: ToolExecutor | ExecutionSettings = self
         if on_executing is not None or on_executed is not None or on_progress is not None:
@@ -386,7 +386,7 @@ class ToolExecutor(Portable):
         return kind(answers, options)
 
     def _answer_decided(self, run: _MakeRun, only: Only | None, answer: Answer, decision: Decision | None) -> Answer:
-        """The answer to a call that waits no longer."""
+        """Return the answer to a call with a decision."""
         call = answer.call
         decided = replace(call, waits=None) if decision is None else self.decided(call, decision, only=only)
         if decided.edited and self.approvals is not None and self.approvals.judged:

@@ -1,4 +1,4 @@
-"""Injected arguments: what a tool is given by the program and never by the model.
+"""Injected arguments: values that the program supplies to a tool, never the model.
 
 A tool marks them with `InjectedToolArg` (or a subclass: `InjectedToolCallId`, LangGraph's `InjectedState` and
 `InjectedStore`), by the types `ToolContext` and `ToolRuntime`, or by an untyped parameter named `runtime` as LangGraph's own
@@ -52,7 +52,7 @@ class InjectionContext:
 
 
 class InjectedArguments:
-    """Which arguments of one tool are injected. Made once per tool.
+    """The injected arguments of one tool. Created once per tool.
 
     Attributes:
         hidden: The names, and aliases, under which a model could try to set one.
@@ -81,7 +81,7 @@ class InjectedArguments:
         self.need_context = bool(injected or self._inner or self._untyped_runtime or configured)
 
     def apply(self, args: Mapping[str, Any], context: InjectionContext) -> dict[str, Any]:
-        """The arguments to invoke the tool with: the model's own, copied, and the injected ones.
+        """Return the tool's arguments: a copy of the model's own, with the injected ones.
 
         Raises:
             ConfigurationError: a required injected argument is not known here.
@@ -96,13 +96,13 @@ class InjectedArguments:
         return kept
 
     def left_out(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The model's own arguments, copied, without those that are injected."""
+        """Return a copy of the model's own arguments without those that are injected."""
         # copies: a tool that changes its arguments must not change the history
         kept = {name: copy_containers(value) for name, value in args.items() if name not in self.hidden}
         return _without_injected(kept, self._schema) if self._inner else kept
 
     def conceals(self, place: Place) -> bool:
-        """Whether a place in the arguments is one that a model must not know of."""
+        """Whether a place in the arguments is hidden from the model."""
         return bool(place) and (place[0] in self.hidden or not self._inner.isdisjoint(place[1:]))
 
     def _injected_value(self, name: str, context: InjectionContext) -> Any:
@@ -142,7 +142,7 @@ class _Field:
 
 
 def _fields(schema: Any) -> dict[str, _Field]:
-    """The fields of a pydantic model, dataclass or TypedDict, their annotations whole."""
+    """Return the fields of a pydantic model, dataclass or TypedDict, with full annotations."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         fields = schema.model_fields.items()
         return {name: _Field(info.rebuild_annotation(), info.is_required(), frozenset(aliases_of(info))) for name, info in fields}
@@ -156,7 +156,7 @@ def _fields(schema: Any) -> dict[str, _Field]:
 
 
 def aliases_of(info: FieldInfo) -> Iterator[str]:
-    """The names, besides its own, under which a pydantic model takes a field."""
+    """Yield the aliases under which a pydantic model accepts a field."""
     choices = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
     for alias in (info.alias, *choices):
         first = alias.path[0] if isinstance(alias, AliasPath) else alias
@@ -165,7 +165,7 @@ def aliases_of(info: FieldInfo) -> Iterator[str]:
 
 
 def _parameters(tool: BaseTool) -> dict[str, _Field]:
-    """The named parameters of the tool's own functions."""
+    """Return the named parameters of the tool's own functions."""
     found: dict[str, _Field] = {}
     for function in _functions(tool):
         hints = type_hints(function)
@@ -182,7 +182,7 @@ def _functions(tool: BaseTool) -> list[Callable[..., Any]]:
 
 
 def type_hints(holder: Any) -> dict[str, Any]:
-    """The annotations of a function or class; empty where one of them cannot be resolved."""
+    """Return the annotations of a function or class; empty if one of them cannot be resolved."""
     try:
         return typing.get_type_hints(holder, include_extras=True)
     except Exception:  # a name that exists only for type checkers: LangChain finds what can be found (`injected_names`)
@@ -190,12 +190,12 @@ def type_hints(holder: Any) -> dict[str, Any]:
 
 
 def _unaliased(annotation: Any) -> Any:
-    """What a `type X = ...` statement stands for."""
+    """Return the type behind a `type X = ...` statement."""
     return getattr(annotation, "__value__", annotation) if isinstance(annotation, TypeAliasType) else annotation
 
 
 def _marks(annotation: Any) -> Iterator[Any]:
-    """An annotation, its alternatives, and what they are annotated with."""
+    """Yield an annotation, its alternatives, and their metadata."""
     annotation = _unaliased(annotation)
     yield annotation
     origin = get_origin(annotation)
@@ -209,7 +209,7 @@ def _marks(annotation: Any) -> Iterator[Any]:
 
 
 def _first_of(marks: Sequence[Any], kind: Any) -> Any:
-    """The first mark that is of `kind`: an instance, or a subclass; None without one."""
+    """Return the first of `marks` that is an instance or subclass of `kind`; None if there is none."""
     if kind is None:
         return None
     return next((mark for mark in marks if isinstance(mark, kind) or (isinstance(mark, type) and issubclass(mark, kind))), None)
@@ -224,7 +224,7 @@ def _is_injected(annotation: Any) -> bool:
 
 
 def _hidden_in(annotation: Any, seen: set[Any]) -> Iterator[str]:
-    """The names of the injected fields of models somewhere inside this annotation."""
+    """Yield the names of the injected fields of models nested inside this annotation."""
     annotation = _unaliased(annotation)
     if not isinstance(annotation, type):
         for part in get_args(annotation):
@@ -236,7 +236,7 @@ def _hidden_in(annotation: Any, seen: set[Any]) -> Iterator[str]:
 
 
 def _without_injected(value: Any, annotation: Any) -> Any:
-    """Plain data that is to become `annotation`, without what is meant for injected fields inside it."""
+    """Return plain data for `annotation` without values for its nested injected fields."""
     annotation = _unaliased(annotation)
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -257,7 +257,7 @@ def _without_injected(value: Any, annotation: Any) -> Any:
 
 
 def _item_types(parts: tuple[Any, ...], size: int) -> Sequence[Any]:
-    """The type of each item of a list, or of a tuple with a type for each."""
+    """Return the type of each item of a list or tuple."""
     return parts if len(parts) == size and parts[-1] is not ... else [parts[0]] * size
 
 
@@ -265,7 +265,7 @@ def _item_types(parts: tuple[Any, ...], size: int) -> Sequence[Any]:
 
 
 def _write_nothing(_: Any) -> None:
-    """The stream writer outside a graph."""
+    """A stream writer outside a graph, which does nothing."""
 
 
 def _tool_runtime(context: InjectionContext) -> Any:

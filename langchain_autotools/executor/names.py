@@ -1,4 +1,4 @@
-"""Names of tools: what a declaration calls its tool, and which tool a model means by a name that is not quite one (wire quirk N-03)."""
+"""Tool names: the name in a declaration, and the tool that a model's inexact name refers to (wire quirk N-03)."""
 
 import re
 from collections import Counter
@@ -16,19 +16,19 @@ _SUFFIX = re.compile(r"(?:[_-]tool|(?<=[a-z0-9])Tool)$")  # `f_tool`, `GetWeathe
 
 
 def own_name(tool: Mapping[str, Any]) -> str | None:
-    """The name of a declared tool, in any wire's form; None for a builtin tool that its vendor knows by its type alone."""
+    """Return the name of a declared tool, in any wire's form; None for a builtin tool without a name."""
     nested = tool.get("function") or tool.get("custom") or tool.get("toolSpec")
     inner = nested if isinstance(nested, Mapping) else tool
     return str(inner["name"]) if inner.get("name") else None
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
-    """The name of a declared tool; of a builtin tool without one its type."""
+    """Return the name of a declared tool; for a builtin tool without one, its type."""
     return own_name(tool) or str(tool.get("type") or "")
 
 
 def find_name(name: str, tools: Mapping[str, _T]) -> str | None:
-    """The key of `tools` that `name` means; None if that is not clear.
+    """Return the key of `tools` that `name` refers to; None if it is unknown or ambiguous.
 
     An exact match always wins. Else what servers and models add (white space, special tokens, known prefixes, numbers) is
     taken off step by step, and at last letter case, `-` and `_` are ignored, if that leaves one tool only.

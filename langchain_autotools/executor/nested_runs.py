@@ -1,4 +1,4 @@
-"""Runs that a tool makes: what the result of its call says of those that did not finish."""
+"""Runs inside a tool: notes in the tool's result about runs that did not finish."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ _MOST_CHARACTERS = 200
 
 
 class _OpenCall(Protocol):
-    """What is named of a call: that of a record, and of a call that waits."""
+    """The common interface of records and pending calls: name and id."""
 
     @property
     def id(self) -> str: ...
@@ -33,26 +33,26 @@ class _OpenCall(Protocol):
 
 
 class NestedRuns:
-    """The calls that the runs inside one tool call have left open."""
+    """The calls left open by the runs inside one tool call."""
 
     def __init__(self) -> None:
         self._open: dict[str, str] = {}
         self._named: set[str] = set()
 
     def leave_open(self, calls: Iterable[_OpenCall], *, named: bool = False) -> None:
-        """Note the calls that a run ended with; `named`: the tool's own result names them."""
+        """Record the calls that a run left open; `named`: the tool's own result names them."""
         described = {call.id: _described(call) for call in calls}
         self._open.update(described)
         if named:
             self._named.update(described)
 
     def take_up(self, call_ids: Iterable[str | None]) -> None:
-        """Forget calls that something inside the tool goes on with."""
+        """Remove calls that a run inside the tool continues."""
         for call_id in call_ids if self._open else ():
             self._open.pop(str(call_id), None)
 
     def note(self, call: ToolCallRecord) -> str | None:
-        """Log the open calls; returns a sentence that names those that the result does not, None where there are none.
+        """Log the open calls; return a sentence about those that the result does not name, or None.
 
         Args:
             call: The call around the runs.
@@ -65,11 +65,11 @@ class NestedRuns:
 
 
 inside: ContextVar[NestedRuns | None] = ContextVar("autotools_nested_runs", default=None)
-"""The runs inside the tool call that is being executed here; None outside of tools."""
+"""The runs inside the tool call that is being executed in this context; None outside of tools."""
 
 
 def run_content(run: AIMessage) -> str | ToolMessage:
-    """The text of a run that a tool returned; of one that did not finish an error with the text and the open calls."""
+    """Return the text of a run that a tool returned; for an unfinished run an error with the text and the open calls."""
     text = text_of(run)
     if is_finished(run):
         return text

@@ -1,4 +1,4 @@
-"""Copies and pickles of an executor: everything that was given, tools by the places where other processes find them."""
+"""Copies and pickles of an executor, with tools pickled by reference to their modules."""
 
 from copy import deepcopy
 from typing import Any, Self
@@ -12,7 +12,7 @@ _REMADE = frozenset({"tools", "prepared", "_home"})
 
 
 class Portable:
-    """What can be copied and, where its parts can, pickled."""
+    """Base class of objects that can be copied and, if their parts can, pickled."""
 
     def __copy__(self) -> Self:
         made = object.__new__(type(self))

@@ -1,4 +1,4 @@
-"""Functions of the raw JSON text of a call's arguments, as hand-written loops have them, made tools."""
+"""Tools made of functions that take the raw JSON text of a call's arguments, as in hand-written loops."""
 
 from collections.abc import Callable, Iterable, Mapping
 from inspect import getdoc, iscoroutinefunction
@@ -14,7 +14,7 @@ _ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalP
 
 
 class _RawFunction(BaseTool):
-    """A function that is given the text of the arguments."""
+    """A function that takes the text of the arguments."""
 
     function: Any
 
@@ -23,7 +23,7 @@ class _RawFunction(BaseTool):
 
 
 class _AsyncRawFunction(_RawFunction):
-    """The same of an asynchronous function."""
+    """An asynchronous function that takes the text of the arguments."""
 
     def _run(self, /, autotools_context: ToolContext, **arguments: Any) -> Any:
         raise NotImplementedError
@@ -33,7 +33,7 @@ class _AsyncRawFunction(_RawFunction):
 
 
 def raw_functions(functions: Mapping[str, Callable[[str], Any]], declarations: Iterable[Any] = ()) -> list[BaseTool]:
-    """Make tools of functions that take the JSON text of their arguments and parse it themselves.
+    """Return tools made of functions that take the JSON text of their arguments and parse it themselves.
 
     The text is one complete JSON object: what is not is answered with an error, and the function is not called. It is the text that the
     model wrote, unless a key stands twice in one of its objects, or the call was decided about (approved, edited, resumed). The function
@@ -41,7 +41,7 @@ def raw_functions(functions: Mapping[str, Callable[[str], Any]], declarations: I
 
     Args:
         functions: The functions by the tools' names; they may be asynchronous.
-        declarations: What the model is told of them: dicts as a vendor has them, or anything else that `bind_tools` takes. Without
+        declarations: Their declarations: dicts in a vendor's form, or anything else that `bind_tools` accepts. Without
             one a model is told the function's name and its docstring, and nothing of its arguments.
 
     Raises:

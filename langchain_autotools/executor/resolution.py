@@ -1,4 +1,4 @@
-"""What a call means: which tool by which name, which calls inside it, and whether it may be called at all.
+"""Resolution of calls: the tool by its name, the bundled calls, and permission to run.
 
 Everything that looks at a tool's name (a restriction, a limit, a gate, a list of names) looks at what stands here, so that no
 spelling and no bundle passes it.
@@ -15,7 +15,7 @@ from .arguments import ArgumentsOf
 from .names import find_name
 
 Only = Collection[str] | Callable[[ToolCallRecord], bool]
-"""Which calls may be executed: those of tools of these names, or those of which the function says so."""
+"""The calls that may be executed: a collection of tool names, or a predicate."""
 
 # A model's way to make several calls in one (wire quirk N-05).
 _BUNDLES = frozenset({"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"})
@@ -25,13 +25,13 @@ _FORBIDDEN = "{name!r} is not allowed here, and was not run. {offer}"
 
 @dataclass(frozen=True)
 class Meaning:
-    """How the calls of one run are read.
+    """The rules for reading the calls of one run.
 
     Attributes:
         tools: The tools that run, by name.
         caller_tools: Names of tools whose calls are left to the caller. They go before `tools`.
-        only: Which calls may be executed; None for all.
-        arguments: What a tool makes of arguments, for functions that are asked about them; None: they are asked about what is written.
+        only: The rule for calls that may be executed; None for all.
+        arguments: The validation of a tool's arguments for the rule's functions; None: these get the arguments as written.
     """
 
     tools: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Meaning:
     arguments: ArgumentsOf | None = None
 
     def of(self, call: ToolCallRecord) -> ToolCallRecord:
-        """The call under its tool's own name, with unambiguous text and the calls that it bundles; what must not run says why.
+        """Return the call under its tool's own name, with unambiguous text and its bundled calls; with a reason if it must not run.
 
         A call of a vendor's toolset is known by the toolset and its name: it is the caller's, whatever tool here bears the name. So is
         a call that is an item of the vendor's own.
@@ -65,7 +65,7 @@ class Meaning:
         return replace(call, written_name=call.name, inner=inner)
 
     def _inside(self, call: ToolCallRecord, known: Mapping[str, Any]) -> ToolCallRecord:
-        """A bundled call. One that is the caller's cannot be left to him: the bundle has one answer."""
+        """Return a bundled call. One for the caller cannot be left open, because the bundle has one answer."""
         key = find_name(call.name, known) or call.name
         named = replace(call, name=key, written_name=call.name)
         return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.caller_tools else named
@@ -96,14 +96,14 @@ class Meaning:
 
 
 def _offer(only: Only) -> str:
-    """What a model is told that it may do instead of a call that is not allowed."""
+    """Return the text for the model about the calls that are allowed."""
     if callable(only):
         return "Go on without it."
     return f"The tools that may be called are: {', '.join(sorted(only))}." if only else "No tool may be called: answer with what is known."
 
 
 def checked_only(only: Any) -> Only | None:
-    """Which calls may be executed, or None.
+    """Return the rule for calls that may be executed, or None; raise if it is invalid.
 
     Raises:
         ConfigurationError: It is neither a list of names nor a function.
@@ -115,7 +115,7 @@ def checked_only(only: Any) -> Only | None:
 
 
 def bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
-    """The calls inside a bundling call; None if it is none, or if one of the tools it names is unknown."""
+    """Return the calls inside a bundling call; None if it is none, or if it names an unknown tool."""
     uses = (call.args or {}).get("tool_uses")
     if call.name.strip() not in _BUNDLES or not isinstance(uses, list) or not uses:
         return None

@@ -1,4 +1,4 @@
-"""What became of a call: `ToolCallResult`, and the words in which a failure is told to the model."""
+"""`ToolCallResult`, and the texts of failures for the model."""
 
 import asyncio
 import json
@@ -17,24 +17,24 @@ from ..messages.calls import ToolCallRecord
 from ..strict_json import mend_surrogates
 
 Place = tuple[int | str, ...]
-"""Where in the arguments something is wrong: keys and positions, from the outside in."""
+"""A position in the arguments: keys and indices, from the outside in."""
 
 
 @dataclass(frozen=True)
 class ToolCallResult:
-    """What became of one tool call.
+    """The result of one tool call.
 
     Attributes:
         call: The call.
         message: Its answer, for the model. `message.status` is "error" where something went wrong.
-        error: What the tool raised, or why it did not run. None for a success, and where the tool handled its error itself
+        error: The tool's exception, or the reason why it did not run. None for a success, and if the tool handled its error itself
             (`handle_tool_error`).
-        duration: How long the tool ran, in seconds.
+        duration: The duration of the tool's run in seconds.
         return_direct: Whether the answer goes to the user instead of back to the model. Never for an error.
         executed: Whether the tool's own code began to run. It does not for a result that came from a cache.
         commands: The graph commands that the tool returned. A model cannot apply them; a graph around it can.
         inner: The results of the calls that the call bundles.
-        attempts: How often its tool was tried: 1, unless a policy has it retried; 0 where nothing ran (`executed` is False). Of a bundle
+        attempts: The number of attempts: 1, unless a policy retries the call; 0 if nothing ran (`executed` is False). Of a bundle
             that of the call inside that was tried most often.
         full_content: The whole content, where a policy's `max_output` has shortened that of the message.
     """
@@ -60,38 +60,38 @@ class ToolCallResult:
 
     @property
     def success(self) -> bool:
-        """Whether the call succeeded: its answer is no error."""
+        """Whether the call succeeded: its message is not an error."""
         return self.message.status != "error"
 
     @property
     def content(self) -> str | list[str | dict[Any, Any]]:
-        """What the model is told."""
+        """The content of the message for the model."""
         return self.message.content
 
 
 def failed(
     call: ToolCallRecord, text: str, error: BaseException | None = None, *, duration: float = 0.0, executed: bool = False
 ) -> ToolCallResult:
-    """The result of a call that did not succeed: `{"error": text}`, for the model to act on."""
+    """Return the result of a failed call: `{"error": text}`, for the model to act on."""
     content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
     message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
     return ToolCallResult(call, message, error, duration, executed=executed, attempts=int(executed))
 
 
 def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: float = 0.0) -> ToolCallResult:
-    """The result of a call that had not ended when its run was cancelled."""
+    """Return the result of a call that was still running when its run was cancelled."""
     text = "cancelled before it finished; what it did until then may remain" if executed else "cancelled before it ran"
     return failed(call, text, asyncio.CancelledError(text), duration=duration, executed=executed)
 
 
 def overdue_result(call: ToolCallRecord) -> ToolCallResult:
-    """The answer to a call whose run was over before it began."""
+    """Return the answer to a call whose run ended before it began."""
     text = "Not run: the time for this run is over."
     return failed(call, text, TimeoutError(text))
 
 
 def not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult:
-    """The answer to a call that would have run beside another one, one of which must run alone.
+    """Return the answer to a call that must not run beside another one that is exclusive or still running.
 
     Args:
         call: The call.
@@ -102,8 +102,9 @@ def not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult
 
 
 def describe(error: BaseException) -> str:
-    """An exception in words for the model: type and message, no traceback; of a group those of the exceptions inside. A `ToolException`
-    speaks for itself."""
+    """Describe an exception for the model: type and message, without traceback; for a group, those of its exceptions.
+
+    For a `ToolException` the message alone."""
     if isinstance(error, BaseExceptionGroup):  # of a session or task group that failed: the group's own text says nothing
         return "; ".join(dict.fromkeys(describe(inner) for inner in error.exceptions))
     if isinstance(error, ValidationError | ValidationErrorV1):
@@ -120,10 +121,10 @@ def describe(error: BaseException) -> str:
 
 
 def describe_arguments(error: ValidationError | ValidationErrorV1, name: str, conceals: Callable[[Place], bool]) -> str:
-    """What is wrong with the arguments of a call, in words for the model that wrote them: places and messages, no values.
+    """Describe invalid arguments of a call for the model: places and messages, without values.
 
     Args:
-        error: What the tool's schema says of them.
+        error: The error of the tool's schema.
         name: The tool's name.
         conceals: Tells the places that are none of the model's business.
     """

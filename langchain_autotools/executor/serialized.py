@@ -1,4 +1,4 @@
-"""Results as text, for wires that programs write themselves."""
+"""Serialization of results to text, for programs with their own wire format."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from .results import ToolCallResult, describe
 
 
 def serialize_result(value: Any) -> str:
-    """The text of a tool result, as a model reads it: for programs that write requests to a wire of their own.
+    """Return the text of a tool result for the model.
 
     Args:
         value: A `ToolMessage`, a `ToolCallResult`, what a tool returned, or the exception that it raised.

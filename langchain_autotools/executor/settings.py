@@ -1,4 +1,4 @@
-"""How calls are executed, and the one rule of what holds where several places say it.
+"""Settings of the execution of calls, and the rule for joining several sources of them.
 
 Three places may: a call (its keywords), the executor, and the fields of the model that the executor was given to. What restricts holds
 together: every rule of `requires_approval`, and the smallest `max_concurrency`. Of everything else the nearest place decides: the call,
@@ -19,7 +19,7 @@ _V = TypeVar("_V")
 
 class _Layered(Protocol):
     def over(self, other: Any) -> Self:
-        """What both say together."""
+        """Return the settings of both sources together."""
 
 
 _L = TypeVar("_L", bound=_Layered)
@@ -27,7 +27,7 @@ _L = TypeVar("_L", bound=_Layered)
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionSettings:
-    """How calls are executed, as one place says it, or as several say it together. None leaves a setting to the next place.
+    """The settings of the execution of calls, from one source or joined from several. None leaves a setting to the next source.
 
     Attributes:
         parallel: Whether the calls of one turn run side by side.
@@ -36,7 +36,7 @@ class ExecutionSettings:
         on_executed: Called with each result as soon as there is one.
         on_progress: Called with a call and each value that its tool reports.
         policies: The policies of the tools.
-        approvals: What calls need before they run.
+        approvals: The approvals of calls.
     """
 
     parallel: bool | None = None
@@ -94,7 +94,7 @@ class ExecutionSettings:
 
 
 def nearest(near: _V | None, far: _V | None) -> _V | None:
-    """Return what the nearer place says; what the other one says, where that is nothing."""
+    """Return the nearer value if it is set, else the other one."""
     return far if near is None else near
 
 
@@ -108,5 +108,5 @@ def _unless_empty(read: Callable[..., _V], *values: Any) -> _V | None:
 
 
 def _layered(near: _L | None, far: _L | None) -> _L | None:
-    """Return what two places say whose values are joined part by part."""
+    """Return two values joined part by part."""
     return far if near is None else near if far is None else near.over(far)

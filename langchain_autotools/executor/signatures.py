@@ -1,4 +1,4 @@
-"""Functions that no model could ever call: their signature is refused where they are given.
+"""Validation of functions as tools: signatures that no model could call are rejected.
 
 A model gives arguments by name, in one JSON object, and LangChain keeps some names for itself.
 """
@@ -16,7 +16,7 @@ _INSTEAD = "wrap it in a function whose parameters have names"
 
 
 def check_signature(tool: object) -> None:
-    """Refuse a function, or a tool made of one, that cannot be called with arguments by name.
+    """Raise for a function, or a tool made of one, that cannot be called with arguments by name.
 
     Raises:
         ConfigurationError: It cannot; the text says why.
@@ -35,7 +35,7 @@ def check_signature(tool: object) -> None:
 
 
 def _obstacle_of_tool(tool: StructuredTool, function: Callable[..., Any]) -> str | None:
-    """As of its function, unless its schema hides, or names otherwise, what a model cannot give."""
+    """Return the obstacle in a tool's function, unless its schema hides or renames the parameter."""
     if _obstacle(function) is None:
         return None
     schema = tool.args_schema
@@ -46,7 +46,7 @@ def _obstacle_of_tool(tool: StructuredTool, function: Callable[..., Any]) -> str
 
 
 def _obstacle(function: Callable[..., Any], shown: Collection[str] | None = None) -> str | None:
-    """Why a function cannot be called with arguments by name; None if it can.
+    """Return why a function cannot be called with arguments by name; None if it can.
 
     Args:
         function: The function.
@@ -72,5 +72,5 @@ def _obstacle(function: Callable[..., Any], shown: Collection[str] | None = None
 
 
 def _is_in_class(function: Callable[..., Any]) -> bool:
-    """Whether a plain function stands in a class's body."""
+    """Whether a plain function is defined in a class's body."""
     return inspect.isfunction(function) and "." in function.__qualname__.rpartition("<locals>.")[2]

@@ -1,4 +1,4 @@
-"""What counts as a tool: lists and mappings of tools and functions become `{name: BaseTool}`."""
+"""Conversion of lists and mappings of tools and functions to `{name: BaseTool}`."""
 
 import functools
 import inspect
@@ -26,7 +26,7 @@ _DECLARATION = "is a declaration: it says what a tool takes, not what it does. P
 
 
 def collected(tools: Any) -> Mapping[str, Any] | list[Any]:
-    """What a user gave as tools, read once: a mapping as it is, anything else as a list.
+    """Return a user's tools, read once: a mapping unchanged, anything else as a list.
 
     Raises:
         ConfigurationError: it is neither.
@@ -39,7 +39,7 @@ def collected(tools: Any) -> Mapping[str, Any] | list[Any]:
 
 
 def tools_by_name(tools: Mapping[str, Any] | list[Any]) -> dict[str, BaseTool]:
-    """The tools by the name a model calls them with.
+    """Return the tools by the names under which a model calls them.
 
     Args:
         tools: A list of tools, or a mapping of name to tool. A tool is a `BaseTool`, a function or another callable
@@ -66,7 +66,7 @@ def _valid_name(name: object) -> str:
 
 
 def as_tool(value: Any, name: str | None = None) -> BaseTool:
-    """One tool as a `BaseTool`, named `name` where that is given.
+    """Return one tool as a `BaseTool`, named `name` if given.
 
     A function's docstring becomes the description, its Google-style `Args:` the descriptions of the arguments. Arguments that
     `functools.partial` has bound by keyword are not shown to the model.
@@ -155,7 +155,7 @@ def _takes_any_name(function: Callable[..., Any]) -> bool:
 
 
 def _given_by_name(called: Callable[..., Any], source: Callable[..., Any]) -> Callable[..., Any]:
-    """A plain function (LangChain reads no others) that shows what a model can give: not what a partial has bound, and no `**kwargs`.
+    """Return a plain function (the only kind that LangChain inspects) with only the parameters that a model can set.
 
     Args:
         called: The function, or a partial of it.
@@ -186,7 +186,7 @@ def _given_by_name(called: Callable[..., Any], source: Callable[..., Any]) -> Ca
 
 @dataclass(frozen=True)
 class _Reference:
-    """A tool that a module holds under a name, as functions are pickled."""
+    """A reference to a tool by the module and name under which it is defined, as pickle does for functions."""
 
     module: str
     name: str
@@ -196,10 +196,10 @@ class _Reference:
 
 
 def dump_tools(owner: str, tools: Any) -> Any:
-    """The tools as they can be pickled: a decorated function (whose schema is a class made on the spot) by its place.
+    """Return the tools for a pickle: a decorated function (whose schema class is created on the spot) by reference.
 
     Args:
-        owner: Whose tools they are.
+        owner: The owner of the tools.
         tools: A mapping or a list of tools. Anything else, such as an executor, pickles itself and is returned.
 
     Raises:
@@ -220,7 +220,7 @@ def _labelled(tools: Any) -> dict[str, Any]:
 
 
 def restore_tools(tools: Any) -> Any:
-    """Undo `dump_tools`."""
+    """Restore tools from `dump_tools`."""
     return _change_each(lambda value: value.tool() if isinstance(value, _Reference) else value, tools)
 
 

@@ -9,20 +9,20 @@ _INNER = ("bound", "runnable")
 
 
 def tool_inside(value: Any) -> BaseTool | None:
-    """The tool that a runnable is wrapped around; a tool is its own. None of anything else."""
+    """Return the tool that a runnable wraps; a tool itself for a tool; None for other values."""
     while isinstance(value, Runnable) and not isinstance(value, BaseTool):
         value = next((inner for name in _INNER if isinstance(inner := value.__dict__.get(name), Runnable)), None)
     return value if isinstance(value, BaseTool) else None
 
 
 class WrappedTool(BaseTool):
-    """A tool that is declared as the one inside and invoked through what is around it."""
+    """A tool that is declared like the one inside and invoked through its wrapper."""
 
     around: Any
     inside: Any
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Through what is around the tool."""
+        """Invoke the tool through its wrapper."""
         return self.around.invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -34,7 +34,7 @@ class WrappedTool(BaseTool):
 
 
 def wrapped(value: Any, inside: BaseTool) -> WrappedTool:
-    """A runnable around a tool as a tool."""
+    """Return a runnable around a tool as a tool."""
     same_fields = {name: getattr(inside, name) for name in ("return_direct", "metadata", "tags", "response_format", "extras")}
     schema: Any = inside.args_schema if inside.args_schema is not None else inside.get_input_schema()
     return WrappedTool(name=inside.name, description=inside.description, args_schema=schema, around=value, inside=inside, **same_fields)

@@ -1,1 +1,1 @@
-"""Which calls wait for a human, what they are known by, and what lets them pass."""
+"""Approval of calls by a human: rules, identities and decisions."""

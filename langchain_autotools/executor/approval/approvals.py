@@ -1,4 +1,4 @@
-"""Approvals: which calls need one, and what lets them pass once they have it.
+"""Approvals: the rule for calls that need one, and the validation of decisions.
 
 The rule is asked of every call by the name of the tool that it means, and of the calls that it bundles. With a key the digest of a
 call is an HMAC: nobody else can make one.
@@ -36,14 +36,14 @@ Predicate = Callable[[ToolCallRecord], bool]
 
 @dataclass(frozen=True)
 class Approvals:
-    """Which calls need approval, and what binds a decision to its call.
+    """The rule for calls that need approval, and the binding of decisions to calls.
 
     Attributes:
         names: The names of tools whose calls need it.
         predicates: Say of a call whether it needs it.
         every: Whether all calls need it.
         approve: Decides at once; None leaves the calls pending.
-        key: What digests are made with.
+        key: The key of the digests.
         claim: The store that takes a call that was decided, once for all processes, before it runs; None for none.
         judged: Whether the calls come with what they wait for: nobody is asked again whether they need approval.
     """
@@ -58,7 +58,7 @@ class Approvals:
 
     @classmethod
     def of(cls, rule: Any, approve: Any, key: Any, claim: Any) -> "Approvals":
-        """Return what a rule, functions and a key say together.
+        """Return the approvals of a rule, functions and a key; None if none is set.
 
         Raises:
             ConfigurationError: One of them cannot work.
@@ -75,7 +75,7 @@ class Approvals:
         return replace(made, names=frozenset(rule))
 
     def check_names(self, tools: Collection[str]) -> None:
-        """Refuse a rule for tools that do not exist.
+        """Raise if a rule names tools that do not exist.
 
         Raises:
             ConfigurationError: It names one.
@@ -115,11 +115,11 @@ class Approvals:
 
     @property
     def concerns_calls(self) -> bool:
-        """Whether any call may need approval: without a rule, `approve` is asked about every call."""
+        """Whether any call may need approval: without a rule, `approve` is called for every call."""
         return self._has_rule or self.approve is not None
 
     def judge_one(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
-        """The call, waiting for approval where it, or one that it bundles, needs that; what is not valid says why, and needs none.
+        """Return the call, waiting if it or a bundled call needs approval; an invalid one has an error and needs none.
 
         Raises:
             ConfigurationError: A predicate says neither True nor False.
@@ -146,11 +146,11 @@ class Approvals:
     def judge(
         self, calls: Sequence[ToolCallRecord], arguments: ArgumentsOf, *, in_order: bool, callers: Collection[str] = ()
     ) -> list[ToolCallRecord]:
-        """The calls, each saying what it waits for.
+        """Return the calls, each with the reason why it waits.
 
         Args:
             calls: The calls as they are meant.
-            arguments: What the tools that there are make of arguments; calls of others wait for nobody.
+            arguments: The validation of the existing tools' arguments; calls of other tools do not wait.
             in_order: Whether a call waits for those before it.
             callers: The names of tools whose calls are left to the caller anyway.
         """
@@ -175,13 +175,13 @@ class Approvals:
         in_order: bool,
         alone: bool = False,
     ) -> list[ToolCallRecord]:
-        """The calls of a batch, each saying what it waits for and what was decided about it.
+        """Return the calls of a batch, each with the reason why it waits and its decision.
 
         Args:
             calls: The calls as they are meant.
             known: Their identities.
             decisions: A list of decisions or their dicts; None: nothing was decided.
-            arguments: What the tools that there are make of arguments.
+            arguments: The validation of the existing tools' arguments.
             in_order: Whether a call waits for those before it.
             alone: Whether the results that there may be are not known.
 
@@ -207,18 +207,18 @@ class Approvals:
         return judged
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
-        """The message with a record of each of its calls that waits; `new_uuid` makes that of a call, by the call's id."""
+        """Return the message with a record of each waiting call; `new_uuid` creates a call's UUID from the call's id."""
         nonce = new_uuid or (lambda call_id: str(uuid.uuid4()))
         made = {call.id: {RECORD: self._record(call, nonce(call.id))} for call in calls if call.waits in _RECORDED}
         return with_records(message, made) if made else message
 
     def _shown_digest(self, call: ToolCallRecord, identity: CallIdentity) -> str:
-        """The digest under which a call is shown."""
+        """Return the digest of a call as it is shown."""
         by_caller = identity.record is None and call.waits in FOR_CALLER
         return caller_digest(identity) if by_caller else str(self._recorded(call, identity)["digest"])
 
     def _recorded(self, call: ToolCallRecord, identity: CallIdentity) -> Mapping[str, Any]:
-        """What is recorded of a call; where nothing is, what a record would say."""
+        """Return the record of a call; for a call without one, an equivalent one."""
         return self._record(call, identity.uuid) if identity.record is None else identity.record
 
     def _record(self, call: ToolCallRecord, nonce: str) -> dict[str, Any]:
@@ -229,19 +229,19 @@ class Approvals:
     def pending(
         self, calls: Sequence[ToolCallRecord], known: Sequence[CallIdentity], arguments: ArgumentsOf, *, in_order: bool
     ) -> list[PendingCall]:
-        """Those of the calls that wait."""
+        """Return the pending ones of the calls."""
         judged = self.judge(calls, arguments, in_order=in_order)
         return [self.shown(call, one) for call, one in zip(judged, known, strict=True) if call.waits]
 
     def shown(self, call: ToolCallRecord, identity: CallIdentity) -> PendingCall:
-        """A call that waits, with what is recorded of it; what a record would say where there is none."""
+        """Return a pending call with its record; for a call without one, with an equivalent one."""
         if call.waits in FOR_CALLER:
             return shown_to_caller(identity, cast("Kind", call.waits))
         record = self._recorded(call, identity)
         return PendingCall(call.id, call.name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"])
 
     def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
-        """The key under which a call is taken, however it was decided.
+        """Return the key under which a call is claimed, however it was decided.
 
         Raises:
             ConfigurationError: It cannot be told from an equal call of another message.
@@ -255,7 +255,7 @@ class Approvals:
     # ------------------------------------------------------------------------------------------ what was decided
 
     def check_key(self) -> None:
-        """Refuse to go on where the key was left behind.
+        """Raise if the approval key is missing because the model was pickled.
 
         Raises:
             ConfigurationError: It was: this is a copy that came out of a pickle.
@@ -266,12 +266,12 @@ class Approvals:
             )
 
     def digest(self, call: ToolCallRecord, kind: str, nonce: str) -> str:
-        """The digest of a call that waits."""
+        """Return the digest of a pending call."""
         self.check_key()
         return digest_of(call, kind, nonce, None if self.key is None else self.key.get_secret_value())
 
     def check_record(self, call: ToolCallRecord, record: Mapping[str, Any]) -> None:
-        """Refuse a call that is not the one that its record is about.
+        """Raise if a call is not the one in its record.
 
         Raises:
             ConfigurationError: It, or its record, was changed since the model wrote it, or the key is another one.
@@ -281,7 +281,7 @@ class Approvals:
             raise ConfigurationError(text)
 
     def check(self, call: ToolCallRecord, decision: Decision, record: Mapping[str, Any]) -> None:
-        """Refuse a decision that is about anything else than this call.
+        """Raise if a decision is not about this call.
 
         Raises:
             ConfigurationError: It is, or the call is not the one that was shown, or it does not take such a decision.
@@ -294,12 +294,12 @@ class Approvals:
             )
 
     def check_unrecorded(self, call: ToolCallRecord, decision: Decision, kind: str, digest: str) -> None:
-        """Refuse a decision that is about anything else than this call, of which nothing is recorded.
+        """Raise if a decision is not about this call, which has no record.
 
         Args:
             call: The call.
-            decision: What was decided.
-            kind: What the call waits for.
+            decision: The decision.
+            kind: The reason why the call waits.
             digest: The digest under which it is shown.
 
         Raises:
@@ -315,7 +315,7 @@ class Approvals:
 
 
 def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
-    """The call, whose arguments were edited; what it bundles too.
+    """Return the call with edited arguments validated, including those of bundled calls.
 
     Raises:
         ConfigurationError: They are not what the tool takes.
@@ -333,7 +333,7 @@ def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecor
 
 
 def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
-    """The edited call; of those that it bundles run no more than of the call before, which is what the limits of the run have counted."""
+    """Return the edited call. Of its bundled calls at most as many run as before, because limits have counted those."""
     left = sum(one.args is not None for one in call.inner)
     inner: list[ToolCallRecord] = []
     for one in made.inner:
@@ -351,7 +351,7 @@ def is_concerned(approvals: Approvals | None, arguments: ArgumentsOf, before: To
 
 
 def same_digest(one: str, other: str) -> bool:
-    """Whether two digests are equal, in a time that says nothing of where they differ. They may come from anybody."""
+    """Whether two digests are equal, compared in constant time because they may come from anybody."""
     return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))
 
 
@@ -381,5 +381,5 @@ def _checked_key(key: Any) -> SecretStr | None:
 
 
 def portable_key(key: SecretStr | None) -> SecretStr | None:
-    """What a pickle holds in place of the key: that there was one."""
+    """Return a pickle's replacement for the key, which only marks that there was one."""
     return None if key is None else SecretStr("")

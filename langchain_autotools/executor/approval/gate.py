@@ -1,4 +1,4 @@
-"""The gate before a batch of calls: those that need approval pass once they have it, and whoever decides at once is asked here."""
+"""The gate before a batch: calls that need approval pass once they have it, and immediate deciders are asked."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ Govern = Callable[[Sequence[Answer]], None]
 
 @dataclass(frozen=True)
 class Gate:
-    """Lets the calls of a batch pass, before any of them runs: those that need approval once they have it.
+    """Lets the approved calls of a batch pass before any of them runs.
 
     Attributes:
-        approvals: What they need.
+        approvals: The approvals of the calls.
         known: The identities of the calls, in call order.
         plan: Makes the answer to a call that was decided.
         govern: Gives the calls that have passed what their tools' policies say.
@@ -44,7 +44,7 @@ class Gate:
     resumed: bool = False
 
     def admit(self, answers: Sequence[Answer]) -> Generator[Question, Any, list[Answer]]:
-        """Yield whom to ask what, one after another, and be sent what they say. Return the answers of the calls that pass."""
+        """Yield the questions for the caller's functions one after another and receive their answers; return the answers to execute."""
         passed: list[Answer] = []
         waits = False
         for answer, identity in zip(answers, self.known, strict=True):
@@ -64,7 +64,7 @@ class Gate:
         return passed
 
     def _was_decided(self, call: ToolCallRecord, identity: CallIdentity) -> bool:
-        """Whether somebody decided that a call runs, and may decide so again."""
+        """Whether a decision to run a call exists, and may be repeated."""
         return self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
 
     def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[Question, Any, Decision | None]:
@@ -88,6 +88,6 @@ class Gate:
 
 
 def _would_run(call: ToolCallRecord) -> bool:
-    """Whether a call runs here once nothing holds it up any more, and is not only answered."""
+    """Whether a call would run here once nothing holds it up, rather than only be answered."""
     runs = call.answer is None and call.args is not None and any(one.args is not None for one in call.inner or (call,))
     return runs and (call.decision is None or call.decision.action in ("approve", "edit"))

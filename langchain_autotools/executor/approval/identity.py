@@ -1,4 +1,4 @@
-"""The identity of a call: what decisions, claims and results of it key on.
+"""The identity of a call: the key of its decisions, claims and results.
 
 A vendor's id of a call may stand twice in a message, and again in every later turn (`call_0`). A call that waits is known by the UUID
 that is recorded of it, any other one by a digest over its message's id, its place, its id, its name and its arguments.
@@ -18,21 +18,21 @@ from ...messages.metadata import ASKED, own_metadata
 from ...strict_json import interchanged
 
 RECORD = "approval"
-"""The key of a call's record that says what it waits for."""
+"""The key of a call's record of why it waits."""
 
 KINDS = ("approval", "caller", "client_tool", "queued", VENDOR_APPROVAL)
-"""What a call may wait for."""
+"""The reasons why a call may wait."""
 
 
 @dataclass(frozen=True)
 class CallIdentity:
-    """One call among all others.
+    """The identity of one call.
 
     Attributes:
         call: The call, as its message has it.
         message_id: The id of its message; None where there is none.
         place: Its place among the calls of its message that have its id: 0, unless a vendor repeats ids.
-        record: What is recorded of it since it waits; None where nothing is.
+        record: The call's record since it began to wait; None if there is none.
         result: Its result, where there is one.
     """
 
@@ -44,12 +44,12 @@ class CallIdentity:
 
     @property
     def is_unique(self) -> bool:
-        """Whether it differs from that of an equal call in any other message."""
+        """Whether the identity differs from that of an equal call in any other message."""
         return self.record is not None or bool(self.message_id)
 
     @property
     def uuid(self) -> str:
-        """The UUID that is recorded, or the digest in its place."""
+        """The recorded UUID, or the digest in its place."""
         if self.record is not None:
             return str(self.record["uuid"])
         call = self.call
@@ -58,7 +58,7 @@ class CallIdentity:
 
 
 def plain_json(call: ToolCallRecord, shown: Any) -> bytes:
-    """What is shown of a call, in one form: the order of keys does not count, nor what a browser does to numbers (`interchanged`).
+    """Return a shown call in canonical form, independent of key order and of a browser's changes to numbers (`interchanged`).
 
     Raises:
         ConfigurationError: The arguments are not plain JSON.
@@ -70,14 +70,14 @@ def plain_json(call: ToolCallRecord, shown: Any) -> bytes:
 
 
 def record_of(entry: Any) -> Mapping[str, Any] | None:
-    """What is recorded of a call that waits. A history may come from a client: what is no such record is passed over."""
+    """Return the record of a waiting call; None if it is invalid, because a history may come from a client."""
     record = entry.get(RECORD) if isinstance(entry, Mapping) else None
     texts = [record.get(name) for name in ("kind", "uuid", "digest")] if isinstance(record, Mapping) else [None]
     return record if all(isinstance(text, str) for text in texts) and texts[0] in KINDS else None
 
 
 def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage] = ()) -> list[CallIdentity]:
-    """The identities of all calls of a message, in call order. Of calls with one id the first has what is recorded, and the first result.
+    """Return the identities of a message's calls, in call order. The first of several calls with one id has the record and first result.
 
     Args:
         message: The message; None where it is not known.
@@ -97,7 +97,7 @@ def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], resul
 
 
 def _answers(calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage]) -> dict[int, ToolMessage]:
-    """The results by the positions of their calls: of several calls with one id the first with the result's name, else the first."""
+    """Return the results by the positions of their calls; of several calls with one id, the first with its name, else the first."""
     found: dict[int, ToolMessage] = {}
     waiting: dict[str, list[int]] = {}
     for number, call in enumerate(calls):
@@ -119,10 +119,10 @@ def identified(
     *,
     results_only: bool = False,
 ) -> list[CallIdentity]:
-    """The identities of calls that are to be executed.
+    """Return the identities of calls that are to be executed.
 
     Args:
-        given: What the caller gave: the AI message, or a list of calls.
+        given: The caller's argument: the AI message, or a list of calls.
         calls: Its calls.
         messages: The conversation so far.
         all_calls: Reads the calls of a message.
@@ -140,8 +140,7 @@ def identified(
 
 
 def _taken_from(left: list[CallIdentity], call: ToolCallRecord) -> CallIdentity | None:
-    """Remove the identity of a call from those of the calls with its id: that of an equal call, and of one without a result, where there
-    is one."""
+    """Remove and return a call's identity among those with its id, preferably of an equal call without a result."""
     if not left:
         return None
     equal = [number for number, one in enumerate(left) if one.call.args == call.args and one.call.spelling == call.spelling]

@@ -1,4 +1,4 @@
-"""Calls that wait: what is shown of them, and what can be decided about them. All of it is plain data.
+"""Pending calls and decisions about them, as plain data.
 
 A call that needs approval has a record on its AI message: a UUID, and a digest over it and over the call's id, name and arguments. A
 decision repeats both, so it holds for the call that was shown and for no other.
@@ -21,14 +21,14 @@ from ..names import find_name
 from .identity import CallIdentity, identities, plain_json
 
 Kind = Literal["approval", "caller", "client_tool", "queued", "vendor_approval"]
-"""Why a call waits: it needs approval; its tool was only declared; it is a vendor's tool for the user's machine; a call before it waits;
-the vendor runs it once it is approved."""
+"""The reason why a call waits: it needs approval; its tool is only declared; it is a vendor's tool for the user's machine; an earlier call
+waits; the vendor runs it after approval."""
 
 Act = Literal["approve", "reject", "edit", "respond"]
-"""What can be decided."""
+"""The actions of a decision."""
 
 ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
-"""What is recorded of a call of a vendor's tool for the user's machine."""
+"""The record of a call of a vendor's tool for the user's machine."""
 
 _OFFERED: Mapping[str, Collection[str]] = {
     "approval": get_args(Act),
@@ -50,7 +50,7 @@ _REFUSED = "This call was denied and did not run."
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided about a pending call, made by the methods of `PendingCall`.
+    """A decision about a pending call, created by the methods of `PendingCall`.
 
     Plain data: it can be kept as JSON for days (`to_dict`, `from_dict`), and be used in another process.
 
@@ -87,12 +87,12 @@ class Decision:
         _plain(self.action, self.value)
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as a dict that JSON can hold."""
+        """Return the decision as a dict of JSON data."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The decision that `to_dict` gave.
+        """Return the decision from the dict of `to_dict`.
 
         Raises:
             ConfigurationError: The dict is no decision.
@@ -102,7 +102,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class PendingCall:
-    """A call that waits, as it is shown to whoever decides about it. Plain data, as a `Decision` is.
+    """A call that waits for a decision, as shown to a human. Plain data, like a `Decision`.
 
     Attributes:
         id: The call's id.
@@ -133,7 +133,7 @@ class PendingCall:
             raise ConfigurationError("the id, the name, the uuid and the digest of a pending call are texts, its args a dict")
 
     def approve(self) -> Decision:
-        """Let the call run as it is shown.
+        """Approve the call as it is shown.
 
         Raises:
             ConfigurationError: Calls of this kind cannot be approved.
@@ -141,15 +141,15 @@ class PendingCall:
         return self._decision("approve")
 
     def reject(self, why: str | None = None) -> Decision:
-        """Do not let the call run.
+        """Reject the call.
 
         Args:
-            why: What the model is told; None for a plain statement.
+            why: The reason for the model; None for a general statement.
         """
         return self._decision("reject", why)
 
     def edit(self, args: Mapping[str, Any]) -> Decision:
-        """Let the call run with these arguments instead. Its result says what it ran with.
+        """Approve the call with other arguments. Its result tells the model about them.
 
         Raises:
             ConfigurationError: Calls of this kind cannot be edited, or the arguments are not plain JSON.
@@ -157,7 +157,7 @@ class PendingCall:
         return self._decision("edit", dict(args) if isinstance(args, Mapping) else args)
 
     def respond(self, content: Any) -> Decision:
-        """Do not let the call run: this is its result.
+        """Answer the call with this result, without running it.
 
         Args:
             content: A text, content blocks, or other plain data, as a tool may return it.
@@ -172,12 +172,12 @@ class PendingCall:
         return Decision(self.id, action, _plain(action, value), self.uuid, self.digest)
 
     def to_dict(self) -> dict[str, Any]:
-        """The call as a dict that JSON can hold."""
+        """Return the call as a dict of JSON data."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The call that `to_dict` gave.
+        """Return the pending call from the dict of `to_dict`.
 
         Raises:
             ConfigurationError: The dict is no pending call.
@@ -186,7 +186,7 @@ class PendingCall:
 
 
 def _plain(action: str, value: Any) -> Any:
-    """A copy of plain data."""
+    """Return a copy of plain data; raise for other data."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -201,10 +201,10 @@ def _fields(cls: Any, data: Any, what: str) -> Mapping[str, Any]:
 
 
 def pending_calls(source: BaseMessage | HoldsRun | Sequence[BaseMessage]) -> list[PendingCall]:
-    """The calls that wait for somebody, in call order.
+    """Return the pending calls, in call order.
 
     Args:
-        source: What a run of a model or an agent returned, the sum of what it streamed, or a history: its last AI message then, and
+        source: The result of a run of a model or an agent, the sum of its chunks, or a history: its last AI message then, and
             which of its calls have results.
 
     Returns:
@@ -222,14 +222,14 @@ def pending_calls(source: BaseMessage | HoldsRun | Sequence[BaseMessage]) -> lis
 
 
 def shown_to_caller(identity: CallIdentity, kind: Kind) -> PendingCall:
-    """A call that the caller answers, as it is shown."""
+    """Return a call that the caller answers, as it is shown."""
     call, record = identity.call, identity.record
     nonce, digest = ("", caller_digest(identity)) if record is None else (record["uuid"], record["digest"])
     return PendingCall(call.id, call.spelling, _plain("a call", call.args), kind, nonce, digest, call.toolset)
 
 
 def caller_digest(identity: CallIdentity) -> str:
-    """The digest of a call that the caller answers, and of which nothing is recorded."""
+    """Return the digest of a call that the caller answers and that has no record."""
     return digest_of(identity.call, "caller", identity.uuid)
 
 
@@ -245,7 +245,7 @@ def _shown(one: CallIdentity, entry: Mapping[str, Any]) -> PendingCall:
 
 
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None) -> str:
-    """The digest of a call: its id, the names of its tool and of those that it bundles, its arguments.
+    """Return the digest of a call: of its id, the names of its tool and of its bundled tools, and its arguments.
 
     The order of keys does not count, nor what a trip through a browser does to numbers (`interchanged`).
 
@@ -261,7 +261,7 @@ def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None 
 
 
 def check_offered(call_id: str, kind: str, action: Act) -> None:
-    """Refuse what cannot be done with a call of this kind.
+    """Raise if an action is not possible for calls of this kind.
 
     Raises:
         ConfigurationError: It cannot.
@@ -271,7 +271,7 @@ def check_offered(call_id: str, kind: str, action: Act) -> None:
 
 
 def check_ids(decisions: Collection[str], waiting: Sequence[str], results: Collection[str]) -> None:
-    """Refuse decisions about calls that do not wait.
+    """Raise if decisions are about calls that do not wait.
 
     Raises:
         ConfigurationError: There is one; the text names the calls that wait.
@@ -289,7 +289,7 @@ def _listed(ids: Sequence[object]) -> str:
 
 
 def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
-    """The call as it was decided: to run, or (with `args` None) to be answered."""
+    """Return the call with its decision applied: to run, or (with `args` None) to be answered."""
     if call.answer is not None:
         args, why = (call.args, None) if decision.action == "approve" else (None, decision.value)
         return replace(call, waits=None, decision=decision, args=args, why=why if decision.action == "reject" else None)
@@ -302,13 +302,13 @@ def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
 
 
 def edited(call: ToolCallRecord, args: Mapping[str, Any]) -> ToolCallRecord:
-    """The call with other arguments. What it bundles has to be looked for again."""
+    """Return the call with other arguments, its bundled calls to be resolved again."""
     named = replace(call, name=call.spelling, written_name=None, inner=())
     return canonical_call(replace(named, args=dict(args), why=None, edited=not equivalent(args, call.args)))
 
 
 def read_decisions(decisions: Any) -> list[Decision]:
-    """A list of decisions, or of their dicts.
+    """Return a list of decisions, also from their dicts.
 
     Raises:
         ConfigurationError: Something is no decision.
@@ -321,7 +321,7 @@ def read_decisions(decisions: Any) -> list[Decision]:
 def by_position(
     decisions: Sequence[Decision], known: Sequence[CallIdentity], digest: Callable[[int], str], results: Collection[str]
 ) -> dict[int, Decision]:
-    """The decisions by the positions of their calls, each used once.
+    """Return the decisions by the positions of their calls, each used once.
 
     Args:
         decisions: The decisions.

@@ -1,1 +1,1 @@
-"""Policies of tools: timeouts, attempts, caches and shortened results."""
+"""Tool policies: timeouts, retries, caches and output limits."""

@@ -1,4 +1,4 @@
-"""A call under a policy: looked up, tried, tried again, shared with whoever makes the same one, shortened.
+"""Execution of a call under its policy: cache lookup, retries, sharing with equal calls, output limit.
 
 `policy_steps` is a generator that does nothing by itself: it yields what is to be done next and is sent what came of it, so that threads
 and tasks follow the same policy.
@@ -29,7 +29,7 @@ def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy]
     """Give the calls of a batch what their tools' policies say.
 
     Args:
-        answers: What answers each call.
+        answers: The answers to the calls.
         policies: By name of tool.
         cache: Keeps the results of those whose policy names no mapping; by default as long as these calls run.
     """
@@ -44,11 +44,11 @@ def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy]
 def policy_steps(
     run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False
 ) -> _Attempted:
-    """Carry out a call as its policy says.
+    """Execute a call under its policy, as a generator of steps.
 
     Args:
         run: The call.
-        policy: What is done about it.
+        policy: The tool's policy.
         may_wait: Tells whether its batch goes on for longer than some seconds.
         in_thread: Whether the tool runs in a thread, which cannot be stopped.
         awaits: Whether the batch awaits what asynchronous strategies of a retry return.
@@ -101,7 +101,7 @@ class _Attempts:
         self._awaits = awaits
 
     def steps(self) -> _Attempted:
-        """Try until it succeeds, fails for good, or the attempts or the time are used up."""
+        """Try until the call succeeds, fails for good, or no attempt or time is left."""
         attempts, number = Attempts(self._retry, self._run.call.name, awaits=self._awaits), 1
         result: ToolCallResult = yield Attempt(number)
         while (wait := (yield from self._wait(result, attempts))) is not None:
@@ -113,7 +113,7 @@ class _Attempts:
         return result
 
     def _wait(self, result: ToolCallResult, attempts: Attempts) -> Decision:
-        """Seconds to wait before the next attempt; None where there is none."""
+        """Return the seconds to wait before the next attempt; None if there is none."""
         error, run = result.error, self._run
         if not isinstance(error, Exception) or not result.executed or not _is_named(error, self._errors):
             return None
@@ -122,12 +122,12 @@ class _Attempts:
         return (yield from attempts.decide(error, self._may_wait))
 
     def ended_by_itself(self, result: ToolCallResult) -> bool:
-        """Whether the result is the tool's own, and as good for others: not that this batch has ended, or its time."""
+        """Whether the result is the tool's own and valid for other calls, and not caused by this batch's end or timeout."""
         if not result.executed or isinstance(result.error, asyncio.CancelledError):
             return False
         return not (self._run.is_late and self._run.ends_with_batch)
 
 
 def _is_named(error: BaseException, errors: tuple[type[Exception], ...]) -> bool:
-    """Whether an error is one of these; a group, whether all in it are."""
+    """Whether an error is one of these classes; for a group, whether all errors in it are."""
     return error.split(errors)[1] is None if isinstance(error, BaseExceptionGroup) else isinstance(error, errors)

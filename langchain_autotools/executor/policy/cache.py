@@ -1,4 +1,4 @@
-"""The results of calls that need not run twice: those that are kept, and those that are on their way."""
+"""Cached results, and the sharing of results between equal calls that run at the same time."""
 
 import copy
 import hashlib
@@ -24,7 +24,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 @dataclass(frozen=True)
 class Landing:
-    """What a call came to that ran for all who made it meanwhile.
+    """The result of a call that ran for all equal calls made meanwhile.
 
     Attributes:
         result: Its result.
@@ -35,16 +35,16 @@ class Landing:
     timeout: float | None = None
 
     def is_for(self, timeout: float | None) -> bool:
-        """Whether it holds for a call that has so many seconds (None: any number): one that has longer may succeed."""
+        """Whether the result is valid for a call with this timeout (None: none): one with a longer timeout may succeed."""
         return self.timeout is None or (timeout is not None and timeout <= self.timeout)
 
 
 Flight = Future[Landing | None]
-"""A call that runs for all who make it meanwhile. Its result is None where it has none for them: one of them must run it then."""
+"""A running call shared by equal calls. Its result is None if it is not valid for them, so that one of them must run."""
 
 
 class CachedCall:
-    """One call whose result may be known already, or be on its way.
+    """One call whose result may be cached, or in progress.
 
     Args:
         call: The call.
@@ -69,7 +69,7 @@ class CachedCall:
         self._token: Token[Any] | None = None
 
     def enter(self) -> ToolCallResult | Flight | None:
-        """The result that is kept, or the flight to wait for. None: the caller runs the call, and leaves.
+        """Return the cached result, or the flight to wait for. None: the caller runs the call, then leaves.
 
         Raises:
             ConfigurationError: The key of the call is nothing that JSON can write.
@@ -83,7 +83,7 @@ class CachedCall:
         return self._kept(found) if isinstance(found, Mapping) else found
 
     def leave(self, landing: Landing | None) -> None:
-        """End the flight with what came of the call; None where that is nothing for others."""
+        """End the flight with the call's outcome; None if it is not valid for others."""
         leads, self._token = self._token, None
         result = None if landing is None else landing.result
         if result is not None and result.message.status != "error" and not result.commands:
@@ -93,7 +93,7 @@ class CachedCall:
             self._results.leave(self._key, landing)
 
     def landed(self, result: ToolCallResult) -> ToolCallResult:
-        """The result of a flight, as this call's own."""
+        """Return the result of a flight as this call's own."""
         update = {"tool_call_id": self._call.id, "name": self._call.spelling, "id": None, "content": copy.deepcopy(result.message.content)}
         message = result.message.model_copy(update=update)
         return replace(result, call=self._call, message=message, duration=0.0, executed=False, attempts=0)
@@ -109,7 +109,7 @@ class CachedCall:
 
 
 def _key(call: ToolCallRecord, cache_key: Callable[[Mapping[str, Any]], Any] | None) -> str:
-    """What stands for a call, the same for the same arguments however they were written."""
+    """Return the cache key of a call, equal for equal arguments however they were written."""
     args = call.args or {}
     said = args if cache_key is None else cache_key(args)
     try:
@@ -125,19 +125,19 @@ def _key(call: ToolCallRecord, cache_key: Callable[[Mapping[str, Any]], Any] | N
 
 
 class _Results:
-    """The results in a mapping, and the flights of those who use it. Threads, event loops and executors may share it."""
+    """The results in a mapping, and the flights of its users. Shared by threads, event loops and executors."""
 
     def __init__(self, mapping: MutableMapping[str, Any]) -> None:
         self._mapping = mapping
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """A child process has none of its parent's threads, and perhaps a lock that one of them held."""
+        """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock."""
         self._lock = threading.RLock()
         self._flights: dict[str, Flight] = {}
 
     def enter(self, key: str) -> Mapping[str, Any] | Flight | None:
-        """What is kept, or the flight to wait for; None: a flight has begun."""
+        """Return the cached result, or the flight to wait for; None: a flight has begun."""
         with self._lock:
             found = self._flights.get(key) or self.read(key)
             if found is None:
@@ -152,7 +152,7 @@ class _Results:
             flight.set_result(landing)
 
     def read(self, key: str) -> Mapping[str, Any] | None:
-        """What is kept; None if there is nothing, or nothing that can be used."""
+        """Return the cached value; None if there is none, or an invalid one."""
         try:
             with self._lock:
                 found = self._mapping[key]
@@ -167,7 +167,7 @@ class _Results:
         return None
 
     def write(self, key: str, result: ToolCallResult) -> None:
-        """Keep a result. Where that fails the call has run all the same, and its result must not be lost."""
+        """Cache a result. A failure is only logged, because the call has run and its result must not be lost."""
         kept = {"content": copy.deepcopy(result.message.content), "artifact": result.message.artifact}
         try:
             with self._lock:
@@ -182,7 +182,7 @@ _led: ContextVar[frozenset[tuple[int, str]]] = ContextVar("autotools_led_flights
 
 
 def _results_in(mapping: MutableMapping[str, Any]) -> _Results:
-    """The one record of a mapping: as long as somebody uses it, the mapping lives and its id is its own."""
+    """Return the single record of a mapping. The record keeps the mapping alive, so its id stays unique."""
     with _lock:
         results = _known.get(id(mapping))
         if results is None:

@@ -1,4 +1,4 @@
-"""Policies: what is done about a tool that is slow, fails, repeats itself, says too much, or must run alone.
+"""Tool policies: timeouts, retries, caches, output limits and exclusive execution.
 
 `ToolPolicy` is one flat record. What it leaves open (None), the next one says: of a tool's own policies that of a call goes first, then the
 executor's, then the model's; after them come the default policies, in the same order.
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from tenacity import BaseRetrying
 
 MIN_OUTPUT = 200
-"""The fewest characters that `max_output` can leave: what says that something is missing takes room too."""
+"""The minimum of `max_output`, which leaves room for the note about the omitted text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolPolicy:
-    """How the calls of a tool are run. What is None here is left to the default policy, and has no effect if that says nothing either.
+    """The policy of a tool's calls. None leaves a setting to the default policy, without effect if that has none either.
 
     Attributes:
-        timeout: How many seconds one attempt may take; `math.inf`: as many as it likes, whatever the default policy says.
-        retry: How often a call that fails is tried, and after which waits: a `RetryPolicy`, or tenacity's `Retrying` or `AsyncRetrying`,
+        timeout: Timeout of one attempt in seconds; `math.inf`: no limit, whatever the default policy sets.
+        retry: Retries of failed calls and the waits between them: a `RetryPolicy`, or tenacity's `Retrying` or `AsyncRetrying`,
             whose strategies are kept. `RetryPolicy()` where only `retry_on` is given.
         retry_on: The errors after which a call is tried again; `()` for none, whatever the default policy says. Our own timeout of an
             asynchronous tool is a `TimeoutError`; that of a synchronous one is never retried, because the tool may still be running.
@@ -35,7 +35,7 @@ class ToolPolicy:
             process (a dict) or on disk. False: never. Errors are not kept.
         cache_key: Called with the arguments of a call; what it returns (text, or anything that JSON can write) stands for them. Needed
             for a tool that is given more than its arguments (the messages, the configuration).
-        max_output: How many characters of text a result may have, at least 200. Of a longer one the head and the tail are kept.
+        max_output: Maximum number of characters of a result's text, at least 200. A longer one is cut to its head and tail.
         exclusive: Whether no other call of the same turn runs beside one of this tool.
         progress: Whether what a generator tool yields is reported as progress, and what it returns is the result.
 
@@ -53,7 +53,7 @@ class ToolPolicy:
     progress: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Raise if a setting cannot work."""
         object.__setattr__(self, "timeout", _checked_seconds("timeout", self.timeout))
         if self.retry is not None:
             object.__setattr__(self, "retry", checked_retry("retry", self.retry))
@@ -74,18 +74,18 @@ class ToolPolicy:
         _check("progress", self.progress, bool, "True or False")
 
     def over(self, other: "ToolPolicy | None") -> "ToolPolicy":
-        """This policy; what it leaves open, the other one says."""
+        """Return this policy with its unset fields taken from the other one."""
         if other is None:
             return self
         return replace(self, **{name: value for name, value in _said(other).items() if getattr(self, name) is None})
 
     @property
     def retry_settings(self) -> RetryPolicy | RetryStrategies | None:
-        """`retry` as it is kept."""
+        """The value of `retry` as retry settings."""
         return cast("RetryPolicy | RetryStrategies | None", self.retry)
 
     def check_synchronous(self) -> None:
-        """Refuse asynchronous strategies of a retry, for a call of a synchronous run.
+        """Raise if the retry settings have asynchronous strategies, for a call of a synchronous run.
 
         Raises:
             ConfigurationError: There is one.
@@ -100,17 +100,17 @@ class ToolPolicy:
 
     @property
     def changes_calls(self) -> bool:
-        """Whether it says more than a timeout."""
+        """Whether the policy has any setting but a timeout."""
         return any((self.retry_on, self.caches, self.max_output, self.exclusive, self.progress))
 
     @property
     def caches(self) -> bool:
-        """Whether results are kept: an empty mapping keeps them too."""
+        """Whether results are cached, also in an empty mapping."""
         return self.cache is not None and self.cache is not False
 
 
 def checked_cache(name: str, cache: Any) -> Any:
-    """Something that keeps results by key, or None. Some caches are mappings in all but name.
+    """Return the cache, or None; raise if it is not a mapping or the like.
 
     Raises:
         ConfigurationError: It cannot keep them.
@@ -135,7 +135,7 @@ def _check(name: str, value: Any, kind: Any, words: str) -> None:
 
 
 def _said(policy: ToolPolicy) -> dict[str, Any]:
-    """What a policy does not leave open."""
+    """Return the fields of a policy that are set."""
     values = {one.name: getattr(policy, one.name) for one in fields(policy)}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -167,7 +167,7 @@ class Policies:
         return cls(dict(policies or {}), default_policy)
 
     def over(self, other: "Policies") -> "Policies":
-        """These; what they leave open, the others say."""
+        """Return these policies with unset fields taken from the others."""
         named = {**other.named, **{name: policy.over(other.named.get(name)) for name, policy in self.named.items()}}
         return Policies(named, other.default if self.default is None else self.default.over(other.default))
 
@@ -176,7 +176,7 @@ class Policies:
         return {name: policy.seconds for name, policy in self.named.items() if policy.timeout is not None}
 
     def of_tools(self, names: Mapping[str, Any]) -> dict[str, ToolPolicy]:
-        """The policy of each tool that has one that says more than a timeout.
+        """Return the policy of each tool that has one with more than a timeout.
 
         Raises:
             ConfigurationError: A tool does not exist, or its policy has a key for a cache and no cache.

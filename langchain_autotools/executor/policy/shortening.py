@@ -1,4 +1,4 @@
-"""Results that are too long for a model: their head and their tail are kept, and what stands between says so."""
+"""Truncation of results that are too long for a model: head and tail stay, with a note between them."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,7 @@ _CUT = "\n\n[... {total} characters in all: the middle is left out here ...]\n\n
 
 
 def shortened(result: ToolCallResult, limit: int) -> ToolCallResult:
-    """The result with at most `limit` characters of text in its message, the same ones every time.
+    """Return the result with at most `limit` characters of text in its message, always cut in the same way.
 
     What was cut stays whole in `full_content`, and in the message's artifact where the tool gave none.
     """
@@ -23,7 +23,7 @@ def shortened(result: ToolCallResult, limit: int) -> ToolCallResult:
 
 
 def _cut(content: Any, limit: int) -> Any:
-    """A text, or the texts of a list of blocks read as one; blocks that are no text stay as they are."""
+    """Cut a text, or the joined texts of a list of blocks; other blocks stay unchanged."""
     blocks = content if isinstance(content, list) else [content]
     total = sum(len(_text(block) or "") for block in blocks)
     if total <= limit:
@@ -47,7 +47,7 @@ def _cut(content: Any, limit: int) -> Any:
 
 
 def _text(block: Any) -> str | None:
-    """The text of a block; None of one that is something else."""
+    """Return the text of a block; None for other blocks."""
     if isinstance(block, str):
         return block
     text = block.get("text") if block.get("type") == "text" else None

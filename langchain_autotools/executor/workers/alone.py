@@ -1,4 +1,4 @@
-"""Calls that were given up and go on: what must run alone does not begin beside them."""
+"""Exclusive execution: a call waits for abandoned calls that still run in threads."""
 
 import time
 from collections.abc import Callable, Collection, Generator
@@ -9,11 +9,11 @@ from ..results import ToolCallResult, not_alone
 from ..steps import Pause
 
 POLL_SECONDS = 0.02
-"""How often a call looks whether what it must not run beside has ended."""
+"""Seconds between two checks whether an abandoned call has ended."""
 
 
 class GivenUp:
-    """The calls of a batch that took too long and still run, in threads that cannot be stopped.
+    """The timed-out calls of a batch that still run, in threads that cannot be stopped.
 
     Args:
         exclusive: The positions of the calls that no other one runs beside.
@@ -24,7 +24,7 @@ class GivenUp:
         self._runs: list[tuple[int, ToolRun]] = []
 
     def note(self, number: int, run: ToolRun | None) -> None:
-        """Note a call that has its result, where it still runs; `number` is its position."""
+        """Record a call at position `number` that has its result but may still run."""
         if self._exclusive and run is not None and run.is_late and not run.ended:
             self._runs.append((number, run))
 

@@ -1,4 +1,4 @@
-"""Calling a function of the caller's, which may take its time or be asynchronous, without waiting for it beyond the end of a run."""
+"""Calls of the caller's functions, possibly slow or asynchronous, which end with the run."""
 
 import asyncio
 import inspect
@@ -12,17 +12,17 @@ from .background import BackgroundTask, awaited
 from .threads import deeper, run_beside, run_in_thread
 
 NOTHING: Any = object()
-"""What is returned where the run has ended first."""
+"""The return value if the run has ended first."""
 
 Question = tuple[Callable[[Any], Any], Any]
-"""A function of the caller's, which may be asynchronous, and its argument."""
+"""A function of the caller's, possibly asynchronous, and its argument."""
 
 _Step = TypeVar("_Step")
 _Result = TypeVar("_Result")
 
 
 def driven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step], Any]) -> _Result:
-    """The result of a generator each step of which is taken by `take`; what that raises is raised where the step was yielded."""
+    """Run a generator whose steps are carried out by `take`; exceptions are raised at the yield. Returns its result."""
     proceed, value = steps.send, None
     while True:
         try:
@@ -58,14 +58,14 @@ def ask(
     patience: Callable[[], float | None],
     threads: int | None = None,
 ) -> Any:
-    """What a function of the caller's returns; `NOTHING` where the run ended first.
+    """Return the result of a caller's function; `NOTHING` if the run ended first.
 
     Args:
         function: The function. It is called here, or in a thread where the run may end meanwhile.
         argument: Its argument.
         is_over: Whether it is to be waited for no longer.
-        patience: How many seconds may pass before that is looked at again; None for any number.
-        threads: How many threads may wait for such functions in this process; None for any number.
+        patience: Returns the seconds until the next check; None for no limit.
+        threads: The maximum number of threads that wait for such functions in this process; None for no limit.
     """
     if patience() is None:
         said = function(argument)
@@ -120,7 +120,7 @@ async def _said(function: Callable[[Any], Any], argument: Any, is_over: Callable
 def _in_thread(
     function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None
 ) -> tuple[Future[Any], Callable[[], object]]:
-    """What a function comes to in a thread, and what is to be called when nobody waits for it any more: it does not begin then."""
+    """Return a caller's function as a job in a thread, and a function to abandon it, after which it does not begin."""
     outcome: Future[Any] = Future()
     work = partial(deeper(copy_context()).run, _answer_into, outcome, function, argument, is_over)
     if threads is not None:

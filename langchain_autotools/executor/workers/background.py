@@ -25,12 +25,12 @@ _logger = logging.getLogger("langchain_autotools")
 _T = TypeVar("_T")
 
 Home = Callable[[], asyncio.AbstractEventLoop | None]
-"""Gives the loop that tools belong to; None where that is not known, or the loop is gone."""
+"""A function that returns the loop that tools belong to; None if it is unknown or gone."""
 
 _ANSWER_SECONDS = 1.0  # how long a loop may take to begin a task before it is taken to be blocked
 
 _waiting: ContextVar[tuple[asyncio.AbstractEventLoop, ...]] = ContextVar("autotools_waiting_loops", default=())
-"""Loops whose threads wait for what runs here: nothing can run on them."""
+"""Loops whose threads wait for a background task, so that nothing can run on them."""
 _lock = threading.Lock()
 _loops: list["_LoopThread"] = []
 _left_behind: list["_LoopThread"] = []
@@ -60,14 +60,14 @@ class _LoopThread(threading.Thread):
             self.loop.close()
 
     def _serve(self) -> None:
-        """Run for good: neither what asyncio lets through a loop, nor a tool that stops the loop it finds, ends the tools of others."""
+        """Run the loop permanently: exceptions that pass through asyncio, or a tool that stops the loop, do not end other tools."""
         while not self.ending:
             with suppress(KeyboardInterrupt, SystemExit):
                 self.loop.run_forever()
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop that runs in this thread; None where there is none."""
+    """Return the loop that runs in this thread; None if there is none."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -75,13 +75,13 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def home_of_caller() -> Home:
-    """The loop that runs in this thread, for later. It is not kept alive."""
+    """Return a function that returns the loop running in this thread. The loop is not kept alive."""
     loop = running_loop()
     return (lambda: None) if loop is None else weakref.ref(loop)
 
 
 def context_of_caller() -> Context:
-    """A copy of the context of a caller who waits for what will run in it, and so does the loop of his thread."""
+    """Return a copy of the waiting caller's context in which the caller's loop is marked as waiting."""
     context = copy_context()
     loop = running_loop()
     if loop is not None:
@@ -90,7 +90,7 @@ def context_of_caller() -> Context:
 
 
 def _loop_beside(waiting: Collection[asyncio.AbstractEventLoop]) -> asyncio.AbstractEventLoop:
-    """The first loop of this module that does not wait."""
+    """Return the first background loop that is not waiting."""
     with _lock:
         for thread in _loops:
             if thread.loop not in waiting:
@@ -121,7 +121,7 @@ class BackgroundTask(Generic[_T]):
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Let it run, on a loop that no caller of this run is waiting on."""
+        """Start the coroutine on a loop that no caller of this run is waiting on."""
         if self._done.is_set():  # cancelled before
             return
         context = context_of_caller()
@@ -133,7 +133,7 @@ class BackgroundTask(Generic[_T]):
             self._begins_on(_loop_beside(waiting), context, timeout=None)
 
     def _begins_on(self, loop: asyncio.AbstractEventLoop, context: Context, timeout: float | None = _ANSWER_SECONDS) -> bool:
-        """Whether it has begun on a loop, which has so much time for it. It does not begin there later."""
+        """Whether the coroutine begins on a loop within the timeout. Otherwise it never begins there."""
         withdrawn = False
 
         def begin() -> None:
@@ -162,7 +162,7 @@ class BackgroundTask(Generic[_T]):
         return self._done.wait(timeout)
 
     def cancel(self) -> None:
-        """Ask it to stop, as `asyncio.Task.cancel` does."""
+        """Cancel it, like `asyncio.Task.cancel`."""
         with self._lock:
             if self._loop is None:
                 self._coroutine.close()
@@ -176,7 +176,7 @@ class BackgroundTask(Generic[_T]):
             self._task.cancel()
 
     def result(self) -> _T:
-        """What it returned. Call it after `wait`.
+        """Return its result. Call it after `wait`.
 
         Raises:
             BaseException: what it raised; `asyncio.CancelledError` if it was cancelled.
@@ -187,12 +187,12 @@ class BackgroundTask(Generic[_T]):
 
 
 async def awaited(awaitable: Awaitable[_T]) -> _T:
-    """What an awaitable comes to, as a coroutine."""
+    """Return the result of an awaitable, as a coroutine."""
     return await awaitable
 
 
 def _after_fork() -> None:
-    """A child process has none of its parent's threads. Their loops are kept unused: closing them would close shared files."""
+    """Reset the loops in a forked child process. The parent's loops are kept unused: closing them would close shared files."""
     global _lock
     _lock = threading.Lock()
     _left_behind.extend(_loops)
@@ -213,7 +213,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def cancel_tasks(tasks: Collection[BackgroundTask[Any]], seconds: float) -> None:
-    """Cancel tasks, and wait so many seconds for them to notice."""
+    """Cancel tasks, and wait this many seconds for them to end."""
     for task in tasks:
         task.cancel()
     end = time.monotonic() + seconds

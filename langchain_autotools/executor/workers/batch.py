@@ -1,4 +1,4 @@
-"""What batches of running calls share, whoever waits for them."""
+"""The common part of synchronous and asynchronous batches of running calls."""
 
 import logging
 import time
@@ -30,16 +30,16 @@ from .asking import Question
 _logger = logging.getLogger("langchain_autotools")
 
 GRACE_SECONDS = 1.0
-"""How long a cancelled asynchronous tool may take to notice."""
+"""Seconds that a cancelled asynchronous tool has to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchOptions:
-    """How some calls run together.
+    """The options of a batch of calls.
 
     Attributes:
-        threads: How many threads tools may have in this process.
-        limit: How many calls may run at the same time; None for all of them.
+        threads: The maximum number of threads for tools in this process.
+        limit: The maximum number of calls that run at the same time; None for all.
         on_executing: Called with each call just before its tool runs.
         on_executed: Called with each result as soon as there is one.
         on_progress: Called with the call and each value that its tool reports.
@@ -67,11 +67,11 @@ class BatchOptions:
 
 
 class Batch:
-    """The state of some calls that run together.
+    """The state of a batch of calls.
 
     Args:
-        answers: What answers each call, in call order.
-        options: How they run.
+        answers: The answers to the calls, in call order.
+        options: The options of the batch.
     """
 
     _awaits: ClassVar[bool] = False
@@ -103,7 +103,7 @@ class Batch:
         self._set(answers)
 
     def _set(self, answers: Sequence[Answer]) -> None:
-        """Take up what is to be answered.
+        """Set the calls to answer.
 
         Raises:
             ConfigurationError: A retry has an asynchronous strategy, which this batch cannot await.
@@ -168,20 +168,20 @@ class Batch:
         return self._answers[number].result([one for one in results if one is not None]).message
 
     def _patience_with(self, ask: Ask) -> tuple[Callable[[], bool], Callable[[], float | None]]:
-        """How long an answer is waited for."""
+        """Return the limits of waiting for the store of claims: to store a result it has a second more than the run."""
         if not ask.keeps:
             return self._must_end, self.patience
         return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
 
     def _results_to_tell(self, index: int) -> Sequence[int]:
-        """The results that the listeners are told of: this one, unless it is held back until a call of the batch has been taken."""
+        """Return the results to deliver to callbacks: this one, unless it is held back until a call has been claimed."""
         if self._claims is None or not self._claims.holds:
             return (index,)
         self._untold.add(index)
         return ()
 
     def _due(self, number: int) -> Sequence[int]:
-        """The calls whose results leave now that the one of this call is there.
+        """Return the calls whose results can be delivered now that this call has one.
 
         Raises:
             AlreadyResumedError: All calls that were to run were taken before.
@@ -198,7 +198,7 @@ class Batch:
         return held
 
     def _results_held_back(self, number: int) -> list[int]:
-        """The results of a call of which nobody has been told while they were held back."""
+        """Return the results of a call that were held back from callbacks."""
         late = sorted(self._untold.intersection(self._places[number]))
         self._untold.difference_update(late)
         return late
@@ -276,28 +276,28 @@ class Batch:
         return False
 
     def _reports(self) -> Progress | AsyncProgress:
-        """What takes the progress that tools of this batch report, made when the first one begins that may."""
+        """The receiver of progress reports, created when the first reporting call begins."""
         raise NotImplementedError
 
     def _may_wait(self, seconds: float) -> bool:
-        """Whether a call may wait for so long before it is tried again."""
+        """Whether a call may wait this long before a retry."""
         left = self._end.remaining()
         ending = self._closed or self._failures or self._end.is_set()
         return not ending and (left is None or seconds < left)
 
     def _in_time(self, run: ToolRun) -> bool:
-        """Whether there is time to run it; it will take no more than there is."""
+        """Whether there is time to run the call; its timeout is shortened to the remaining time."""
         left = self._end.remaining()
         if left is not None:
             run.end_within(left)
         return not self._end.is_over()
 
     def _must_end(self) -> bool:
-        """Whether nobody is to be waited for any more."""
+        """Whether the batch must end now."""
         return self._end.is_over() or self._end.is_set()
 
     def patience(self) -> float | None:
-        """How many seconds to wait before asking that; None for any number."""
+        """Return the seconds to wait before checking the end again; None for no limit."""
         return self._end.patience()
 
     @property
@@ -306,7 +306,7 @@ class Batch:
         return self._end.may_come
 
     def grace(self) -> float | None:
-        """Seconds that are left to what is still at work when the batch must end; None as long as it need not."""
+        """Return the seconds left for running work when the batch must end; None while it need not."""
         if not self._must_end():
             return None
         if self._ended_at is None:
@@ -314,7 +314,7 @@ class Batch:
         return max(0.0, self._ended_at + GRACE_SECONDS - time.monotonic())
 
     def _keep(self, index: int, result: ToolCallResult) -> bool:
-        """Note a call's result; False if the call was given up before."""
+        """Record a call's result; False if the call was abandoned before."""
         if index in self._results:
             _logger.debug("tool %s has ended after it was given up, call %s", result.call.name, result.call.id)
             return False
@@ -323,7 +323,7 @@ class Batch:
         return True
 
     def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
-        """Close the batch; returns the results of the calls that had begun and not ended, or of all that have none."""
+        """Close the batch; return the results of the unfinished calls, or of all calls without a result."""
         self._closed = True
         if not all_calls and self._end.remaining() != 0:
             self._sight.let_go()  # what a tool has begun may outlive the run
@@ -356,15 +356,15 @@ def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
 
 
 class Settled(Protocol):
-    """Running calls."""
+    """The interface of running calls whose results can be settled."""
 
     def settled(self) -> list[ToolCallResult]:
-        """What became of each."""
+        """Return the result of each call."""
 
 
 @contextmanager
 def bringing(results: Settled) -> Iterator[None]:
-    """Attach the results of running calls to an exception that ends them."""
+    """A context manager that attaches the results of running calls to an exception that ends them."""
     try:
         yield
     except AlreadyResumedError:
@@ -375,5 +375,5 @@ def bringing(results: Settled) -> Iterator[None]:
 
 
 def given_up(run: ToolRun) -> None:
-    """Log that a thread goes on although nobody waits for it."""
+    """Log that a thread continues although its result is no longer awaited."""
     _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)

@@ -1,4 +1,4 @@
-"""Calls of the caller's functions (`on_executing`, `on_executed`, `on_progress`), none of which outlasts the end of its batch."""
+"""Calls of callbacks (`on_executing`, `on_executed`, `on_progress`), which end with their batch."""
 
 import asyncio
 import inspect
@@ -20,21 +20,21 @@ _Listeners = Iterable[Callable[..., Any]]
 
 
 class Bounds(Protocol):
-    """When a batch ends, whatever is still at work."""
+    """The interface of a batch's end, at which all running work stops."""
 
     @property
     def may_end(self) -> bool:
-        """Whether anything but its last result may end it."""
+        """Whether anything but its last result may end the batch."""
 
     def patience(self) -> float | None:
-        """Seconds to wait before looking whether it must end; None for any number."""
+        """Return the seconds to wait before checking the end again; None for no limit."""
 
     def grace(self) -> float | None:
-        """Seconds that are left to what is still at work when it must end; None as long as it need not."""
+        """Return the seconds left for running work when the batch must end; None while it need not."""
 
 
 class ListenerCalls:
-    """Calls listeners of a synchronous batch, never two at a time.
+    """Calls the callbacks of a synchronous batch, one at a time.
 
     A batch that may end early has them called in a thread of their own, in the order in which they are due.
 
@@ -53,7 +53,7 @@ class ListenerCalls:
         self._thread: int | None = None
 
     def call(self, listeners: _Listeners, *values: Any) -> bool:
-        """Call listeners; False where the end of the batch was reached before they had ended.
+        """Call the callbacks; False if the batch ended before they did.
 
         Raises:
             BaseException: What one of them raised.
@@ -114,7 +114,7 @@ def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
 
 
 async def acall(bounds: Bounds, listeners: _Listeners, *values: Any) -> bool:
-    """Call listeners on the running loop; False where the end of the batch was reached before they had ended.
+    """Call the callbacks on the running loop; False if the batch ended before they did.
 
     A synchronous listener holds the loop, and cannot be left.
     """
@@ -127,7 +127,7 @@ async def acall(bounds: Bounds, listeners: _Listeners, *values: Any) -> bool:
 
 
 async def _ends(answer: Awaitable[Any], bounds: Bounds) -> bool:
-    """Whether an asynchronous listener ends before its batch."""
+    """Whether an asynchronous callback ends before its batch."""
     if not bounds.may_end:
         await answer
         return True

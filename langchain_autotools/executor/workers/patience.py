@@ -1,4 +1,4 @@
-"""How long a synchronous caller waits for an asynchronous tool."""
+"""Waiting of a synchronous caller for an asynchronous tool."""
 
 import logging
 from typing import Any
@@ -9,7 +9,7 @@ from .background import BackgroundTask
 _logger = logging.getLogger("langchain_autotools")
 
 SLOW_SECONDS = 5.0
-"""After which time of an asynchronous tool a synchronous caller is told what it may be waiting for."""
+"""Seconds after which a synchronous caller is warned about a slow asynchronous tool."""
 
 _STRANDED = (
     "a synchronous run has it on an event loop of its own, which never hears of what was opened on another one (a session, a connection); "
@@ -18,7 +18,7 @@ _STRANDED = (
 
 
 def has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
-    """Wait for an asynchronous tool, for as long as it may take. One that may wait for ever does not do so in silence."""
+    """Wait for an asynchronous tool within its timeout; log a warning if the wait may be endless."""
     first = SLOW_SECONDS if run.timeout is None else min(SLOW_SECONDS, run.timeout)
     if task.wait(first) or first == run.timeout:
         return task.wait(0)

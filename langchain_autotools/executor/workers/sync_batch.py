@@ -1,4 +1,4 @@
-"""Calls that run for a synchronous caller: in its own thread, in worker threads, or on the background event loop."""
+"""A batch of calls for a synchronous caller: in its own thread, in worker threads, or on the background event loop."""
 
 import asyncio
 import logging
@@ -56,7 +56,7 @@ class ToolCallBatch(Iterator[ToolCallResult]):
         self.delivery.close()
 
     def settled(self) -> list[ToolCallResult]:
-        """A result for every call, in call order. Calls that have not ended are reported as cancelled.
+        """Return a result for every call, in call order. Unfinished calls are reported as cancelled.
 
         For after the iteration has ended, has raised or was closed, when nothing changes any more.
         """
@@ -64,7 +64,7 @@ class ToolCallBatch(Iterator[ToolCallResult]):
 
 
 class _ThreadBatch(Batch):
-    """Holds no reference to its `ToolCallBatch`, so that letting go of that one ends the iteration at once."""
+    """The batch's threads. It holds no reference to its `ToolCallBatch`, so that dropping that one ends the iteration at once."""
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
@@ -118,7 +118,7 @@ class _ThreadBatch(Batch):
                 work()
 
     def _work(self, contexts: Sequence[Context]) -> None:
-        """What a worker thread does: one call after another, until none is left."""
+        """The work of a worker thread: one call after another, until none is left."""
         while (number := self._take()) is not None:
             contexts[number].run(self._execute_all, number)
             if self._exclusive:
@@ -143,7 +143,7 @@ class _ThreadBatch(Batch):
             self._changed.notify_all()
 
     def _may_take(self) -> bool:
-        """Whether the next call may begin beside those that run, or none is left to begin."""
+        """Whether the next call may begin beside the running ones, or none is left to begin."""
         if self._closed or self._failures or self._next == len(self._answers) or not self._taken:
             return True
         return self._next not in self._exclusive and self._taken.isdisjoint(self._exclusive)
@@ -154,8 +154,10 @@ class _ThreadBatch(Batch):
             self._changed.notify_all()
 
     def _run_alone(self, number: int) -> None:
-        """Run one call while no other runs: in the caller's thread, unless an event loop runs in it, which tools may not expect, or he
-        must be able to leave it, or to be told what happens meanwhile."""
+        """Run one call while no other runs, in the caller's thread if possible.
+
+        It is not if an event loop runs there, which tools may not expect, or if the caller must be able to leave, or to observe
+        the call meanwhile."""
         context = context_of_caller()
         if running_loop() is None and self._end.poll is None and not self._observer.listens:
             context.run(self._execute_all, number)
@@ -173,8 +175,9 @@ class _ThreadBatch(Batch):
             work()
 
     def _wait_for(self, index: int) -> Iterator[None]:
-        """Wait for a result; yields whenever somebody wants to be let in meanwhile. After a failure the calls that are running end first;
-        a cancelled run waits for nothing."""
+        """Wait for a result; yield whenever a watcher needs control meanwhile.
+
+        After a failure running calls end first; a cancelled run waits for nothing."""
         while index not in self._ready and not self._closed:
             with self._changed:
                 self._changed.wait_for(partial(self._is_news, index), self._end.poll)
@@ -189,7 +192,7 @@ class _ThreadBatch(Batch):
                 raise self._first_failure()
 
     def _is_news(self, index: int) -> bool:
-        """Whether a call's result is there, or there is another reason to wait for it no longer."""
+        """Whether a call has its result, or the wait for it must end for another reason."""
         ended = index in self._ready or bool(self._failures and not self._active)
         return ended or self._end.came or self._observer.due
 
@@ -203,7 +206,7 @@ class _ThreadBatch(Batch):
                 self._execute(index)
 
     def _execute(self, index: int) -> None:
-        """Answer one call. Whatever happens is noted, nothing is raised."""
+        """Answer one call. Exceptions are recorded; none is raised."""
         try:
             outcome = driven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
@@ -279,7 +282,7 @@ class _ThreadBatch(Batch):
         return run.invoke() if run.timeout is None else self._run_with_timeout(run)
 
     def _run_with_timeout(self, run: ToolRun) -> ToolCallResult:
-        """Run a synchronous tool in a thread of its own, which is given up when it takes too long."""
+        """Run a synchronous tool in a thread of its own, which is abandoned at its timeout."""
         begun = threading.Event()
         outcome: Future[ToolCallResult] = Future()
 

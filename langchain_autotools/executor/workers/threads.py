@@ -1,4 +1,4 @@
-"""Daemon threads for tools, used again when they become free, and not more of them than their caller allows.
+"""Reused daemon threads for tools, limited in number.
 
 A thread that runs a tool may have to be given up (a timeout, a closed stream). Threads of `concurrent.futures` and of the event
 loop's own executor are joined when the program or the loop ends, so one tool that hangs would hang them too; daemon threads
@@ -25,11 +25,11 @@ _depth: ContextVar[int] = ContextVar("autotools_thread_depth", default=0)
 
 
 class NoThreadError(RuntimeError):
-    """The system gives this process no further thread."""
+    """Raised when the operating system gives this process no further thread."""
 
 
 class _Depth:
-    """The work of one depth of runs inside runs."""
+    """The work of one nesting depth of runs."""
 
     def __init__(self) -> None:
         self.waiting: deque[Job] = deque()
@@ -44,7 +44,7 @@ _watched = False
 
 
 class Job:
-    """Work for a thread.
+    """A job for a thread.
 
     Attributes:
         run: Does it.
@@ -55,7 +55,7 @@ class Job:
         self._depth = depth  # None: it is not counted, or not any more
 
     def ended(self) -> "Job | None":
-        """Note that it has been done; returns what its thread does next. Call it with the lock."""
+        """Record that the job is done; return the next job of its thread. The caller holds the lock."""
         depth, self._depth = self._depth, None
         if depth is None:
             return None
@@ -66,7 +66,7 @@ class Job:
         return None
 
     def abandon(self) -> bool:
-        """Nobody waits for it any more. True: it has not begun and never will; else its thread is not counted from now on."""
+        """Abandon the job. True: it has not begun and never will; else its thread no longer counts."""
         with _lock:
             depth = self._depth
             if depth is None:
@@ -101,7 +101,7 @@ class _Worker(threading.Thread):
             job = job or self._next()
 
     def _next(self) -> Job | None:
-        """The next job; None if none came and none can come any more."""
+        """Return the next job; None if none came and none can come any more."""
         try:
             return self._inbox.get(timeout=_IDLE_SECONDS)
         except queue.Empty:
@@ -113,12 +113,12 @@ class _Worker(threading.Thread):
 
 
 def run_in_thread(work: Callable[[], None], limit: int, kind: str = "tool") -> Job:
-    """Run `work` in a daemon thread: at once, if this depth of runs has fewer than `limit`, else when one is free. It must not raise.
+    """Run `work` in a daemon thread: at once if this depth has fewer than `limit`, else when one is free. It must not raise.
 
     Args:
         work: The work.
-        limit: How many threads there may be.
-        kind: What it is: each kind counts its threads for itself.
+        limit: The maximum number of threads.
+        kind: The kind of work, each with a separate count of threads.
 
     Raises:
         NoThreadError: No thread can be started, and none is at work that could do it later.
@@ -139,7 +139,7 @@ def run_in_thread(work: Callable[[], None], limit: int, kind: str = "tool") -> J
 
 
 def run_beside(work: Callable[[], None]) -> None:
-    """Run `work` in a daemon thread that counts for no limit.
+    """Run `work` in a daemon thread that counts towards no limit.
 
     Raises:
         NoThreadError: No thread can be started.
@@ -148,13 +148,13 @@ def run_beside(work: Callable[[], None]) -> None:
 
 
 def deeper(context: Context) -> Context:
-    """The context, made one for what runs in a thread: its own tools have threads of their own."""
+    """Return the context one depth deeper, so that a tool's own tools have threads of their own."""
     context.run(lambda: _depth.set(_depth.get() + 1))
     return context
 
 
 def _start(job: Job, depth: _Depth | None, *, may_wait: bool = False) -> None:
-    """Begin a job that is counted as running, or let it wait where no thread can be had and others run, or it has waited before."""
+    """Begin a job, or queue it if no thread can be started while others run, or if it has waited before."""
     with _lock:
         worker = _free.pop() if _free else None
     if worker is not None:
@@ -179,7 +179,7 @@ def _waits_again(job: Job, depth: _Depth, may_wait: bool) -> bool:
 
 
 def _watch() -> None:
-    """Have somebody see to it that what waits goes on."""
+    """Start a watcher that keeps queued jobs going."""
     global _watched
     with _lock:
         if _watched:
@@ -192,7 +192,7 @@ def _watch() -> None:
 
 
 def _start_stalled() -> None:
-    """Start one thread more for each depth at which something waits and nothing has ended for some time, until nothing waits."""
+    """Start one more thread for each depth with queued jobs and no progress for some time, until the queues are empty."""
     global _watched
     ended: dict[_Depth, int] = {}
     while True:
@@ -211,7 +211,7 @@ def _start_stalled() -> None:
 
 
 def _after_fork() -> None:
-    """A child process has none of its parent's threads, and perhaps a lock that one of them held."""
+    """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock."""
     global _lock, _watched
     _lock = threading.Lock()
     _free.clear()
