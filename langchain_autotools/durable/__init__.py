@@ -1,4 +1,4 @@
-"""Runs and conversations that outlive their process, recorded by DBOS in a database: `durable(model, name)`, `Conversations(model, url)`.
+"""Durable runs and conversations, recorded by DBOS in a database: `durable(model, name)`, `Conversations(model, url)`.
 
 A run is one workflow. The run loop is what it always is; it is replayed from the start whenever the run goes on, and asks a journal where
 it would make a request or run a tool. The journal answers what an earlier execution recorded, or has it done and records it:

@@ -1,4 +1,4 @@
-"""Which conversations there are, and in what state."""
+"""Listing of conversations and their state."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _PAGE = 1000  # how many conversations are looked at together
 
 @dataclass(frozen=True)
 class ConversationInfo:
-    """A conversation that there is.
+    """The description of a conversation.
 
     Attributes:
         id: Its id.
@@ -52,7 +52,7 @@ class ConversationList:
         self._runs = runs
 
     def info(self, conversation: str) -> ConversationInfo | None:
-        """What is known of a conversation; None where there is none."""
+        """Return the description of a conversation; None if it does not exist."""
         return next(iter(self._described(self._runs.numbered(conversation, [1], load_input=False).values())), None)
 
     def find(
@@ -84,11 +84,11 @@ class ConversationList:
         return sorted(infos, key=lambda info: info.updated if order == "activity" else info.begun, reverse=True)[offset:most]
 
     def older_than(self, age: timedelta) -> list[str]:
-        """The ids of the conversations that have neither been sent anything nor answered for so long, and answer nothing now."""
+        """Return the ids of the idle conversations without any activity for this long."""
         return [info.id for info in self._begun_before(_now() - age) if self._is_older(info, age)]
 
     def is_older(self, conversation: str, age: timedelta) -> bool:
-        """Whether a conversation is one of these, now."""
+        """Whether a conversation is idle and has had no activity for this long."""
         info = self.info(conversation)
         return info is not None and self._is_older(info, age)
 
@@ -98,14 +98,14 @@ class ConversationList:
     # ------------------------------------------------------------------------------------------ by their first runs
 
     def _matching(self, owner: str | None, labels: Mapping[str, str]) -> list[ConversationRun]:
-        """The first runs of those with this owner and these labels: by an index in PostgreSQL; in SQLite DBOS finds owners only."""
+        """Return the first runs of conversations with this owner and these labels, by an index in PostgreSQL; in SQLite by owner only."""
         wanted: dict[str, Any] = ({OWNER: owner} if owner else {}) | ({LABELS: dict(labels)} if labels else {})
         narrowed: dict[str, Any] = {"attributes": wanted} if not engine.is_sqlite else {"user": owner} if owner else {}
         found = self._runs.found(name=self._runs.first_workflow, sort_desc=True, **narrowed)
         return [run for run in found if labels.items() <= run.noted.get(LABELS, {}).items()]
 
     def _last_active(self, most: int | None) -> list[ConversationRun]:
-        """The first runs of at least so many conversations, among them those that were active last."""
+        """Return the first runs of at least this many conversations, including the most recently active ones."""
         size = most
         while size is not None:
             runs = self._runs.found(name=self._runs.workflows, limit=size, sort_desc=True)
@@ -115,7 +115,7 @@ class ConversationList:
         return self._runs.found(name=self._runs.first_workflow, sort_desc=True)
 
     def _active_since(self, then: datetime) -> list[ConversationRun]:
-        """The first runs of conversations of which a run was sent, or has ended, since then."""
+        """Return the first runs of conversations with a run that was sent or has ended since then."""
         names, at = self._runs.workflows, then.isoformat()
         active = [*self._runs.found(name=names, start_time=at), *self._runs.found(name=names, completed_after=at)]
         return self._runs.by_id({run.beside(1) for run in active})
@@ -129,7 +129,7 @@ class ConversationList:
     # ------------------------------------------------------------------------------------------ and their last
 
     def _described(self, first: Iterable[ConversationRun]) -> list[ConversationInfo]:
-        """What is known of conversations, given their first runs."""
+        """Return the descriptions of conversations, given their first runs."""
         began = {run.beside(1): run for run in first}
         last, ends = dict(began), {key: int(run.noted.get(LAST, 1)) for key, run in began.items()}
         while ends:

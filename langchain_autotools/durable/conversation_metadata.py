@@ -1,4 +1,4 @@
-"""What is noted of a conversation beside its messages: its owner, its labels, its title.
+"""Metadata of a conversation: its owner, its labels, its title.
 
 The row of its first run carries them, and the number of its last run as far as whoever sent has noted it: that one may be behind, never
 ahead. The row of the last run carries what changes: when it was sent, when it ended, and (here) what it left.
@@ -20,7 +20,7 @@ _LONGEST_TITLE = 80
 
 
 def check_owner(owner: str | None) -> None:
-    """Refuse what is no owner.
+    """Raise if the owner is not a valid text.
 
     Raises:
         ConfigurationError: As `send` does.
@@ -30,7 +30,7 @@ def check_owner(owner: str | None) -> None:
 
 
 def check_labels(labels: Mapping[str, str] | None) -> None:
-    """Refuse what are no labels.
+    """Raise if the labels are invalid.
 
     Raises:
         ConfigurationError: As `send` does.
@@ -45,12 +45,12 @@ def check_labels(labels: Mapping[str, str] | None) -> None:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What somebody who adds a run says of its conversation.
+    """The metadata given with a new run of a conversation.
 
     Attributes:
         owner: Its owner.
         labels: Its labels.
-        messages: What is added.
+        messages: The added messages.
 
     Raises:
         ConfigurationError: It is no owner, or they are no labels.
@@ -65,7 +65,7 @@ class Metadata:
         check_labels(self.labels)
 
     def check_owner_of(self, runs: Sequence[ConversationRun]) -> None:
-        """Refuse another owner than that of the first run.
+        """Raise if the owner differs from that of the first run.
 
         Raises:
             ConfigurationError: It is another one, or the conversation has none.
@@ -74,24 +74,24 @@ class Metadata:
             raise ConfigurationError(f"conversation {runs[0].conversation!r} was not begun by the owner {self.owner!r}")
 
     def noted_first(self) -> dict[str, Any]:
-        """What the first run of the conversation carries."""
+        """Return the attributes of the conversation's first run."""
         noted = {OWNER: self.owner, LABELS: dict(self.labels or {}), TITLE: title_of(self.messages)}
         return {name: value for name, value in noted.items() if value}
 
     def noted_later(self, first: ConversationRun, number: int) -> dict[str, Any]:
-        """What the first run carries from now on, where a run with this number was added behind it."""
+        """Return the new attributes of the first run when a run with this number is added."""
         title = "" if TITLE in first.noted else title_of(self.messages)
         return {LAST: number} | ({} if self.labels is None else {LABELS: dict(self.labels)}) | ({TITLE: title} if title else {})
 
 
 def noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = None) -> dict[str, Any]:
-    """What a run carries that has ended: whether it failed, or left calls that wait. Nothing in any other case."""
+    """Return the attributes of a finished run that failed or left calls that wait; empty otherwise."""
     left = "failed" if error is not None else "calls_pending" if made and pending_calls(made) else None
     return {LEFT: left} if left else {}
 
 
 def title_of(messages: Sequence[BaseMessage]) -> str:
-    """The beginning of the first thing that a user says, in one line; empty where no text is among the messages."""
+    """Return the beginning of the user's first text, in one line; empty if there is none."""
     said = next((message.text for message in messages if isinstance(message, HumanMessage)), "")
     line = "".join(one if is_storable(one) else "\ufffd" for one in " ".join(said[: 20 * _LONGEST_TITLE].split()))
     return line if len(line) <= _LONGEST_TITLE else line[: _LONGEST_TITLE - 1].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""What runs of conversations are begun with: messages, and decisions about the calls that wait."""
+"""Requests of runs of conversations: messages, and decisions about pending calls."""
 
 import json
 import uuid
@@ -22,7 +22,7 @@ _LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no 
 
 
 def check_id(conversation: str) -> None:
-    """Refuse what is no id of a conversation.
+    """Raise if the id is not valid for a conversation.
 
     Raises:
         ConfigurationError: It is none, or one that a database could not keep apart from others.
@@ -31,10 +31,10 @@ def check_id(conversation: str) -> None:
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuse a name that cannot stand in the ids of runs on every database.
+    """Raise for a name that cannot be part of run ids on every database.
 
     Args:
-        what: What it is the name of, for the error.
+        what: The kind of name, for the error.
         name: The name.
 
     Raises:
@@ -49,7 +49,7 @@ def check_name(what: str, name: str) -> None:
 
 
 def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The messages, each with an id.
+    """Return the messages, each with an id.
 
     Raises:
         ConfigurationError: An id cannot be stored as it is, and could become that of another message.
@@ -60,14 +60,14 @@ def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 
 def key_of(messages: Sequence[BaseMessage]) -> str:
-    """What messages are added for: the same messages are added once."""
+    """Return the key under which messages are added, equal for equal messages, so that they are added once."""
     return "messages " + " ".join(str(one.id) for one in messages)
 
 
 def request_of(
     kind: str, messages: Sequence[BaseMessage], config: RunnableConfig | None = None, keywords: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What a run is begun with, as plain JSON."""
+    """Return the request of a run as plain JSON."""
     said = {"messages": plain_messages(messages), "config": plain_config(config), "keywords": plain_keywords(keywords or {})}
     return {"kind": kind, **said}
 
@@ -75,7 +75,7 @@ def request_of(
 def request_of_appended(
     runs: Sequence[ConversationRun], messages: Sequence[BaseMessage]
 ) -> ConversationRun | tuple[dict[str, Any], dict[str, Any]]:
-    """What a run is begun with that adds those of the messages that the conversation does not have; where it has all, the last one's."""
+    """Return the request of a run that appends the messages that the conversation lacks; the last one's run if it has all."""
     there, new = _runs_by_message(runs), dict[str | None, BaseMessage]()
     for one in messages:
         if one.id not in there:
@@ -86,12 +86,12 @@ def request_of_appended(
 def request_of_sent(
     runs: Sequence[ConversationRun], message: BaseMessage | None, request: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a run is begun with that answers a message: with the message, unless that was appended and is the last one.
+    """Return the request of a run that answers a message, which it includes unless that is already the last one.
 
     Args:
-        runs: Those of the conversation.
+        runs: The runs of the conversation.
         message: The message; None where its id was made just now.
-        request: What it is begun with.
+        request: The request of the run.
 
     Raises:
         ConfigurationError: The conversation has a message with this id elsewhere.
@@ -105,7 +105,7 @@ def request_of_sent(
 
 
 def _runs_by_message(runs: Sequence[ConversationRun]) -> dict[str | None, ConversationRun]:
-    """The runs that have brought messages, by the ids of these."""
+    """Return the runs by the ids of the messages that they added."""
     return {one.id: run for run in runs for one in (*run.added(), *run.made_so_far())}
 
 
@@ -113,12 +113,12 @@ def _runs_by_message(runs: Sequence[ConversationRun]) -> dict[str | None, Conver
 
 
 def shown_as(one: PendingCall | Decision) -> str:
-    """A call as it was shown."""
+    """Return the digest of a call as it was shown."""
     return f"{one.id} {one.digest}"
 
 
 def waiting(runs: Sequence[ConversationRun]) -> list[PendingCall]:
-    """The calls that nobody has decided about, at the end of a conversation."""
+    """Return the undecided calls at the end of a conversation."""
     history: list[BaseMessage] = []
     decided: set[str] = set()
     for run in runs:
@@ -132,7 +132,7 @@ def waiting(runs: Sequence[ConversationRun]) -> list[PendingCall]:
 
 
 def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision) -> None:
-    """Refuse a decision that the run which goes on with it could not carry out.
+    """Raise if the run could not carry out a decision.
 
     Raises:
         ConfigurationError: Such a call takes no such decision, or its tool does not take the arguments.
@@ -143,7 +143,7 @@ def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision
 
 
 Begun = tuple[dict[str, Any], dict[str, Any]]
-"""What a run is begun with, and what is noted of it."""
+"""The request of a run, and its attributes."""
 
 
 def request_of_decisions(
@@ -152,7 +152,7 @@ def request_of_decisions(
     config: RunnableConfig | None,
     check: Callable[[PendingCall, Decision], None],
 ) -> ConversationRun | Begun:
-    """What a run is begun with that goes on with decisions, and what is noted of it; the run that has followed them, where none is new.
+    """Return request and attributes of a run that continues with decisions; the run that has followed them if none is new.
 
     It has the keywords of the run that left the calls, and its configuration unless one is given: what that one was not allowed to do, it
     is not either, and its tools act for the same user.
@@ -178,7 +178,7 @@ def request_of_decisions(
 def _new_decisions(
     runs: Sequence[ConversationRun], given: Sequence[Decision], check: Callable[[PendingCall, Decision], None]
 ) -> ConversationRun | list[Decision]:
-    """Those of the decisions that are new; where none is, the run that has followed them.
+    """Return the new ones of the decisions; if there is none, the run that has followed them.
 
     Raises:
         ConfigurationError: As `decide` does.
@@ -204,7 +204,7 @@ def _new_decisions(
 
 
 def request_of_retry(runs: Sequence[ConversationRun], failed: ConversationRun) -> Begun:
-    """What a run is begun with that does again what a failed one did not come to.
+    """Return the request of a run that repeats the unfinished part of a failed one.
 
     What that one had completed stands in the history: this one adds no message, and goes on from there.
 

@@ -1,4 +1,4 @@
-"""Conversations that are kept in a database: runs follow one another, in whichever worker, and each knows what was said before."""
+"""Conversations in a database: runs follow one another, in any worker, and each knows the messages before it."""
 
 import asyncio
 import time
@@ -44,7 +44,7 @@ _NOTHING = Metadata()
 
 
 class Conversations(ReadableConversations):
-    """Conversations with a model, kept in a database, which any number of processes share.
+    """Conversations with a model, stored in a database that any number of processes share.
 
     A message is answered by a run that outlives the process, as `durable` makes it. In each conversation one run follows another, in the
     order in which their messages were sent, whichever worker executes them. A process that has made `Conversations` and called `launch` (or
@@ -55,9 +55,9 @@ class Conversations(ReadableConversations):
     Args:
         model: The model. It is no part of what is stored: every worker makes its own, with the same tools.
         url: The database, as of `launch`; None for that of `launch`.
-        name: Under which the conversations stand in the database. Models that share a database have different ones.
+        name: Name of the conversations in the database. Models that share a database have different names.
         rerun: The names of tools whose calls may run again where a crash left it unknown what they did.
-        max_concurrency: How many runs a worker executes at a time; what the worker that launched last has said is true of all. 0: this
+        max_concurrency: Maximum number of runs that a worker executes at a time; the last launched worker sets it for all. 0: this
             process executes none, and only sends and reads.
 
     Raises:
@@ -93,7 +93,7 @@ class Conversations(ReadableConversations):
         return f"Conversations({self.model!r}, name={self.name!r})"
 
     def __getitem__(self, conversation: str) -> ConversationHistory:
-        """As `history`: `Agent(model, conversation=chats["alice"])`."""
+        """Return the conversation's history, like `history`: `Agent(model, conversation=chats["alice"])`."""
         return self.history(conversation)
 
     # ------------------------------------------------------------------------------------------ what is said
@@ -108,17 +108,17 @@ class Conversations(ReadableConversations):
         labels: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> Sent:
-        """Send a message, which a run will answer once all before it are answered. Nobody needs to wait for it.
+        """Send a message, which a run answers after all earlier ones. Nobody needs to wait for it.
 
         Args:
             conversation: Its id; the first message begins it.
             message: A text or a message. One with the `id` of a message that was sent before is not sent again. One that was appended, or
                 came with a fork, and is the last of the conversation is answered where it stands.
             config: Its tags, metadata and `configurable` travel with the run.
-            owner: Whose conversation it is; who begins it says so, once and for all. Where it is given again it must be the same.
-            labels: What a service wants to know of the conversation, by which `list` finds it. They take the place of those before;
+            owner: Owner of the conversation, set when it begins. Later values must be the same.
+            labels: Labels by which `list` finds the conversation. They replace earlier ones;
                 None leaves these.
-            **kwargs: What `invoke` of the model takes, as plain JSON, such as `deadline`.
+            **kwargs: Keywords of the model's `invoke`, as plain JSON, such as `deadline`.
 
         Returns:
             What `result` and `events` take.
@@ -144,15 +144,15 @@ class Conversations(ReadableConversations):
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Sent:
-        """Add messages to the history, in their place among what is sent; no request answers them.
+        """Append messages to the history in order of sending, without a request.
 
         One with the id of a message that is there, from wherever that came, is not added.
 
         Args:
             conversation: Its id; the first messages begin it.
             messages: The messages.
-            owner: As of `send`.
-            labels: As of `send`.
+            owner: The same as for `send`.
+            labels: The same as for `send`.
 
         Raises:
             ConfigurationError: They are no messages, or none; or the conversation has another owner, or none.
@@ -163,7 +163,7 @@ class Conversations(ReadableConversations):
         return self._add(conversation, key_of(kept), partial(request_of_appended, messages=kept), Metadata(owner, labels, kept))
 
     def decide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
-        """Decide about calls that wait, as `pending` shows them. A run goes on with them; calls that are left out wait on.
+        """Decide about the pending calls from `pending`. A run continues with the decisions; other calls stay pending.
 
         Each call is decided once: the same decision again, from wherever it comes, does nothing. The run goes on under the keywords of
         the one that left the calls, and its config unless one is given: what it was not allowed to do, it is not now either.
@@ -182,10 +182,10 @@ class Conversations(ReadableConversations):
         return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
 
     def retry(self, failed: Sent | str) -> Sent:
-        """Try again what has failed: a run goes on from what the failed one had completed. Nothing is said twice.
+        """Retry a failed run: a new run continues from its completed messages, without repeating any.
 
         Args:
-            failed: What `send` or `decide` returned, or the id of the run. It is tried again once, however often that is asked for: a run
+            failed: The receipt from `send` or `decide`, or the id of the run. It is retried once, however often this is called: a run
                 that fails again has an id of its own.
 
         Returns:
@@ -199,7 +199,7 @@ class Conversations(ReadableConversations):
         return self._add(run.conversation, f"retry {run.id}", lambda runs: request_of_retry(runs, run))
 
     def _add(self, conversation: str, key: str, made: _Made, metadata: Metadata = _NOTHING, *, whole: bool = True) -> Sent:
-        """Add a run behind all others; `made` says of what, given them (`whole` or not), or names the one that is there."""
+        """Add a run after all others; `made` creates its request from them (`whole` or not), or names the existing one."""
         check_id(conversation)
         self._launch()
         while True:
@@ -218,12 +218,12 @@ class Conversations(ReadableConversations):
                 return sent_to(now, number)
 
     def history(self, conversation: str, *, owner: str | None = None, labels: Mapping[str, str] | None = None) -> ConversationHistory:
-        """A conversation as LangChain's `BaseChatMessageHistory`: `messages`, `add_messages` (which is `append`) and `clear` (`delete`).
+        """Return a conversation as LangChain's `BaseChatMessageHistory`: `messages`, `add_messages` (`append`) and `clear` (`delete`).
 
         Args:
             conversation: Its id.
-            owner: As of `send`, for what is appended.
-            labels: As of `send`, for what is appended.
+            owner: The same as for `send`, for appended messages.
+            labels: The same as for `send`, for appended messages.
         """
         check_id(conversation)
         return ConversationHistory(self, conversation, owner=owner, labels=labels)
@@ -231,7 +231,7 @@ class Conversations(ReadableConversations):
     # ------------------------------------------------------------------------------------------ what becomes of it
 
     def cancel(self, conversation: str) -> None:
-        """End the run that goes on, and those that wait: each returns what it has, with the stop reason `cancelled`."""
+        """Cancel the current run and those that wait: each returns what it has, with the stop reason `cancelled`."""
         check_id(conversation)
         self._launch()
         for run in self._runs.of(conversation):
@@ -239,7 +239,7 @@ class Conversations(ReadableConversations):
                 self._runs.cancel(run)
 
     def delete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
-        """Delete a conversation, or those that are old, with all that stands in the database of them.
+        """Delete a conversation, or old conversations, with all their data in the database.
 
         What is sent under the id from then on begins another conversation: what was sent before has no result any more, and positions
         of before are none. A row stays that says so, with a hash of the id.
@@ -278,7 +278,7 @@ class Conversations(ReadableConversations):
         return int(there)
 
     def _clear(self, ended: Incarnation, patience: Patience) -> None:
-        """Take the runs of an incarnation that has ended out of the database."""
+        """Delete the runs of an incarnation that has ended."""
         while runs := self._runs.of(ended):
             self._runs.end([run for run in runs if run.waits])
             for run in runs:
@@ -293,7 +293,7 @@ class Conversations(ReadableConversations):
             self._runs.delete(runs)
 
     def fork(self, conversation: str, message_id: str, to: str | None = None) -> str:
-        """Begin a conversation with the history of another one, up to one of its messages and with it. They share nothing after that.
+        """Begin a conversation with a copy of another one's history, up to and including one of its messages.
 
         Args:
             conversation: The other one.
@@ -372,7 +372,7 @@ class Conversations(ReadableConversations):
     # ------------------------------------------------------------------------------------------ the workflow
 
     def _execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Make a run, as far as it is not recorded. One that fails comes to what it had and why: the next one goes on from there."""
+        """Execute the unrecorded part of a run. A failed run returns its messages and error, so that the next one continues from there."""
         if request["kind"] == APPEND:
             self._runs.note(run_id, noted_at_end(self._appended(run_id, request)))
             return {"messages": []}
@@ -389,6 +389,6 @@ class Conversations(ReadableConversations):
             return {"messages": plain_messages(new_messages(error)), "error": str(error)}
 
     def _appended(self, run_id: str, request: Mapping[str, Any]) -> list[BaseMessage]:
-        """The messages that end in what was appended, and begin with the ones that its results, if it has nothing else, answer."""
+        """Return messages that end in the appended ones; they begin with the calls that appended results answer."""
         added = [message_of(data) for data in request["messages"]]
         return [*self._runs.before(request["conversation"], run_id), *added] if isinstance(added[0], ToolMessage) else added

@@ -1,4 +1,4 @@
-"""Whether a worker is ending: what is raised then is no failure of a run, and the run is left as a crash would leave it."""
+"""The end of a worker: errors raised by it are no failures of runs, which are left as after a crash."""
 
 import asyncio
 import concurrent.futures
@@ -14,7 +14,7 @@ _LOOKS_SECONDS = 0.1
 
 
 class WorkerEndingError(BaseException):
-    """Leaves a run of which nothing more is recorded: DBOS records what is an `Exception`."""
+    """Raised to leave a run without recording anything: DBOS records only errors that are an `Exception`."""
 
 
 class Lifetime:
@@ -28,14 +28,14 @@ class Lifetime:
         self.is_shut_down = False
 
     def is_over(self) -> bool:
-        """Whether it is over."""
+        """Whether the worker's time is over."""
         return self.is_shut_down or sys.is_finalizing() or _main_thread_has_ended()
 
     def leave(self, error: BaseException | None) -> None:
-        """Leave the run if its worker is ending. Who was cancelled waits a moment to know: an event loop that closes cancels its tasks.
+        """Leave the run if its worker is ending. After a cancellation, wait a moment: an event loop that closes cancels its tasks.
 
         Args:
-            error: What was raised.
+            error: The error.
 
         Raises:
             WorkerEndingError: The worker is ending.
@@ -49,7 +49,7 @@ class Lifetime:
 
     @contextmanager
     def left(self) -> Iterator[None]:
-        """Leave the run that is executed inside, whatever it raises, if its worker is ending."""
+        """A context manager that leaves the run inside if its worker is ending, whatever it raises."""
         try:
             yield
         except WorkerEndingError:
@@ -60,7 +60,7 @@ class Lifetime:
 
 
 def _main_thread_has_ended() -> bool:
-    """Whether the program has ended but for its other threads, for which the interpreter waits: only its thread pools know."""
+    """Whether the main thread has ended while the interpreter waits for other threads, which only its thread pools know."""
     try:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(int)

@@ -1,4 +1,4 @@
-"""DBOS in this process: launched once, under the id of one worker, over one database."""
+"""DBOS in this process: launched once, with one worker's id, over one database."""
 
 import hashlib
 import logging
@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 _logger = logging.getLogger("langchain_autotools")
 
 PROTOCOL = 1
-"""The version of what steps a run is made of and what they record. A run goes on in processes of its own version only."""
+"""The version of a run's steps and records. A run continues only in processes of its own version."""
 
 DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
 VERSION = f"langchain-autotools-{PROTOCOL}"
@@ -42,19 +42,19 @@ _POLLS_SECONDS = 0.1  # how often a worker that has room looks for runs that wai
 
 @dataclass
 class Engine:
-    """What this process runs.
+    """The durable runtime of this process.
 
     Attributes:
         workflows: The workflows by name, as DBOS runs them.
-        bodies: What each of them does, by name: given the id of its run and its request, what the run came to.
+        bodies: The body of each workflow, by name: takes the id of its run and its request, and returns the outcome.
         queues: The queues that this process takes runs from, and how many at a time; 0 for none.
         wanted: The database that somebody has asked for before the launch.
         last: The database of the last launch that has ended, which the next one has unless it names another.
         url: The database; None before the launch.
         clock: Seconds since the epoch.
-        cancelled: What cancels each run that is executed here.
+        cancelled: The cancellation flags of the runs that are executed here.
         executions: The executions of the last launch; None before the first.
-        shutdowns: How often `shutdown` was called in this process.
+        shutdowns: The number of calls of `shutdown` in this process.
         lifetime: That of the last launch.
     """
 
@@ -75,17 +75,17 @@ class Engine:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the database is SQLite's."""
+        """Whether the database is SQLite."""
         return (self.url or "").startswith("sqlite")
 
     @property
     def is_launched(self) -> bool:
-        """Whether DBOS runs here."""
+        """Whether DBOS runs in this process."""
         return self.url is not None
 
 
 engine = Engine()
-"""The one of this process."""
+"""The engine of this process."""
 
 
 def launch(
@@ -96,7 +96,7 @@ def launch(
     max_silent_executions: int = 3,
     clock: Callable[[], float] = time.time,
 ) -> str:
-    """Begin to execute durable runs in this process: first its own of an earlier life, then what comes, and what silent workers left.
+    """Begin to execute durable runs in this process: first its own earlier ones, then new ones and those of silent workers.
 
     Call it after `durable` was called for each model. The first durable run calls it with its defaults.
 
@@ -174,7 +174,7 @@ def _launch(url: str, worker: str | None, lease: float, max_silent_executions: i
 
 
 def shutdown() -> None:
-    """End what `launch` began. Runs that are being executed here are left as a crash would leave them."""
+    """End what `launch` began. Runs in execution are left as after a crash."""
     with engine.lock:
         engine.shutdowns += 1
         engine.lifetime.is_shut_down = True
@@ -188,7 +188,7 @@ def shutdown() -> None:
 
 
 def register(name: str, body: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
-    """Have a workflow do this, from now on.
+    """Register a function as the body of a workflow.
 
     Raises:
         ConfigurationError: Workers have been launched in this process without a workflow of this name.
@@ -201,7 +201,7 @@ def register(name: str, body: Callable[[str, dict[str, Any]], dict[str, Any]]) -
 
 
 def begun(run_id: str) -> AbstractContextManager[Execution]:
-    """An execution of a run in this process, from its begin to its end."""
+    """Return the context of one execution of a run in this process."""
     if engine.executions is None:
         raise WorkerEndingError("a run is executed where somebody has launched")
     return engine.executions.begun(run_id)
@@ -220,8 +220,9 @@ def _workflow(name: str) -> Callable[..., Any]:
 
 
 def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """What a function returns where no workflow, no step and no event loop is around it: in a workflow each question to DBOS
-    would be a step, and on a loop DBOS answers none. Only a workflow waits for a disk that is full."""
+    """Return a function's result, called outside any workflow, step and event loop.
+
+    In a workflow each request to DBOS would be a step, and on a loop DBOS rejects it. Only a workflow waits for a disk that is full."""
     around = not_waiting() if DBOS.workflow_id is None else Context()
     asked = partial(around.run, function, *args, **keywords)
     if running_loop() is None:
@@ -239,13 +240,13 @@ def _answer_into(outcome: "Future[Any]", asked: Callable[[], Any]) -> None:
 
 
 class Link:
-    """The database of the current launch, as readers ask it that may outlast the launch."""
+    """The database of the current launch, for readers that may outlast the launch."""
 
     def __init__(self) -> None:
         self._shutdowns = engine.shutdowns
 
     def ask(self, function: Callable[..., _T], *args: Any) -> _T:
-        """Return what a function that asks the database returns.
+        """Return the result of a function that queries the database.
 
         Raises:
             EventsInterruptedError: `shutdown` was called since the link was made.
@@ -263,13 +264,13 @@ class Link:
 
 
 def attributes_of(run_id: str) -> Mapping[str, Any] | None:
-    """What is noted of a run; None where there is no such run."""
+    """Return the attributes of a run; None if it does not exist."""
     status = outside(DBOS.get_workflow_status, run_id) if is_storable(run_id) else None
     return None if status is None else status.attributes or {}
 
 
 def _worker_id(url: str, worker: str | None) -> str:
-    """The id, held by a lock that ends with the process."""
+    """Return the worker's id, held by a lock that ends with the process."""
     names = [worker] if worker else [f"{socket.gethostname()}-{number}" for number in range(1, _WORKERS_OF_A_MACHINE)]
     folder = Path(tempfile.gettempdir()) / "langchain-autotools-workers"
     with suppress(FileExistsError):
@@ -287,7 +288,7 @@ def _worker_id(url: str, worker: str | None) -> str:
 
 
 def _place(url: str) -> str:
-    """The database, whatever the working directory."""
+    """Return the database's location, independent of the working directory."""
     file = url.removeprefix("sqlite:///")
     return url if file == url else str(Path(file).resolve())
 

@@ -1,7 +1,7 @@
-"""The error of runs that are remembered."""
+"""The error of failed durable runs."""
 
 from ..errors import AutoToolsError
 
 
 class RunFailedError(AutoToolsError):
-    """A durable run has failed, here or in another process; the text names the error and says what it said."""
+    """Raised for a durable run that failed, here or in another process; the text names its error and message."""

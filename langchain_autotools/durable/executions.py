@@ -1,4 +1,4 @@
-"""Executions of runs in this process: which ones their worker did not survive, and what becomes of a run that ends its worker each time.
+"""Executions of runs in this process: detection of runs that end their worker each time.
 
 A tool or a model may end its process: with a fault in native code, or for want of memory. Its run goes on in the next worker, and would
 end that one too, with all other runs of it. So each execution is noted in the attributes of its run before it begins. One counts against
@@ -35,7 +35,7 @@ class Execution:
 
     Args:
         run_id: The run.
-        turnstile: What runs under suspicion pass one at a time.
+        turnstile: The turnstile that suspected runs pass one at a time.
 
     Attributes:
         id: Names the execution.
@@ -51,12 +51,12 @@ class Execution:
         self._turnstile = turnstile
 
     def recorded(self) -> None:
-        """Note that the execution has recorded something new: it is under suspicion no more."""
+        """Record progress of the execution, which ends the suspicion against it."""
         self._turnstile.leave(self)
 
 
 class Turnstile:
-    """Lets executions of runs under suspicion begin one at a time."""
+    """Admits executions of suspected runs one at a time."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -65,7 +65,7 @@ class Turnstile:
         self._closed = False
 
     def enter(self, execution: Execution) -> None:
-        """Wait until no other execution is inside, and be the one that is. One that is cancelled begins nothing, and does not wait.
+        """Wait until no other execution is inside, then enter. A cancelled one does not wait and begins nothing.
 
         Raises:
             WorkerEndingError: The worker shuts down, and the execution has not begun.
@@ -80,14 +80,14 @@ class Turnstile:
             self._inside, self._until = execution, time.monotonic() + _LONGEST_SECONDS
 
     def leave(self, execution: Execution) -> None:
-        """Let the next one enter, if this execution is inside."""
+        """Admit the next one, if this execution is inside."""
         with self._changed:
             if self._inside is execution:
                 self._inside = None
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Let nothing enter any more."""
+        """Admit no more executions."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -98,7 +98,7 @@ class Executions:
 
     Args:
         worker: The worker's id.
-        limit: How many executions in a row may count against a run.
+        limit: The maximum number of consecutive lost executions of a run.
         cancelled: Takes what cancels each run that is executed here.
     """
 
@@ -112,7 +112,7 @@ class Executions:
 
     @contextmanager
     def begun(self, run_id: str) -> Iterator[Execution]:
-        """An execution of a run, from its begin to its end.
+        """A context manager for an execution of a run.
 
         Raises:
             RunFailedError: Even to read what is recorded of the run has ended its worker.
@@ -133,7 +133,7 @@ class Executions:
                 del self._cancelled[run_id]
 
     def leave(self) -> None:
-        """Note that the executions that go on here are left on purpose."""
+        """Record that the current executions are left on purpose."""
         self._turnstile.close()
         for execution in list(self._running):
             self._running.discard(execution)
@@ -165,7 +165,7 @@ class Executions:
         self._running.add(execution)
 
     def _lost(self, run_id: str, attributes: Mapping[str, Any], steps: int) -> int:
-        """How many executions in a row count against a run."""
+        """Return the number of consecutive lost executions of a run."""
         last = attributes[_EXECUTION]
         if steps > last["steps"]:
             return 0

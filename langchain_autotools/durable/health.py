@@ -1,4 +1,4 @@
-"""How the runs of conversations get on: what waits, what goes on, what makes no progress."""
+"""Health of the runs of conversations: waiting, running and stalled ones."""
 
 import time
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _OPEN = ["ENQUEUED", "PENDING"]  # what DBOS has an index of
 
 @dataclass(frozen=True)
 class Health:
-    """How the runs of all conversations of one name get on, in all processes.
+    """The health of the runs of all conversations of one name, in all processes.
 
     Attributes:
         queued: Number of runs that wait, for a worker or for the run before them in their conversation.
@@ -41,7 +41,7 @@ def health_of(runs: ConversationRuns, stalled_after: float) -> Health:
 
 
 def _since(runs: ConversationRuns, found: Iterable[ConversationRun]) -> list[float]:
-    """Since when each run has waited that waits for a worker: since it was sent, or the one before it ended."""
+    """Return the times since which runs have waited for a worker: since sending, or since the end of the run before."""
     next_ones: dict[str, ConversationRun] = {}
     for run in sorted(found, key=lambda run: run.number, reverse=True):
         next_ones[run.conversation] = run
@@ -53,7 +53,7 @@ def _since(runs: ConversationRuns, found: Iterable[ConversationRun]) -> list[flo
 
 
 def _progress(run: ConversationRun, enough: float) -> float:
-    """When a run recorded something last; where that is no earlier than what is enough, any such time."""
+    """Return the time of a run's last record; any time not before `enough` if that is recent enough."""
     begun = (run.status.dequeued_at or run.status.updated_at or 0) / 1000
     if begun >= enough:
         return begun

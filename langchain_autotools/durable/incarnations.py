@@ -1,4 +1,4 @@
-"""Incarnations of conversations: one that was deleted begins anew under its id, and nothing of before is taken for something of now.
+"""Incarnations of conversations: a deleted conversation starts anew under its id, with its old data kept apart.
 
 The end of an incarnation is a row of its own, which stays: the database lets it be made once, by whichever process, and the next
 incarnation has the next number. Ids of runs and positions have the number; those of the first incarnation have none.
@@ -18,7 +18,7 @@ _LOOKED_UP = 8  # how many ends are asked for at a time
 
 
 def _ended(mark: str) -> str:
-    """Does nothing: its workflow is there to be found."""
+    """Do nothing: only the existence of the workflow matters."""
     return mark
 
 
@@ -32,7 +32,7 @@ class Incarnation:
     Attributes:
         name: The name of the conversations.
         conversation: The id of the conversation.
-        number: How many it is, from 1 on.
+        number: The number of the incarnation, from 1 on.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Incarnation:
 
     @property
     def prefix(self) -> str:
-        """What stands before the numbers in the ids of its runs."""
+        """The prefix of its run ids before the number."""
         return self._first if self.number == 1 else f"{self._first}/{self.number}"
 
     @property
@@ -50,39 +50,39 @@ class Incarnation:
 
     @property
     def _mark(self) -> str:
-        """The id of the row that says that it has ended, which does not tell the conversation's own."""
+        """The id of the row that marks its end, without the conversation's own id."""
         return f"deleted conversations/{hashlib.sha256(self._first.encode()).hexdigest()}/{self.number}"
 
     def run_id(self, number: int) -> str:
-        """The id of one of its runs."""
+        """Return the id of one of its runs."""
         return f"{self.prefix}/{number}"
 
     def position(self, run: int, event: int) -> str:
-        """The position of an event of one of its runs."""
+        """Return the position of an event of one of its runs."""
         return f"{run}-{event}" if self.number == 1 else f"{self.number}.{run}-{event}"
 
     def of_run(self, run_id: str) -> "Incarnation":
-        """The incarnation of the same conversation that a run belongs to."""
+        """Return the incarnation of the same conversation that a run belongs to."""
         number, _, run = run_id.removeprefix(f"{self._first}/").partition("/")
         return replace(self, number=int(number) if run else 1)
 
     def before(self) -> "Incarnation":
-        """The one before; itself where there is none."""
+        """The previous incarnation; itself if there is none."""
         return replace(self, number=max(1, self.number - 1))
 
     def current(self) -> "Incarnation":
-        """The one that has not ended, from this one on."""
+        """Return the current incarnation, from this one on."""
         later = [replace(self, number=self.number + number) for number in range(_LOOKED_UP)]
         ended = _there(later)
         following = replace(self, number=self.number + ended)
         return following if ended < _LOOKED_UP else following.current()
 
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the incarnation has ended."""
         return bool(_there([self]))
 
     def end(self) -> None:
-        """Have it end, in all processes: what is added from now on belongs to the next one."""
+        """End the incarnation in all processes: later runs belong to the next one."""
         outside(self._note_end)
 
     def _note_end(self) -> None:
@@ -91,6 +91,6 @@ class Incarnation:
 
 
 def _there(incarnations: list[Incarnation]) -> int:
-    """How many of the incarnations have ended."""
+    """Return the number of ended incarnations."""
     marks = [one._mark for one in incarnations]
     return len(outside(DBOS.list_workflows, workflow_ids=marks, load_input=False, load_output=False))

@@ -1,4 +1,4 @@
-"""Workers tell that they live; the runs of one that has fallen silent are taken over.
+"""Heartbeats of workers, and the takeover of runs of a worker that has fallen silent.
 
 All by what DBOS offers: each worker is the name of a workflow that ended long ago, whose attributes it touches now and then; the
 database's own clock says when. What a worker that is silent left pending is found by its id (`list_workflows(status=)`) and
@@ -24,7 +24,7 @@ from .storage import not_waiting
 _logger = logging.getLogger("langchain_autotools")
 
 CANCELLED = "autotools_cancelled"
-"""The attribute of a run's workflow that says that somebody has cancelled it."""
+"""The attribute of a run's workflow that marks its cancellation."""
 
 _WORKER = "langchain_autotools worker"
 _ALIVE = {"alive": True}
@@ -32,7 +32,7 @@ _LOOKS_SECONDS = 1.0
 
 
 def _is_there(worker: str) -> str:
-    """Does nothing: its workflow is there to be touched."""
+    """Do nothing: the workflow exists to be touched."""
     return worker
 
 
@@ -40,13 +40,13 @@ _worker: Any = DBOS.workflow(name=_WORKER)(_is_there)
 
 
 class Lease:
-    """What this worker does beside its runs.
+    """The background work of this worker.
 
     Args:
         worker: Its id.
         version: The application version of the runs that it can go on with.
         seconds: After how much silence of another worker its runs are taken over.
-        cancelled: What cancels each run that is executed here.
+        cancelled: The cancellation flags of the runs that are executed here.
         leave: Notes that the runs that are executed here are left on purpose.
         finds_attributes: Whether the database finds rows by their attributes: else it reads all of them to find the workers.
     """
@@ -73,12 +73,12 @@ class Lease:
         self._gone = threading.Event()
 
     def begin(self) -> None:
-        """Tell that this worker lives, from now on."""
+        """Start the heartbeat of this worker."""
         not_waiting().run(self._look)
         run_beside(partial(not_waiting().run, self._work))
 
     def end(self) -> None:
-        """Fall silent."""
+        """Stop the heartbeat."""
         self._ended.set()
         self._gone.wait(10.0)
 
@@ -100,7 +100,7 @@ class Lease:
         self._gone.set()
 
     def _beat(self) -> list[WorkflowStatus]:
-        """Tell that this worker lives; returns what is known of all workers."""
+        """Write a heartbeat; return the status of all workers."""
         own = f"{_WORKER} {self._worker}"
         DBOS.update_workflow_attributes(own, _ALIVE)
         known: list[WorkflowStatus] = DBOS.list_workflows(**self._workers, load_input=False, load_output=False)
@@ -111,7 +111,7 @@ class Lease:
         return known
 
     def _look(self) -> None:
-        """Tell that this worker lives, and look for others that do not, if it is the first of those that do."""
+        """Write a heartbeat, and check for silent workers if this is the first living one."""
         names = {one.workflow_id.removeprefix(f"{_WORKER} "): one.updated_at or 0 for one in self._beat()}
         before, self._told = self._told, names[self._worker]
         if self._told - before > self._milliseconds:
@@ -122,7 +122,7 @@ class Lease:
             self._take_over(names, silent_since)
 
     def _take_over(self, names: Mapping[str, int], silent_since: float) -> None:
-        """Resume what workers have left that have told nothing since then, and delete their rows."""
+        """Resume the runs of workers that have been silent since then, and delete their rows."""
         for run in DBOS.list_workflows(status="PENDING", app_version=self._version, load_input=False, load_output=False):
             told = names.get(str(run.executor_id), run.updated_at or 0)  # one that never told anything took its run at that time
             if told < silent_since and run.name != _WORKER:
@@ -133,7 +133,7 @@ class Lease:
             DBOS.delete_workflows(silent)
 
     def _look_for_cancelled(self) -> None:
-        """Cancel here what was cancelled in another process."""
+        """Cancel runs in this process that were cancelled in another one."""
         here = list(self._cancelled)
         if not here:
             return

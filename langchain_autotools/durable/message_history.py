@@ -1,4 +1,4 @@
-"""A kept conversation as LangChain's `BaseChatMessageHistory`."""
+"""A stored conversation as LangChain's `BaseChatMessageHistory`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -8,13 +8,13 @@ from langchain_core.messages import BaseMessage
 
 
 class Kept(Protocol):
-    """What is asked of `Conversations` here."""
+    """The interface of `Conversations` used here."""
 
     def messages(self, conversation: str, /) -> list[BaseMessage]:
-        """The messages of a conversation."""
+        """Return the messages of a conversation."""
 
     async def amessages(self, conversation: str, /) -> list[BaseMessage]:
-        """The same, asynchronously."""
+        """Return the messages of a conversation, asynchronously."""
 
     def append(self, conversation: str, messages: Sequence[BaseMessage], /, *, owner: str | None, labels: Mapping[str, str] | None) -> Any:
         """Append messages."""
@@ -22,22 +22,22 @@ class Kept(Protocol):
     async def aappend(
         self, conversation: str, messages: Sequence[BaseMessage], /, *, owner: str | None, labels: Mapping[str, str] | None
     ) -> Any:
-        """The same, asynchronously."""
+        """Append messages asynchronously."""
 
     def delete(self, conversation: str, /) -> int:
         """Delete a conversation."""
 
     async def adelete(self, conversation: str, /) -> int:
-        """The same, asynchronously."""
+        """Delete a conversation asynchronously."""
 
 
 class ConversationHistory(BaseChatMessageHistory):
-    """Reads a conversation, and appends to it; made by `Conversations.history`.
+    """Reads a conversation, and appends to it; created by `Conversations.history`.
 
     Args:
         conversations: The conversations.
         conversation: The id of the conversation.
-        owner: Whose conversation it is, as of `Conversations.send`.
+        owner: Owner of the conversation, as for `Conversations.send`.
         labels: Its labels, as of `Conversations.send`.
     """
 
@@ -51,7 +51,7 @@ class ConversationHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # core declares a field, and says to write a property
-        """The messages of the conversation, as `Conversations.messages` gives them."""
+        """The messages of the conversation, as from `Conversations.messages`."""
         return self._conversations.messages(self._conversation)
 
     async def aget_messages(self) -> list[BaseMessage]:
@@ -59,7 +59,7 @@ class ConversationHistory(BaseChatMessageHistory):
         return await self._conversations.amessages(self._conversation)
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Append messages, in their place among what is sent."""
+        """Append messages in order of sending."""
         if messages:
             self._conversations.append(self._conversation, messages, owner=self._owner, labels=self._labels)
 

@@ -1,4 +1,4 @@
-"""What goes into the database: plain JSON, nothing that would have to be unpickled."""
+"""Conversion of values to plain JSON for the database, so that nothing has to be unpickled."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ _KEEPS = ("executed", "duration", "return_direct", "attempts")
 
 
 def is_storable(text: str) -> bool:
-    """Whether every database can store a text as it is: it has no NUL and no lone surrogate."""
+    """Whether every database can store a text unchanged: it has no NUL and no lone surrogate."""
     return storable_text(text) == text
 
 
 def check_storable(what: str, text: str) -> None:
-    """Refuse a text that names something and that a database cannot store.
+    """Raise if a database cannot store a name.
 
     Raises:
         ConfigurationError: It has a NUL or a lone surrogate.
@@ -38,19 +38,19 @@ def check_storable(what: str, text: str) -> None:
 
 
 def storable_text(text: str) -> str:
-    """A text with U+FFFD for what no database can store in a column: NUL and lone surrogates. Within JSON it can store NUL."""
+    """Return a text with U+FFFD in place of NUL and lone surrogates, which no database column can store. JSON can contain NUL."""
     return mend_surrogates(text).replace("\0", "\ufffd")
 
 
 def storable(value: _T) -> _T:
-    """Plain JSON whose texts have U+FFFD for lone surrogates, which have no UTF-8."""
+    """Return plain JSON whose texts have U+FFFD in place of lone surrogates, which have no UTF-8."""
     text = json.dumps(value, ensure_ascii=False)
     mended = mend_surrogates(text)
     return value if mended == text else cast("_T", json.loads(mended))
 
 
 def plain(value: Any, what: str) -> Any:
-    """A value as plain JSON, its lone surrogates as U+FFFD.
+    """Return a value as plain JSON, with U+FFFD in place of lone surrogates.
 
     Raises:
         ConfigurationError: It is not plain JSON, and would come back as something else or not at all.
@@ -65,14 +65,14 @@ def plain(value: Any, what: str) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """A value whose tuples are lists, as JSON has them."""
+    """Return a value with its tuples as lists, as in JSON."""
     if isinstance(value, dict):
         return {key: _listed(item) for key, item in value.items()}
     return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def plain_config(config: RunnableConfig | None) -> dict[str, Any]:
-    """What of a configuration travels to the process that goes on with a run.
+    """Return the part of a configuration that is sent to the process that continues a run.
 
     Raises:
         ConfigurationError: It holds what would be lost on the way.
@@ -87,7 +87,7 @@ def plain_config(config: RunnableConfig | None) -> dict[str, Any]:
 
 
 def plain_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a call as plain JSON; decisions become their dicts.
+    """Return the keywords of a call as plain JSON, with decisions as dicts.
 
     Raises:
         ConfigurationError: One of them is not, or has no effect on a durable run.
@@ -103,29 +103,29 @@ def plain_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
-    """Messages as plain JSON."""
+    """Return messages as plain JSON."""
     return cast("list[dict[str, Any]]", plain(serialize_messages(messages), "the messages"))
 
 
 def message_of(data: Mapping[str, Any]) -> Any:
-    """The message of its plain form."""
+    """Return the message from its plain form."""
     return messages_from_dict([dict(data)])[0]
 
 
 def plain_result(result: ToolCallResult) -> dict[str, Any]:
-    """What became of a call, as plain JSON. An artifact that is not plain data is marked, as the run message would mark it."""
+    """Return a call's result as plain JSON. An artifact that is not plain data is replaced by a mark, as in the run message."""
     said = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
     kept = {name: getattr(result, name) for name in _KEEPS}
     return {"message": plain_messages([result.message])[0], "error": said, **kept}
 
 
 def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
-    """What became of a call, of its plain form."""
+    """Return a call's result from its plain form."""
     message = cast("ToolMessage", message_of(data["message"]))
     error = None if data["error"] is None else RunFailedError(data["error"])
     return replace(ToolCallResult(call, message, error), **{name: data[name] for name in _KEEPS})
 
 
 def message_out(run: Mapping[str, Any]) -> AIMessage:
-    """The run message of what a workflow returned."""
+    """Return the run message from a workflow's result."""
     return cast("AIMessage", message_of(run["message"]))

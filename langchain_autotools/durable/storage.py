@@ -1,4 +1,4 @@
-"""A disk that takes nothing more: what runs have to record waits until it does.
+"""Handling of a full disk: recording waits until there is space again.
 
 DBOS waits for a database that is away, and for a PostgreSQL whose disk is full: it tries again after a second, later after a minute. A
 SQLite file that cannot be written it does not know, and would record that the run has failed. So such an error is called a lost connection
@@ -30,19 +30,19 @@ _waits: ContextVar[bool] = ContextVar("autotools_waits_for_storage", default=Tru
 
 
 def not_waiting() -> Context:
-    """A new context, in which an error of the disk is raised."""
+    """Return a new context in which a disk error is raised."""
     context = Context()
     context.run(_waits.set, False)
     return context
 
 
 def engine_keywords(lifetime: Lifetime) -> dict[str, Any]:
-    """Keywords with which SQLAlchemy makes an engine whose statements wait for the disk, until the worker ends."""
+    """Return keywords for SQLAlchemy engines whose statements wait for disk space until the worker ends."""
     return {"plugins": [_NAME], _LIFETIME: lifetime, "hide_parameters": True}
 
 
 class StoragePlugin:
-    """What SQLAlchemy asks for when it makes the engine: a `CreateEnginePlugin`."""
+    """The `CreateEnginePlugin` that SQLAlchemy calls when it creates the engine."""
 
     def __init__(self, url: Any, keywords: dict[str, Any]) -> None:
         self._lifetime: Lifetime = keywords.pop(_LIFETIME)
@@ -50,17 +50,17 @@ class StoragePlugin:
         self._silent_until = 0.0
 
     def update_url(self, url: Any) -> Any:
-        """Return the URL as it is."""
+        """Return the URL unchanged."""
         return url
 
     def handle_dialect_kwargs(self, dialect: Any, keywords: dict[str, Any]) -> None:
-        """Leave the keywords of the dialect as they are."""
+        """Leave the keywords of the dialect unchanged."""
 
     def handle_pool_kwargs(self, pool: Any, keywords: dict[str, Any]) -> None:
-        """Leave the keywords of the pool as they are."""
+        """Leave the keywords of the pool unchanged."""
 
     def engine_created(self, engine: Any) -> None:
-        """Hear of the engine's errors from now on."""
+        """Listen to the engine's errors."""
         event.listen(engine, "handle_error", self._failed)
 
     def _failed(self, context: Any) -> None:
@@ -82,7 +82,7 @@ class StoragePlugin:
 
 
 def _roll_back(context: Any) -> None:
-    """End the transaction: a connection that is only closed keeps its lock for as long as the error is kept."""
+    """Roll the transaction back: a connection that is only closed keeps its lock while the error exists."""
     with suppress(sqlite3.Error):
         if context.connection is not None:
             context.connection.connection.dbapi_connection.rollback()
