@@ -1,1 +1,1 @@
-"""A run: all turns of one `invoke` or `stream`, from its limits and settings to the message that it gives."""
+"""Runs: all turns of one `invoke` or `stream`, with their limits, settings and result."""

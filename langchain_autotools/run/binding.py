@@ -1,4 +1,4 @@
-"""Keywords bound to a chat model: LangChain's `RunnableBinding`, which knows `resume` too, and the model whose bindings these are."""
+"""Keywords bound to a chat model: LangChain's `RunnableBinding` with `resume`, and the model that creates it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, aclosing, nullcontext
@@ -18,34 +18,34 @@ from .progress import counted
 
 
 class Batched:
-    """Core's methods for several inputs; they show their progress on request, and refuse `resume`: decisions are about one history."""
+    """Core's methods for several inputs, with an optional progress bar, and without `resume`: decisions are about one history."""
 
     if not TYPE_CHECKING:  # core's types stay what they are
 
         def batch(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
-            """Core's `batch`.
+            """Run core's `batch`.
 
             Args:
                 inputs: The inputs.
                 config: LangChain's configuration, one or one for each input.
                 show_progress: Whether a bar on standard error counts the inputs that are done (tqdm's, or rich's where that is missing).
-                **kwargs: As of core's `batch` and of `invoke`.
+                **kwargs: Keywords of core's `batch` and of `invoke`.
             """
             with self._shown(inputs, kwargs, show_progress) as shown:
                 return (shown or super()).batch(inputs, config, **kwargs)
 
         async def abatch(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
-            """Core's `abatch`; `show_progress` as of `batch`."""
+            """Run core's `abatch`; `show_progress` as for `batch`."""
             with self._shown(inputs, kwargs, show_progress) as shown:
                 return await (shown or super()).abatch(inputs, config, **kwargs)
 
         def batch_as_completed(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
-            """Core's `batch_as_completed`; `show_progress` as of `batch`."""
+            """Run core's `batch_as_completed`; `show_progress` as for `batch`."""
             _check_batch(kwargs)
             return self._as_completed(inputs, config, kwargs, show_progress)
 
         def abatch_as_completed(self, inputs: Any, config: Any = None, *, show_progress: bool = False, **kwargs: Any) -> Any:
-            """Core's `abatch_as_completed`; `show_progress` as of `batch`."""
+            """Run core's `abatch_as_completed`; `show_progress` as for `batch`."""
             _check_batch(kwargs)
             return self._aas_completed(inputs, config, kwargs, show_progress)
 
@@ -60,7 +60,7 @@ class Batched:
                         yield one
 
     def _shown(self: Any, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
-        """What counts and shows the answers, in place of core's own methods; None where nothing is shown."""
+        """Return a context manager that shows the progress of answers in place of core's own methods; None if none is shown."""
         _check_batch(kwargs)
         if not isinstance(show_progress, bool):
             raise ConfigurationError(f"show_progress must be True or False, not {show_progress!r}")
@@ -73,7 +73,7 @@ def _check_batch(keywords: Mapping[str, Any]) -> None:
 
 
 class Resumable(Batched):
-    """What can go on with a history that ends in unanswered calls."""
+    """A model or binding that can resume a history with unanswered calls."""
 
     def resume(
         self: Any,
@@ -82,20 +82,20 @@ class Resumable(Batched):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        """Go on with a history that ends in unanswered calls, executing those that `decisions` approve.
+        """Continue a history that ends in unanswered calls, executing those that `decisions` approve.
 
         Without this a run answers such calls as interrupted: a history may come from anybody. The keyword `resume=decisions`
         does the same for `stream`, `ainvoke` and `astream`, and for what `bind_tools` returns.
 
         Args:
             history: The messages; the last AI message has calls without results.
-            decisions: What the methods of `PendingCall` returned, or their dicts, in a list. Of calls that need no approval also by
+            decisions: A list of decisions from the methods of `PendingCall`, or their dicts. For calls that need no approval also by
                 id: True to execute, a dict to execute with these arguments instead (the result says so), False or a text to refuse
                 (the text is what the model is told); True alone executes all of them: the arguments that the history has, whoever
                 wrote it, unless they contradict what is recorded of the model's own. A call without a decision stays pending: the
                 run then makes no request and ends with `calls_pending`.
             config: LangChain's configuration.
-            **kwargs: As of `invoke`.
+            **kwargs: Keywords of `invoke`.
 
         Raises:
             ConfigurationError: No call waits; a decision is about none that waits, or not about the call as it stands; a call that
@@ -127,20 +127,20 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
     if not TYPE_CHECKING:  # core's types stay what they are
 
         def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-            """As of the model; the run settings that are bound stay."""
+            """Declare tools on the model; bound run settings stay."""
             made = self.bound.bind_tools(tools, **kwargs)
             return made.model_copy(update={"kwargs": {**self._settings(), **made.kwargs}})
 
         def with_structured_output(self, *args: Any, **kwargs: Any) -> Any:
-            """As of the model; the run settings that are bound stay."""
+            """Return a runnable with structured output from the model; bound run settings stay."""
             return self.bound.with_structured_output(*args, **{**self._settings(), **kwargs})
 
         def with_tools(self, tools: Any) -> Any:
-            """As of the model; what is bound stays."""
+            """Replace the tools of the model; other bound keywords stay."""
             return self.model_copy(update={"bound": self.bound.with_tools(tools)})
 
     def _shown(self, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
-        """The model shows it: to have it shown may be bound, too."""
+        """Return the model's progress display, which may be bound too."""
         super()._shown((), kwargs, show_progress)
         kwargs.update({"show_progress": True} if show_progress else {})
         return nullcontext()
@@ -163,22 +163,22 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
 
     @classmethod
     def lc_id(cls) -> list[str]:
-        """As LangChain's own, which it is when it is read back."""
+        """Return LangChain's own id, because the binding is restored as LangChain's."""
         return RunnableBinding.lc_id()
 
     @classmethod
     def of(cls, binding: Any) -> Any:
-        """The same binding as one of these."""
+        """Return the same binding as a `BoundChatModel`."""
         return cls(**{name: getattr(binding, name) for name in RunnableBinding.model_fields if name != "name"})
 
 
 class BindableChatModel(Resumable, SingleTurnChatModel):
-    """A chat model whose bindings can be resumed: whatever binds to it gives a `BoundChatModel`."""
+    """A chat model whose bindings can be resumed, because each is a `BoundChatModel`."""
 
     if not TYPE_CHECKING:  # the type that core gives a binding is private to core
 
         def bind(self, **kwargs: Any) -> Any:
-            """The model with these keywords in every request, run settings among them. A tool that is declared twice is sent once.
+            """Return the model with these keywords, run settings included, in every request. A tool declared twice is sent once.
 
             Raises:
                 ConfigurationError: A run setting cannot work, or two of the `tools` have one name, and are not the same.
@@ -187,17 +187,17 @@ class BindableChatModel(Resumable, SingleTurnChatModel):
             return BoundChatModel.of(super().bind(**kwargs))
 
         def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-            """The model with this configuration in every request."""
+            """Return the model with this configuration in every request."""
             return BoundChatModel.of(super().with_config(config, **kwargs))
 
         def with_types(self, **types: Any) -> Any:
-            """The model with other types of input and output."""
+            """Return the model with other types of input and output."""
             return BoundChatModel.of(super().with_types(**types))
 
         def with_listeners(self, **listeners: Any) -> Any:
-            """The model with functions that are called as its runs start and end."""
+            """Return the model with listeners for the start and end of its runs."""
             return BoundChatModel.of(super().with_listeners(**listeners))
 
         def with_alisteners(self, **listeners: Any) -> Any:
-            """Like `with_listeners`, with asynchronous functions."""
+            """Return the model with asynchronous listeners, like `with_listeners`."""
             return BoundChatModel.of(super().with_alisteners(**listeners))

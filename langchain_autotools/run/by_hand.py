@@ -1,4 +1,4 @@
-"""Calls and results that a program adds to a history by itself, in the one order that every vendor takes."""
+"""Insertion of calls and results into a history by the program, in the order that every vendor accepts."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,16 +15,16 @@ from ..messages.given_calls import NOT_ONE_OBJECT, GivenCall, read_call
 from ..messages.metadata import KEY
 
 GivenResults = Iterable[ToolMessage | ToolCallResult] | Mapping[str, Any]
-"""Results: tool messages, what a `ToolExecutor` gave, or values by call id."""
+"""Results: tool messages, a `ToolExecutor`'s results, or values by call id."""
 
 
 def add_assistant_tool_calls(messages: Sequence[BaseMessage], calls: Iterable[GivenCall], text: str = "") -> list[BaseMessage]:
-    """The messages, followed by an AI message that makes these calls.
+    """Return the messages followed by an AI message with these calls.
 
     Args:
         messages: The history. It is not changed.
         calls: The calls, in order. The raw text of arguments that are given as JSON is what a vendor is sent again.
-        text: What the model says beside them.
+        text: The model's text beside the calls.
 
     Returns:
         A new list. A call without an id has a new one.
@@ -51,14 +51,14 @@ def add_tool_calls_and_results(
     text: str = "",
     auto_assistant_tool_calls: bool = False,
 ) -> list[BaseMessage]:
-    """The messages, followed by an AI message that makes these calls, and by the results, in the order of the calls.
+    """Return the messages followed by an AI message with these calls, and by the results in the order of the calls.
 
     Args:
         messages: The history. It is not changed.
-        calls: As of `add_assistant_tool_calls`. Without any, the results answer the calls that the history ends in.
+        calls: The calls, as for `add_assistant_tool_calls`. Without any, the results answer the calls that the history ends in.
         results: Tool messages, `ToolCallResult`s, or values by call id (a string as it is, all else as JSON). A call without a result
             stays open.
-        text: What the model says beside the calls.
+        text: The model's text beside the calls.
         auto_assistant_tool_calls: Make a call, without arguments, for each result that answers none. Without it, such a result is an error.
 
     Raises:
@@ -82,13 +82,13 @@ def add_tool_calls_and_results(
 
 
 def _in_order(message: BaseMessage, results: Mapping[str, ToolMessage]) -> list[ToolMessage]:
-    """The results of a message's calls in the order of the calls, each under its call's name."""
+    """Return the results of a message's calls in the order of the calls, each with its call's name."""
     calls = calls_of(message) if isinstance(message, AIMessage) else []
     return [_named(results[call.id], call.name) for call in calls if call.id in results]
 
 
 def _record(call: GivenCall) -> ToolCallRecord:
-    """The call, with arguments that can be used."""
+    """Return the call as a record; raise if its arguments cannot be used."""
     try:
         record = read_call(call)
     except TypeError as error:
@@ -103,7 +103,7 @@ def _record(call: GivenCall) -> ToolCallRecord:
 
 
 def _by_id(results: GivenResults) -> dict[str, ToolMessage]:
-    """The results as tool messages, by the id of the call that each answers."""
+    """Return the results as tool messages, by the id of the call that each answers."""
     if isinstance(results, Mapping):
         return {call_id: ToolMessage(output_content(value) or NO_OUTPUT, tool_call_id=call_id) for call_id, value in results.items()}
     found: dict[str, ToolMessage] = {}

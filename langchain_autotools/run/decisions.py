@@ -1,4 +1,4 @@
-"""The calls that a history ends in, and what was decided about them.
+"""Decisions about the calls that a history ends in.
 
 A history may come from a client. Nothing in it runs unless a decision says so, and a decision is about a call that is there, as
 the model wrote it.
@@ -23,11 +23,11 @@ from .loop import OpenCalls
 _logger = logging.getLogger("langchain_autotools")
 
 PlainDecision = bool | str | Mapping[str, Any]
-"""What to do with a call found in the input that needs no approval: True executes it, a mapping executes it with these arguments
-instead, False refuses it, and a text refuses it with that reason."""
+"""A decision about a call of the input that needs no approval: True executes it, a mapping executes it with these arguments
+instead, False rejects it, and a text rejects it with that reason."""
 
 Decisions = Mapping[str, PlainDecision] | Sequence[Decision | Mapping[str, Any]] | Literal[True]
-"""What `resume` takes: decisions made of pending calls, or their dicts; plain decisions by call id; True for all calls."""
+"""Decisions for `resume`: from pending calls, or their dicts; plain decisions by call id; True for all calls."""
 
 Resumed = Mapping[str, PlainDecision] | Sequence[Decision] | Literal[True] | None
 
@@ -42,7 +42,7 @@ _SAID = {True: "True", False: "a mapping of arguments"}
 
 
 def checked_decisions(decisions: Any) -> Any:
-    """The decisions that `resume` is given.
+    """Return the decisions for `resume`; raise if they are invalid.
 
     Raises:
         ConfigurationError: They are None, which elsewhere means that nothing is resumed.
@@ -53,7 +53,7 @@ def checked_decisions(decisions: Any) -> Any:
 
 
 def read_resume(decisions: Any) -> Resumed:
-    """What the keyword `resume` says; None where it says nothing.
+    """Return the value of the keyword `resume`; None if it is not set.
 
     Raises:
         ConfigurationError: It decides nothing.
@@ -80,14 +80,14 @@ def open_calls(
     approvals: Approvals | None = None,
     given: Sequence[BaseMessage] = (),
 ) -> OpenCalls | None:
-    """The calls without results that a history ends in; None if there are none.
+    """Return the unanswered calls at the end of a history; None if there are none.
 
     Args:
         history: The repaired history.
-        decisions: What to do with these calls, as `read_resume` gives it. None: they are answered as interrupted.
+        decisions: The decisions about these calls, from `read_resume`. None: they are answered as interrupted.
         executor: Executes them.
         caller_tools: Names of tools that the caller only declared.
-        approvals: What calls need before they run; None for nothing.
+        approvals: The approvals of calls; None for none.
         given: The history as the caller gave it.
 
     Raises:
@@ -110,12 +110,12 @@ def open_calls(
 
 
 def _calls(message: AIMessage, decisions: Resumed) -> list[ToolCallRecord]:
-    """The calls of a message. Those that are items of the vendor's own are among them where calls are decided about."""
+    """Return the calls of a message, including the vendor's own items if decisions are given."""
     return [*calls_of(message), *(() if decisions is None else awaited_calls(message))]
 
 
 def _as_given(known: Sequence[CallIdentity], given: Sequence[BaseMessage]) -> Sequence[CallIdentity]:
-    """The same calls as the caller knows them, who may have two calls with one id: in the repaired history they have two."""
+    """Return the calls with the caller's identities: calls with one id are distinct in the repaired history."""
     message, results = open_end(given)
     calls = [] if message is None else _calls(message, True)
     same = len(calls) == len(known) and all(one.args == other.call.args for one, other in zip(calls, known, strict=True))
@@ -128,7 +128,7 @@ def _by_number(
     shown: Sequence[CallIdentity],
     results: Collection[str],
 ) -> Mapping[int, PlainDecision | Decision]:
-    """The decisions by the numbers of their calls."""
+    """Return the decisions by the numbers of their calls."""
     if decisions is True:
         return dict.fromkeys(range(len(known)), True)
     if isinstance(decisions, Mapping):
@@ -143,13 +143,13 @@ def _shown_digest(known: CallIdentity, shown: CallIdentity) -> str:
 
 @dataclass
 class _Resumed:
-    """Decides about the open calls of a message, in call order.
+    """Applies decisions to the open calls of a message, in call order.
 
     Attributes:
         message: The AI message that made them.
         executor: Executes them.
         callers: Names of tools that the caller only declared.
-        approvals: What calls need before they run.
+        approvals: The approvals of calls.
         waits: Whether a call before has to be waited for.
     """
 
@@ -160,7 +160,7 @@ class _Resumed:
     waits: bool = False
 
     def decided(self, identity: CallIdentity, shown: CallIdentity, said: PlainDecision | Decision | None) -> ToolCallRecord:
-        """The call as it was decided; what waits on says what for. `shown` is the same call as its caller knows it."""
+        """Return the call with its decision applied, or with the reason why it waits. `shown` is the call's identity for its caller."""
         call, record = identity.call, identity.record
         if call.args is None:
             return call if said is None or isinstance(said, Decision) else self._plainly(call, said)
@@ -184,28 +184,28 @@ class _Resumed:
         return call if call.name in self.callers else self.approvals.judge_one(call, self.executor.prepared.arguments_of)
 
     def _kind(self, call: ToolCallRecord, record: Mapping[str, Any] | None) -> str:
-        """What the call waits for: approval if the rule has it so now, whatever is recorded, which nobody may have checked yet."""
+        """Return the reason why the call waits: approval if the current rule requires it, whatever an unverified record says."""
         if call.waits is not None:
             return call.waits
         queues = ("approval",) if call.name in self.callers else ("approval", "queued")  # the caller's own calls wait for no others
         return str(record["kind"]) if record is not None and record["kind"] in queues else "caller"
 
     def _check(self, call: ToolCallRecord, decision: Decision, kind: str, identity: CallIdentity, shown: CallIdentity) -> None:
-        """Refuse a decision that is about anything else than this call, or that such a call does not take."""
+        """Raise if a decision is not about this call, or not possible for such a call."""
         if identity.record is not None:
             self.approvals.check(call, decision, identity.record)
             return
         self.approvals.check_unrecorded(call, decision, kind, _shown_digest(identity, shown))
 
     def _by_caller(self, call: ToolCallRecord, said: PlainDecision, kind: str) -> ToolCallRecord:
-        """A call that the caller answers, as a plain decision has it: it may only be refused."""
+        """Return a call for the caller with a plain decision, which may only reject it."""
         if said is False or isinstance(said, str):
             return self.executor.decided(call, Decision(call.id, "reject", said or None))
         check_offered(call.id, kind, "approve" if said is True else "edit")
         raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
 
     def _unbound(self, call: ToolCallRecord, said: PlainDecision | None, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
-        """A call that needs approval, or waits behind one that does, about which nothing was decided that binds."""
+        """Return a call that needs approval, or waits behind one that does, without a bound decision."""
         if said is False or isinstance(said, str):
             return self._plainly(call, said)
         if said is not None and (kind == "approval" or said is not True):
@@ -216,7 +216,7 @@ class _Resumed:
         return replace(call, waits=kind)
 
     def _in_order(self, call: ToolCallRecord, kind: str) -> ToolCallRecord:
-        """The call, which waits if one before it does and they run one after another."""
+        """Return the call, waiting if an earlier one does and calls run one after another."""
         if kind in ("caller", *FOR_CALLER) or call.args is None:
             return call
         asks = self.approvals.approve is not None and self.executor.parallel is False  # then the gate knows what is waited for
@@ -229,7 +229,7 @@ class _Resumed:
         return call
 
     def _plainly(self, call: ToolCallRecord, said: PlainDecision) -> ToolCallRecord:
-        """The call as a plain decision has it, which only a call that needs no approval may have to run."""
+        """Return the call with a plain decision, which can only run a call that needs no approval."""
         if said is False or isinstance(said, str):
             return replace(call, args=None, why=said or _REFUSED)
         if said is True and _is_rewritten(self.message, call):
@@ -250,6 +250,6 @@ class _Resumed:
 
 
 def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:
-    """Whether the recorded text of the arguments says something else than the call. Where there is no record, the call is believed."""
+    """Whether the recorded text of the arguments differs from the call. Without a record the call counts."""
     raw = records_of(message).get(call.id, {}).get("arguments")
     return raw is not None and (not isinstance(raw, str) or not equivalent(read_object(raw), call.args))

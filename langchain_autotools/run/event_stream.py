@@ -23,7 +23,7 @@ from ..messages.metadata import KEY
 
 
 class _RunAsModel(BaseChatModel):
-    """A run, seen as a model that streams one message."""
+    """A run in the form of a model that streams one message."""
 
     model: Any
     run_config: Any
@@ -63,7 +63,7 @@ class _RunAsModel(BaseChatModel):
 
 
 def _collected(chunk: AIMessageChunk, brought: list[BaseMessage]) -> ChatGenerationChunk:
-    """The chunk, the messages that chunks bring kept for the last one: of metadata, events know only the last."""
+    """Return the chunk, and collect its messages for the last one, since events keep only the last metadata."""
     own = chunk.response_metadata.get(KEY) or {}
     brought += new_messages(chunk)
     metadata = {key: value for key, value in chunk.response_metadata.items() if key != KEY}
@@ -74,7 +74,7 @@ def _collected(chunk: AIMessageChunk, brought: list[BaseMessage]) -> ChatGenerat
 
 @contextmanager
 def _undelivered(brought: list[BaseMessage]) -> Iterator[None]:
-    """Attach all messages completed so far to the exception: no event before the last one delivers a message."""
+    """Attach all completed messages to the exception: no event before the last one delivers a message."""
     try:
         yield
     except GeneratorExit:
@@ -102,10 +102,10 @@ async def _aopened(stand_in: _RunAsModel, input: LanguageModelInput) -> Any:
 
 
 def run_events(model: BaseChatModel, input: LanguageModelInput, config: RunnableConfig | None, keywords: dict[str, Any]) -> Any:
-    """The `ChatModelStream` of a run."""
+    """Return the `ChatModelStream` of a run."""
     return Context().run(_opened, _stand_in(model, config, keywords), input)
 
 
 async def arun_events(model: BaseChatModel, input: LanguageModelInput, config: RunnableConfig | None, keywords: dict[str, Any]) -> Any:
-    """The `AsyncChatModelStream` of a run."""
+    """Return the `AsyncChatModelStream` of a run."""
     return await asyncio.create_task(_aopened(_stand_in(model, config, keywords), input), context=Context())

@@ -1,4 +1,4 @@
-"""The keywords of one call that set its run: their names, what each may be, and what is mistaken for one of them."""
+"""Keywords of a call that configure its run: their names, their validation, and hints for misspelt ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,7 +19,7 @@ _LIMITS = frozenset(field.name for field in fields(Limits))
 _OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
 _OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal"})
 RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
-"""Keywords of one call that set a run and never reach the vendor."""
+"""Keywords of a call that configure a run and never reach the vendor."""
 
 _LIFTED_BY_NONE = _LIMITS - {"on_limit", "polling_tools"}
 _NEAR = 2
@@ -35,7 +35,7 @@ _boolean, _text = partial(_checked, bool, "True or False"), partial(_checked, st
 
 
 class Settable(Protocol):
-    """A model whose fields say how its runs are to be; besides these, one field for each name in `RUN_KEYWORDS` but `resume`,
+    """The interface of a model whose fields configure its runs; it also has one field for each name in `RUN_KEYWORDS` but `resume`,
     `cancel` and `journal`."""
 
     context_window: int | None
@@ -46,15 +46,15 @@ class Settable(Protocol):
 
 @dataclass(frozen=True)
 class CallSettings:
-    """What the model's fields and the keywords of one call say together.
+    """The settings of one call, from the model's fields and the call's keywords.
 
     Attributes:
-        limits: What ends the run.
+        limits: The limits of the run.
         usage_limits: The names of those among them that somebody has set and that need to know the usage of tokens.
-        separator: What stands between the texts of two turns.
+        separator: The separator between the texts of two turns.
         carry_messages: Whether chunks carry the new messages as data.
-        decisions: What to do with calls that the input ends in.
-        cancel: What the caller may cancel the run by; None where he cannot.
+        decisions: The decisions about calls at the end of the input.
+        cancel: The caller's cancellation flag; None if there is none.
         journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
         call: How this call wants the tools' calls executed.
         fields: How the model's fields do.
@@ -81,7 +81,7 @@ class CallSettings:
 
 
 def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
-    """The settings of one call; takes what belongs to them out of `keywords`.
+    """Return the settings of one call and remove them from `keywords`.
 
     Raises:
         ConfigurationError: A setting cannot work, a keyword has no effect at a call, or is very nearly the name of one that has.
@@ -104,7 +104,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
 
 
 def drop_settings(model: Settable, keywords: dict[str, Any]) -> Limits | None:
-    """Take the settings of a run out of the keywords of a single request; returns the limits, None where no keyword sets anything.
+    """Remove the settings of a run from the keywords of a single request; return the limits, or None if no keyword is set.
 
     Raises:
         ConfigurationError: As of `call_settings`.
@@ -116,7 +116,7 @@ def drop_settings(model: Settable, keywords: dict[str, Any]) -> Limits | None:
 
 
 def _is_given(name: str, keywords: dict[str, Any]) -> bool:
-    """Whether the call says something by this keyword: None lifts a limit, and of anything else says nothing."""
+    """Whether the call sets this keyword: None lifts a limit, and is no value for other keywords."""
     if name in keywords and keywords[name] is None and name not in _LIFTED_BY_NONE:
         del keywords[name]
     return name in keywords
@@ -127,7 +127,7 @@ def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
 
 
 def _context_window(model: Settable, keywords: dict[str, Any]) -> int | None:
-    """The call's, the model's, or what the model's profile says; the profile says nothing of another model, asked for by this call."""
+    """Return the context window of the call, the model or its profile, which only applies to the model's own name."""
     if "context_window" in keywords:
         asked: int | None = keywords.pop("context_window")
         return asked
@@ -154,21 +154,21 @@ def _check_names(model: Settable, keywords: Mapping[str, Any]) -> None:
 
 
 def _is_known(model: Any, name: str) -> bool:
-    """Whether the model itself knows a keyword of this name: as an argument of its constructor, or of what makes its requests."""
+    """Whether the model itself accepts a keyword of this name, as a constructor argument or in its request methods."""
     own = type(model)
     return name in own._argument_names() or any(name in signature(method).parameters for method in (own.raw_stream, own._stream))
 
 
 @lru_cache(maxsize=512)
 def _nearest(name: str) -> str | None:
-    """The run keyword that `name` is within two letters of."""
+    """Return the run keyword within two letters of `name`."""
     near = [(_distance(name, keyword), keyword) for keyword in sorted(RUN_KEYWORDS) if abs(len(name) - len(keyword)) <= _NEAR]
     distance, keyword = min(near, default=(_NEAR + 1, ""))
     return keyword if distance <= _NEAR else None
 
 
 def _distance(one: str, other: str) -> int:
-    """How many letters must be put in, left out or changed to make one of the other."""
+    """Return the edit distance of two words."""
     row: Sequence[int] = range(len(other) + 1)
     for number, letter in enumerate(one, 1):
         last, above = number, number - 1

@@ -1,4 +1,4 @@
-"""What ends a run: the limits a user sets, and whether what has happened so far has reached one of them.
+"""Limits of a run, and the check whether its progress has reached one.
 
 Pure bookkeeping: the time is passed in, nothing here waits, reads a clock or knows a model.
 """
@@ -16,7 +16,7 @@ from ..messages.stop_reasons import StopReason
 _logger = logging.getLogger("langchain_autotools")
 
 OnLimit = Literal["answer", "return", "raise"]
-"""What a reached limit leads to: one last answer without tools, the run as it stands, or `LimitReachedError`."""
+"""Action when a limit is reached: one last answer without tools, the run as it is, or `LimitReachedError`."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Limits:
     """The limits of one run. None switches a limit off.
 
     Attributes:
-        max_turns: How many model turns may ask for tools.
-        max_tool_calls: How many tool calls may be executed; later ones are answered as not run.
-        token_budget: How many tokens all turns together may use.
-        context_window: How many tokens the context may hold: the last turn's input and output.
-        deadline: How many seconds the run may take. It ends then, whatever it waits for; there is no last answer.
-        no_progress: How many times in a row the same calls may give the same results, and turns that a server only interrupts may
-            bring the same or nothing.
+        max_turns: Maximum number of turns that may call tools.
+        max_tool_calls: Maximum number of executed tool calls; later ones are answered as not run.
+        token_budget: Maximum number of tokens of all turns together.
+        context_window: Maximum number of tokens in the context: the last turn's input and output.
+        deadline: Maximum duration of the run in seconds. It ends then, whatever it waits for, without a last answer.
+        no_progress: Number of turns in a row with the same calls and results, or paused by the server without new content, after which
+            the run ends.
         polling_tools: Names of tools exempt from the no-progress check.
-        on_limit: What a reached limit leads to.
+        on_limit: Action when a limit is reached.
     """
 
     max_turns: int | None = 25
@@ -65,7 +65,7 @@ _NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(Stop
 
 @dataclass
 class Progress:
-    """What a run has used so far. `started` is the time, in seconds, at which it began; `cancelled` tells whether its caller has
+    """The consumption of a run so far. `started` is the time, in seconds, at which it began; `cancelled` returns whether its caller has
     cancelled it."""
 
     limits: Limits
@@ -80,14 +80,14 @@ class Progress:
     _refused_calls: bool = field(default=False, repr=False)
 
     def count_turn(self, usage: UsageMetadata | None) -> None:
-        """Count one model turn and the tokens it reports."""
+        """Count one model turn and its reported tokens."""
         self.turns += 1
         if usage is not None:
             self.usage = add_usage(self.usage, usage) if self.usage else usage
             self.context = usage["input_tokens"] + usage["output_tokens"]
 
     def admit(self, calls: int) -> int:
-        """How many of `calls` calls, from the first on, may still be executed. Counts them."""
+        """Count these calls and return how many, from the first on, may still be executed."""
         allowed = calls
         if self.limits.max_tool_calls is not None:
             allowed = min(allowed, self.limits.max_tool_calls - self.tool_calls)
@@ -96,11 +96,11 @@ class Progress:
         return allowed
 
     def count_results(self, results: Sequence[tuple[str, str, str]]) -> None:
-        """Note what the calls of one turn gave, as (name, arguments, result), to see whether the next turn does the same again."""
+        """Record the results of one turn, as (name, arguments, result), to detect repetition in the next turn."""
         self._note([result for result in results if result[0] not in self.limits.polling_tools] or None)
 
     def count_pause(self, said: str) -> None:
-        """Note what a turn brought that the server has only interrupted, to see whether the next one brings more."""
+        """Record the content of a turn that the server has paused, to detect whether the next one adds any."""
         self._note(("pause", said))
 
     def _note(self, signature: object) -> None:
@@ -116,7 +116,7 @@ class Progress:
         return self.limits.deadline is not None and now - self.started >= self.limits.deadline
 
     def reached(self, now: float) -> StopReason | None:
-        """What forbids another ordinary turn, the caller or a limit; None where nothing does."""
+        """Return the stop reason that rules out another ordinary turn, by the caller or a limit; None if there is none."""
         limits = self.limits
         checks: list[tuple[StopReason, bool]] = [
             ("cancelled", self.cancelled is not None and self.cancelled()),
@@ -130,7 +130,7 @@ class Progress:
         return next((reason for reason, hit in checks if hit), None)
 
     def note_end(self, reason: StopReason) -> None:
-        """Log the end of the run where a limit has ended it."""
+        """Log the end of the run if a limit has ended it."""
         if reason not in _NAMES:
             return
         value = getattr(self.limits, reason)

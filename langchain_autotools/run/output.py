@@ -1,4 +1,4 @@
-"""What a run hands to its caller: the chunks of every turn made into parts of one message.
+"""The outgoing chunks of a run: the chunks of every turn, made parts of one message.
 
 `RunOutput` holds the state of one run's stream to its caller. It does no I/O and returns the chunks to hand on; `invoke` sums the
 very same chunks, so both always say the same (design: "The run message and its carrier").
@@ -26,11 +26,11 @@ _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call
 
 
 class RunOutput:
-    """The message chunks that one run hands to its caller.
+    """The outgoing message chunks of one run.
 
     Args:
-        position: How many messages the run's history has before the run's first new message.
-        separator: What stands between the texts of two turns.
+        position: The number of messages in the run's history before its first new message.
+        separator: The separator between the texts of two turns.
         carry_messages: Whether the chunks carry the new messages as data.
         blocks: Whether content is a list of v1 content blocks.
         listed: Whether the turns' content is always a list of the vendor's blocks.
@@ -57,7 +57,7 @@ class RunOutput:
     # ------------------------------------------------------------------------------------------ turns
 
     def chunk(self, chunk: AIMessageChunk) -> list[AIMessageChunk]:
-        """A turn's chunk as the caller gets it: its text and reasoning, without ids, calls and metadata."""
+        """Return a turn's chunk for the caller: its text and reasoning, without ids, calls and metadata."""
         fields = chunk.__dict__
         content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
         if not (extra or fields["chunk_position"]):
@@ -72,7 +72,7 @@ class RunOutput:
         return self._general(content, extra, metadata)
 
     def from_message(self, message: AIMessage) -> list[AIMessageChunk]:
-        """The chunks of a turn that came as one message."""
+        """Return the chunks for a turn that came as one message."""
         return self._general(message.content, message.additional_kwargs, message.response_metadata)
 
     def _general(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> list[AIMessageChunk]:
@@ -99,12 +99,12 @@ class RunOutput:
         return {"output_version": "v1"} if self._blocks else {}
 
     def _separated(self, chunk: AIMessageChunk, text: str) -> list[AIMessageChunk]:
-        """The chunk, after a separator where one is due."""
+        """Return the chunk, preceded by a separator if one is due."""
         separator = self._joints.before(text)
         return [self._text_chunk(separator), chunk] if separator else [chunk]
 
     def _text_chunk(self, text: str) -> AIMessageChunk:
-        """Text of the run's own, as a block where the run's content is blocks."""
+        """Return a chunk with text of the run's own, as a block if the run's content is blocks."""
         if not self._blocks and not self._listed:
             return AIMessageChunk(content=text)
         block = {"type": "text", "text": text, "index": self._new_index()}
@@ -115,7 +115,7 @@ class RunOutput:
         return self._next_index - 1
 
     def _renumbered(self, content: str | list[Any]) -> str | list[Any]:
-        """The content with indices that no block of another turn has."""
+        """Return the content with indices that no block of another turn has."""
         return [self._numbered(block) for block in content] if isinstance(content, list) else content
 
     def _numbered(self, block: Any) -> Any:
@@ -131,14 +131,14 @@ class RunOutput:
     # ------------------------------------------------------------------------------------------ messages
 
     def message(self, message: AIMessage) -> tuple[AIMessage, AIMessageChunk]:
-        """A turn's finished AI message: in its place, and the chunk that brings it."""
+        """Return a turn's AI message with its position, and the chunk that carries it."""
         self._generation = generation_id(message, self._position + len(self.handed_out))
         (self._message,) = number_messages(self._generation, [message])
         self._joints.ended(message)
         return self._message, self.carrier_chunk(self._message)
 
     def carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
-        """The chunk that brings a message which is in its place."""
+        """Return the chunk that carries a message."""
         self.handed_out.append(message)
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self._carry else {}
         chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
@@ -146,21 +146,21 @@ class RunOutput:
         return chunk
 
     def hand_over(self) -> AIMessageChunk:
-        """A chunk without content, by which a stream gives its reader a turn between two others."""
+        """Return a chunk without content, with which a stream yields control to its reader."""
         return new_chunk([] if self._blocks or self._listed else "", {}, None)
 
     def delivered(self) -> None:
-        """Note that the caller has everything that was brought so far."""
+        """Record that the caller has received all messages so far."""
         self._delivered = len(self.handed_out)
 
     def undelivered(self) -> list[BaseMessage]:
-        """The messages that no chunk has delivered; of an `invoke` all that came so far."""
+        """Return the messages that no chunk has delivered; for `invoke` all messages so far."""
         return self.handed_out[self._delivered :]
 
     # ------------------------------------------------------------------------------------------ the end
 
     def end(self, outcome: RunOutcome) -> Iterable[AIMessageChunk]:
-        """The last chunks: the text of direct results, then what is true of the run as a whole."""
+        """Return the last chunks: the text of direct results, then the metadata of the whole run."""
         for result in outcome.direct:
             self._joints.ask()
             text = text_of(result)
@@ -187,7 +187,7 @@ class RunOutput:
         return chunk
 
     def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:
-        """The calls left to the caller, where the content of messages holds calls too."""
+        """Return the calls left to the caller as content blocks if the content of messages contains calls."""
         if self._blocks:
             return [{"type": "tool_call_chunk", **call} for call in calls]
         if not calls or isinstance(message.content, str):
@@ -197,14 +197,14 @@ class RunOutput:
         return [{**block, "index": self._new_index()} for block in blocks] or ""
 
     def _found_items(self, outcome: RunOutcome) -> list[Any]:
-        """The calls left to the caller that are items of the vendor's own, of a run whose input ended in them: no turn has brought them."""
+        """Return the vendor's own items left to the caller of a run whose input ended in them, which no turn has yielded."""
         wanted = {call.id for call in outcome.pending if call.answer is not None}
         content = outcome.asked.content if wanted and self._message is None and outcome.asked else ""
         items = [block for block in content if isinstance(block, dict) and id_of_item(block.get("value", block)) in wanted]
         return [{**block, "index": self._new_index()} for block in items]
 
     def _records(self, outcome: RunOutcome) -> dict[str, Any]:
-        """What is remembered of the calls left to the caller, so that they go back as the model wrote them."""
+        """Return the records of the calls left to the caller, so that they are sent back as the model wrote them."""
         wanted = {call.id for call in outcome.pending}
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
         kept = {key: value for key, value in own.items() if key not in ("calls", "awaits")}
@@ -216,7 +216,7 @@ class RunOutput:
 
 
 def _first_text(content: str | list[Any]) -> int:
-    """How many blocks stand before the first text; 0 where there is no text."""
+    """Return the number of blocks before the first text; 0 without text."""
     if isinstance(content, str):
         return 0
     return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get("type") == "text"), 0)

@@ -1,4 +1,4 @@
-"""Replies of a partner's chat model class: its methods run apart from ours, and how a turn ended is read in every partner's words."""
+"""Replies of a partner's chat model class: isolation of its methods, and its finish reasons."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,13 +16,13 @@ _ENDINGS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "finish
 
 
 def is_inside(model: Any) -> bool:
-    """Whether a method of the partner's runs for this model: what it calls of the model's own is then the partner's too."""
+    """Whether a method of the partner's class is running for this model, so that nested calls belong to the partner."""
     return _model.get() is model
 
 
 @contextmanager
 def inside(model: Any) -> Iterator[None]:
-    """Run a method of the partner's."""
+    """Mark a method of the partner's class as running."""
     token = _model.set(model)
     try:
         yield
@@ -31,7 +31,7 @@ def inside(model: Any) -> Iterator[None]:
 
 
 def chunks_of(model: Any, chunks: Iterator[ChatGenerationChunk]) -> Iterator[ChatGenerationChunk]:
-    """A stream of the partner's. Its reader is not inside."""
+    """Yield a stream of the partner's. Its reader runs outside the mark."""
     try:
         while True:
             with inside(model):
@@ -59,13 +59,13 @@ async def achunks_of(model: Any, chunks: AsyncIterator[ChatGenerationChunk]) -> 
 
 
 def result_of(result: ChatResult) -> ChatResult:
-    """A whole reply of the partner's."""
+    """Return a whole reply of the partner's."""
     made = [_with_ending(one, result.llm_output or {}) for one in result.generations]
     return ChatResult(generations=made, llm_output=result.llm_output)
 
 
 def _with_ending(reply: _Reply, output: Mapping[str, Any]) -> _Reply:
-    """The reply with a `finish_reason` where it was cut off or refused and says so in other words."""
+    """Return the reply with a `finish_reason` if it was cut off or refused under another key."""
     message = reply.message
     metadata = {**output, **(reply.generation_info or {}), **message.response_metadata}
     reason = _cut(metadata) if metadata else None
@@ -76,7 +76,7 @@ def _with_ending(reply: _Reply, output: Mapping[str, Any]) -> _Reply:
 
 
 def _cut(metadata: Mapping[str, Any]) -> str | None:
-    """Why a reply ended before its time; None where it did not."""
+    """Return why a reply ended early; None if it did not."""
     details = metadata.get("incomplete_details")
     given = [metadata.get(name) for name in _ENDINGS]
     if metadata.get("status") in ("incomplete", "failed", "cancelled"):

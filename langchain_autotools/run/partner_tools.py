@@ -1,4 +1,4 @@
-"""The tools of a run as a partner's `bind_tools` declares them, and the calls of a history as every partner can send them."""
+"""Tools of a run in the form of a partner's `bind_tools`, and histories in a form that every partner can send."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from .settings import Toolbox
 
 _UNKNOWN = "autotools_no_such_choice"
 _REMEMBERED = 64
-"""How many declarations are remembered for one value of `tools`."""
+"""The number of cached declarations for one value of `tools`."""
 _INVALID = "invalid_arguments"
 
 Bind = Callable[..., Any]
 
 
 def bound_request(model: Any, toolbox: Toolbox, bind: Bind, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a request, its tools and its choice as `bind_tools` gives them. They are made once and remembered.
+    """Return the keywords of a request, with tools and choice from the partner's `bind_tools`; cached.
 
     Args:
         model: The model, whose fields `bind_tools` may read.
@@ -55,7 +55,7 @@ def _declared(toolbox: Toolbox, bind: Bind, about: Mapping[str, Any]) -> dict[st
 
 
 def _without_calls(bind: Bind, tools: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """A request that asks for no call, in the partner's spelling. Where it has none, whoever executes calls executes none."""
+    """Return the keywords of a request that rules out calls, if the partner can express that."""
     made = _tried(bind, tools, {**options, "tool_choice": "none"})
     other = _tried(bind, tools, {**options, "tool_choice": _UNKNOWN})
     is_name = made is not None and other is not None and _text(other).replace(_UNKNOWN, "none") == _text(made)
@@ -80,7 +80,7 @@ def _text(value: Any) -> str:
 
 
 def _original(declared: Mapping[str, Any], toolbox: Toolbox) -> Any:
-    """The tool that was declared so: a partner may read more of it than its schema (`extras`, for example)."""
+    """Return the tool behind a declaration: a partner may read more of it than its schema (`extras`, for example)."""
     name = own_name(declared)
     tool = toolbox.executor.tools.get(name) if name else None
     mine = tool is not None and any(one is declared or one == declared for one in toolbox.declarations)
@@ -88,7 +88,7 @@ def _original(declared: Mapping[str, Any], toolbox: Toolbox) -> Any:
 
 
 def declared_names(tool: Any) -> Iterator[str]:
-    """The names of what is declared, in any partner's form."""
+    """Yield the names of declared tools, in any partner's form."""
     if not isinstance(tool, Mapping):
         name = getattr(tool, "name", None)
         yield from [name] if isinstance(name, str) else ()
@@ -100,7 +100,7 @@ def declared_names(tool: Any) -> Iterator[str]:
 
 
 def read_partner_choice(choice: Any) -> ToolChoice:
-    """What a tool choice in a partner's form means for a run; also in the form `{"auto": {}}`."""
+    """Return the effect of a tool choice in a partner's form, also in the form `{"auto": {}}`."""
     if isinstance(choice, Mapping) and len(choice) == 1 and "type" not in choice:
         (word,) = choice
         if word in ("auto", "none"):
@@ -110,7 +110,7 @@ def read_partner_choice(choice: Any) -> ToolChoice:
 
 
 def with_valid_calls(message: BaseMessage) -> BaseMessage:
-    """A message whose calls are all valid ones: some partners send no others, and a result without its call is refused.
+    """Return a message with only valid calls: some partners send no others, and a result without its call is rejected.
 
     Arguments that could not be read stand as text under `invalid_arguments`.
     """

@@ -1,4 +1,4 @@
-"""A progress bar for a batch: `show_progress=True` of `batch`, `abatch` and their kin."""
+"""A progress bar for a batch: `show_progress=True` of `batch`, `abatch` and the like."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from ..errors import ConfigurationError
 
 
 class _Counted(Runnable[Any, Any]):
-    """A runnable each answer or error of which is counted.
+    """A runnable whose answers and errors are counted.
 
     Args:
         runnable: The runnable.
@@ -37,11 +37,11 @@ class _Counted(Runnable[Any, Any]):
 
 @contextmanager
 def counted(runnable: Runnable[Any, Any], total: int) -> Iterator[Runnable[Any, Any]]:
-    """The runnable, whose answers and errors are counted on standard error while the body runs.
+    """Yield the runnable with its answers and errors counted on standard error while the body runs.
 
     Args:
         runnable: The runnable.
-        total: How many there will be.
+        total: The total number of answers.
 
     Raises:
         ConfigurationError: Nothing is installed that draws a bar.

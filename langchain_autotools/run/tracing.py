@@ -1,4 +1,4 @@
-"""The parent run of a conversation in LangChain's callbacks: turns and tool calls are its children."""
+"""The parent run of a run in LangChain's callbacks, with turns and tool calls as its children."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
@@ -49,7 +49,7 @@ class RunTrace(Generic[_Manager]):
             await self.manager.on_chain_error(error)
 
     def seen(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
-        """The same chunks, each noted."""
+        """Yield the chunks, recording each."""
         return chunks if self._seen is None else self._noted(chunks)
 
     def _noted(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
@@ -58,12 +58,12 @@ class RunTrace(Generic[_Manager]):
             yield chunk
 
     def see(self, chunk: AIMessageChunk) -> None:
-        """Note a chunk for the run's output; nothing is kept where nobody listens."""
+        """Record a chunk for the run's output; a no-op without listeners."""
         if self._seen is not None:
             self._seen.add(chunk)
 
     def output(self) -> AIMessage | None:
-        """What the run returned, for its end."""
+        """Return the value that the run returned, for its end event."""
         return self._seen.message() if self._seen else None
 
 
@@ -80,7 +80,7 @@ def _start(model: BaseChatModel, config: RunnableConfig, messages: Sequence[Base
 def start_trace(
     model: BaseChatModel, config: RunnableConfig | None, messages: Sequence[BaseMessage]
 ) -> RunTrace[CallbackManagerForChainRun]:
-    """Begin the parent run of a synchronous conversation."""
+    """Begin the parent run of a synchronous run."""
     config = ensure_config(config)
     manager = CallbackManager.configure(*_arguments(model, config))
     start = _start(model, config, messages)
@@ -91,7 +91,7 @@ def start_trace(
 async def astart_trace(
     model: BaseChatModel, config: RunnableConfig | None, messages: Sequence[BaseMessage]
 ) -> RunTrace[AsyncCallbackManagerForChainRun]:
-    """Begin the parent run of an asynchronous conversation."""
+    """Begin the parent run of an asynchronous run."""
     config = ensure_config(config)
     manager = AsyncCallbackManager.configure(*_arguments(model, config))
     start = _start(model, config, messages)

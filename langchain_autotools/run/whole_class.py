@@ -35,13 +35,13 @@ _TWINS = ("_stream", "_astream", "_generate", "_agenerate")
 
 
 def _behind(cls: type) -> list[type]:
-    """The classes of the partner, nearest first."""
+    """Return the classes of the partner, nearest first."""
     mro = cls.__mro__
     return list(mro[mro.index(SingleTurnChatModel) + 1 : mro.index(BaseChatModel)])
 
 
 def _gives(cls: type, name: str) -> bool:
-    """Whether a partner has a method of its own of this name."""
+    """Whether a partner's class defines a method of this name."""
     return any(name in vars(base) for base in _behind(cls))
 
 
@@ -52,7 +52,7 @@ def _is_whole(base: type) -> bool:
 
 
 def joined_bases(name: str, bases: tuple[type, ...], namespace: Mapping[str, Any]) -> tuple[type, ...]:
-    """The bases of a new class, with `WholeClassModel` before a whole chat model class.
+    """Return the bases of a new class, with `WholeClassModel` before a whole chat model class.
 
     A class that makes its requests itself (`raw_stream` or one of its like) has its bases as they are.
 
@@ -82,10 +82,10 @@ def _check_fields(name: str, ours: Sequence[Any], whole: Sequence[Any]) -> None:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(Field, PrivateAttr))
 class JoiningMeta(ModelMetaclass):
-    """Makes a class of the mixin and a whole chat model class: see `joined_bases`."""
+    """The metaclass that combines the mixin and a whole chat model class: see `joined_bases`."""
 
     def __new__(mcs, cls_name: str, bases: tuple[type[Any], ...], namespace: dict[str, Any], *args: Any, **kwargs: Any) -> type:
-        """The class."""
+        """Create the class."""
         return super().__new__(mcs, cls_name, joined_bases(cls_name, bases, namespace), namespace, *args, **kwargs)
 
 
@@ -135,7 +135,7 @@ _read_generate, _read_agenerate = read_generate(_generated), read_agenerate(_age
 
 
 class WholeClassModel(SingleTurnChatModel):
-    """A chat model whose requests are those of the class behind it."""
+    """A chat model whose requests are made by the class behind it."""
 
     _is_whole: ClassVar[bool] = True
 
@@ -155,7 +155,7 @@ class WholeClassModel(SingleTurnChatModel):
 
     @classmethod
     def _take_fields(cls) -> None:
-        """Core's fields as the partner defines them anew: pydantic takes them from the mixin, which stands first."""
+        """Use the partner's definitions of core's fields, since pydantic prefers those of the mixin."""
         partner: Any = next(base for base in cls.__bases__ if _is_whole(base)) if WholeClassModel in cls.__bases__ else BaseChatModel
         own = get_annotations(cls)
         anew = {
@@ -169,7 +169,7 @@ class WholeClassModel(SingleTurnChatModel):
 
     @classmethod
     def _missing(cls) -> dict[str, Any]:
-        """What stands for the methods that the partner has not: core's own, by which core knows it, or what is made of another."""
+        """Return replacements for the methods that the partner lacks: core's own, or ones derived from another."""
         missing: dict[str, Any] = {name: getattr(BaseChatModel, name) for name in _TWINS if not _gives(cls, name)}
         if "_generate" in missing:
             missing["_generate"] = generate_of_stream
@@ -180,7 +180,7 @@ class WholeClassModel(SingleTurnChatModel):
         return super()._turn(messages, {**kwargs, "tools": named}, runs=runs)
 
     def _request(self, keywords: dict[str, Any]) -> dict[str, Any]:
-        """The keywords of a request: where a run has declared the tools, as the partner's `bind_tools` gives them."""
+        """Return the keywords of a request, with the run's tools in the form of the partner's `bind_tools`."""
         own: Any = self
         if not own.tools or not keywords.get("tools") or not _gives(type(self), "bind_tools"):
             return keywords
@@ -249,18 +249,18 @@ class WholeClassModel(SingleTurnChatModel):
     # ------------------------------------------------------------------------------------------ declaring tools
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool's declaration before the partner's `bind_tools` has it: OpenAI's form, a dict as it is."""
+        """Return a tool's declaration for the partner's `bind_tools`: OpenAI's form, a dict unchanged."""
         own: Any = self
         return tool if isinstance(tool, Mapping) or not own.tools else convert_to_openai_tool(tool, strict=strict)
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
-        """What a tool choice means for a run, in the words of the mixin and in those of the partners."""
+        """Return the effect of a tool choice on a run, in the mixin's or a partner's form."""
         return read_partner_choice(choice)
 
     if not TYPE_CHECKING:  # the types are the partner's
 
         def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
-            """The partner's own; with constructor tools declarations that stand beside those, for the partner to form."""
+            """Call the partner's method; with constructor tools return declarations beside those, for the partner to convert."""
             own = getattr(self, "tools", None)
             if own or not _gives(type(self), "bind_tools"):
                 return super().bind_tools(tools, **kwargs)
@@ -268,7 +268,7 @@ class WholeClassModel(SingleTurnChatModel):
             return BoundChatModel.of(bound) if type(bound) is RunnableBinding and bound.bound is self else bound
 
         def with_structured_output(self, schema: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
-            """The partner's own; with constructor tools the schema is one tool more, whose call ends the run.
+            """Call the partner's method; with constructor tools the schema is one more tool, whose call ends the run.
 
             Raises:
                 ConfigurationError: With constructor tools another method than function calling was asked for.
