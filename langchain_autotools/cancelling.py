@@ -1,4 +1,4 @@
-"""What a caller gives as `cancel=`, to end one run from outside.
+"""The argument `cancel=`, which ends one run from outside.
 
 A cancelled run is one whose deadline has come: what it waits for ends in the same way. Nothing of this module is entered by a run that
 nobody can cancel.
@@ -15,10 +15,10 @@ from .deadline import Deadline, deadline_after
 from .errors import ConfigurationError
 
 POLL_SECONDS = 0.1
-"""How often a run that waits looks whether it is cancelled, where nothing wakes it."""
+"""Seconds between two checks whether a waiting run is cancelled, if nothing wakes it."""
 
 CancelFlag = threading.Event | asyncio.Event | Callable[[], bool]
-"""What `cancel=` takes: an event that somebody sets, or a function that is asked."""
+"""The values of `cancel=`: an event, or a function that returns whether the run is cancelled."""
 
 _EVENTS = (threading.Event, asyncio.Event)
 _WANTED = "cancel must be a threading.Event, an asyncio.Event, or a function that returns True or False"
@@ -32,7 +32,7 @@ class Cancel(Deadline):
 
     Args:
         flag: An event that somebody sets, or a function that is asked.
-        seconds: How many seconds there are in any case; None for any number.
+        seconds: The time limit in seconds; None for no limit.
     """
 
     def __init__(self, flag: CancelFlag, seconds: float | None = None) -> None:
@@ -43,7 +43,7 @@ class Cancel(Deadline):
 
     @property
     def reason(self) -> Literal["deadline", "cancelled"]:
-        """What a run that it has ended gives as its stop reason."""
+        """The stop reason of a run that this deadline has ended."""
         return "cancelled" if self.came else "deadline"
 
     def is_set(self) -> bool:
@@ -75,7 +75,7 @@ class Cancel(Deadline):
         return self.is_set() or super()._comes(within)
 
     def watch(self) -> "asyncio.Task[None]":
-        """A task that ends when the caller has cancelled, or his function has raised something: `is_set` tells then."""
+        """Return a task that ends when the caller has cancelled, or when the caller's function has raised; see `is_set`."""
         return asyncio.create_task(self._until_set())
 
     async def _until_set(self) -> None:
@@ -84,7 +84,7 @@ class Cancel(Deadline):
                 await self._pause()
 
     async def _pause(self) -> None:
-        """Wait until it may be time to look again: an event of this loop says so by itself."""
+        """Wait until the next check; an event of this loop wakes by itself."""
         if isinstance(self._flag, asyncio.Event):
             try:
                 async with asyncio.timeout(POLL_SECONDS):
@@ -98,7 +98,7 @@ class Cancel(Deadline):
 
 
 def deadline_of(flag: CancelFlag | None, seconds: float | None) -> Deadline:
-    """Return the deadline of a run: the caller's flag and the seconds that there are, either of which may be None.
+    """Return the deadline of a run from the caller's flag and time limit, either of which may be None.
 
     Raises:
         ConfigurationError: The flag is neither an event nor a function.
@@ -107,7 +107,7 @@ def deadline_of(flag: CancelFlag | None, seconds: float | None) -> Deadline:
 
 
 def checked_cancel(flag: Any) -> Any:
-    """The value of `cancel=`, where it is one.
+    """Return the value of `cancel=`; raise if it is invalid.
 
     Raises:
         ConfigurationError: It is neither an event nor a function.

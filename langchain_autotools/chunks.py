@@ -76,7 +76,7 @@ def _own_container(value: Any) -> Any:
 _GROWS = {"text": "text", "thinking": "thinking", "reasoning": "reasoning"}
 """The kinds of content blocks that grow, and the key under which each has its text."""
 _KEPT = frozenset({"model_provider", "output_version"})
-"""Metadata that `+` keeps where two chunks say the same; other texts would be glued together."""
+"""Metadata that `+` keeps if two chunks agree; other texts would be concatenated."""
 _NEVER_GLUED = frozenset({"id", "index", "type", *_KEPT})
 """Additional keywords of which `+` does not put the texts together."""
 _Shape = tuple[str | None, str, Any, tuple[tuple[str, Any], ...]]

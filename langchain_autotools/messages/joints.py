@@ -1,13 +1,13 @@
-"""Where a run's text has a separator between the texts of two messages."""
+"""Separators between the texts of a run's messages."""
 
 from langchain_core.messages import AIMessage
 
 
 class Joints:
-    """Follows the texts of a run's messages, in order, and gives the separators between them.
+    """Tracks the texts of a run's messages, in order, and returns the separators between them.
 
-    One stands before the first text that follows tool calls, where the text so far does not end in white space. A turn that goes on with
-    one that was interrupted goes on with its text too.
+    A separator precedes the first text after tool calls, unless the text so far ends in white space. A turn that continues a paused
+    one continues its text too.
 
     Args:
         separator: The separator.
@@ -23,11 +23,11 @@ class Joints:
 
     @property
     def pending(self) -> str:
-        """The separator that belongs before the next text; empty where none does."""
+        """The separator before the next text; empty if none is due."""
         return self.separator if self.is_due and self._last_character and not self._last_character.isspace() else ""
 
     def before(self, text: str) -> str:
-        """Note the next text; returns the separator that belongs before it, empty where none does."""
+        """Record the next text, and return the separator before it; empty if none is due."""
         if not text:
             return ""
         separator = self.pending if self.is_due else ""
@@ -35,9 +35,9 @@ class Joints:
         return separator
 
     def ended(self, message: AIMessage) -> None:
-        """Note the end of a message: a separator is due after one that calls tools."""
+        """Record the end of a message: a separator is due after one with tool calls."""
         self.is_due = self.is_due or bool(message.tool_calls or message.invalid_tool_calls)
 
     def ask(self) -> None:
-        """Note that the next text is a direct result, before which a separator is always due."""
+        """Record that the next text is a direct result, before which a separator is always due."""
         self.is_due = True

@@ -39,12 +39,12 @@ class _NotedDict(dict[str, Any]):
         return dict, (dict(self),)
 
     def __repr__(self) -> str:
-        """As a dict's, with the number of the messages that a run message carries in their place: the data of a run is long."""
+        """Return a dict's repr, with the number of a run message's messages in their place, because the data of a run is long."""
         return repr({key: _brief(value) for key, value in self.items()})
 
 
 class _Omitted(str):
-    """What a repr says in place of a value."""
+    """The placeholder of an omitted value in a repr."""
 
     __slots__ = ()
     __repr__ = str.__str__

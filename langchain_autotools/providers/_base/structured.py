@@ -67,7 +67,7 @@ def json_parser(schema: Any) -> Runnable[Any, Any]:
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:
-    """Return a parser of the call of the tool `name` that stands for the schema; it returns None if the model did not call it.
+    """Return a parser of the call of the tool `name` for the schema; it returns None if the model did not call it.
 
     Args:
         schema: The schema.
@@ -255,7 +255,7 @@ def _message_of(result: list[Any]) -> BaseMessage:
 
 
 class _Call(_Described):
-    """A parser of the tool call that stands for the schema."""
+    """A parser of the schema's tool call."""
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         if _is_whole(result, partial):

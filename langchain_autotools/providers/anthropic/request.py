@@ -1,4 +1,4 @@
-"""What one request says besides its messages: parameters in the wire's names, caching, and what only the HTTP client needs."""
+"""Request parameters by their wire names, cache breakpoints, and options of the HTTP client."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence

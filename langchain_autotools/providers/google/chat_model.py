@@ -177,7 +177,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
     # ------------------------------------------------------------------------------------------ tools and output
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool as a request declares it; a tool of the vendor's own (`{"google_search": {}}`) under its name as type.
+        """Return a tool in the form of a request; one of the vendor's own (`{"google_search": {}}`) under its name as type.
 
         Raises:
             ConfigurationError: It cannot be declared.

@@ -1,4 +1,4 @@
-"""What a reply says of itself: why it ended, and what LangChain users look for in `response_metadata`."""
+"""Metadata of replies: the finish reason, and the keys of `response_metadata` that LangChain users expect."""
 
 import re
 from collections.abc import Mapping

@@ -41,7 +41,7 @@ class GoogleParameters(ProviderChatModel):
     credentials: Any = Field(default=None, exclude=True, repr=False)
     """Credentials for Vertex AI, a `google.auth.credentials.Credentials`. None: a key, else the machine's own credentials."""
     vertexai: bool | None = None
-    """Whether to use Vertex AI. None: as `GOOGLE_GENAI_USE_VERTEXAI` says; else where `credentials` or `project` are given."""
+    """Whether to use Vertex AI. None: as set by `GOOGLE_GENAI_USE_VERTEXAI`; else if `credentials` or `project` are given."""
     project: str | None = None
     """Whether to use Vertex AI. None: as set by `GOOGLE_GENAI_USE_VERTEXAI`; else if `credentials` or `project` are given."""
     location: str | None = None

@@ -100,7 +100,7 @@ class OllamaParameters(ProviderChatModel):
     format: Literal["", "json"] | dict[str, Any] | None = None
     """Output format: "json", or a JSON schema. With tools see `with_structured_output`."""
     keep_alive: int | float | str | None = None
-    """How long the model stays loaded after the request: seconds, or a text such as "5m"; -1: forever."""
+    """Duration for which the model stays loaded after the request: seconds, or a text such as "5m"; -1: forever."""
     default_request_timeout: Any = Field(default=None, alias="timeout")
     """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or an `httpx.Timeout`. None: 10 to
     connect, and unlimited for the reply, since a model may have to be loaded first."""
