@@ -210,3 +210,10 @@ def test_the_strict_server_takes_any_turns(turns: list[list[tuple[str, str, dict
         ]
     history.append(HumanMessage("?"))
     sent(*history, origin=HOME if at_home else "", rules=LENIENT if at_home else Rules())
+
+
+@pytest.mark.exhaustive
+def test_the_strict_server_takes_many_turns() -> None:
+    """The same of two hundred and fifty histories."""
+    strategies = st.lists(_CALLS, max_size=4), st.booleans()
+    settings(max_examples=250)(given(*strategies)(test_the_strict_server_takes_any_turns.hypothesis.inner_test))()  # type: ignore[attr-defined]

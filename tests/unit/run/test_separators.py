@@ -101,6 +101,16 @@ def test_the_joined_texts_are_the_text_of_the_run(story: str, separator: str, re
     assert text_of(seen) == text != ""
 
 
+@pytest.mark.parametrize("read", [streamed, streamed_asynchronously, of_an_agent])
+def test_it_stands_after_a_turn_whose_calls_are_all_invalid(read: Callable[..., Any]) -> None:
+    """A call whose arguments cannot be read is answered, and the text after it does not run on in the text before it."""
+    refused = AIMessage("Let me look.", invalid_tool_calls=[{"name": "look", "args": '{"place": "Ro', "id": "call 1", "error": None}])
+    model = ScriptedChatModel(tools=[look], replies=[refused, "It is 21."])
+    seen, text = read(model)
+    assert text_of(seen) == text == "Let me look.\nIt is 21."
+    assert ScriptedChatModel(tools=[look], replies=[refused, "It is 21."]).invoke("Go").text == text
+
+
 def test_a_run_inside_a_tool_has_its_own() -> None:
     """It begins without one, and does not take that of the run around it."""
     inner = chat("one call")
