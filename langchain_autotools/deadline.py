@@ -206,7 +206,7 @@ def bounded(parts: Iterator[_Part], deadline: Deadline) -> Generator[_Part, None
                     part = next(parts, _END)
                 if part is _END:
                     return
-                whole = whole or _is_last(part)
+                whole = whole or is_last(part)
                 yield part
     finally:
         getattr(parts, "close", lambda: None)()
@@ -223,7 +223,7 @@ async def abounded(parts: AsyncGenerator[_Part, None], deadline: Deadline) -> As
                         part = await anext(parts, _END) if whole else await _in_time(parts, deadline, watch)
                     if part is _END:
                         return
-                    whole = whole or _is_last(part)
+                    whole = whole or is_last(part)
                     yield part
     finally:
         watch.cancel()
@@ -264,6 +264,6 @@ def _shorter(*seconds: float | None) -> float | None:
     return min((one for one in seconds if one is not None), default=None)
 
 
-def _is_last(part: Any) -> bool:
+def is_last(part: Any) -> bool:
     """Whether a turn is whole with this part: its last chunk, or a message."""
     return getattr(part, "chunk_position", "last") == "last"

@@ -243,7 +243,7 @@ class _Run:
         end = "refused" if message.additional_kwargs.get("refusal") else stop_reason_of(blocked)
         if end != "refused" and (calls or is_paused(message)):
             return None
-        return self._outcome(end)
+        return self._outcome("cancelled" if blocked == "cancelled" and self._is_cancelled() else end)
 
     def _answer(
         self, message: AIMessage, calls: list[tuple[int, ToolCallRecord]], callers: Collection[str] = ()
@@ -307,9 +307,10 @@ class _Run:
 
     def _left(self, message: AIMessage, pending: Sequence[ToolCallRecord], *, started: bool) -> RunOutcome:
         """The end of a run that leaves calls to the caller; he may have cancelled those beside them."""
-        cancelled = self._progress.cancelled
-        reason: StopReason = "cancelled" if started and cancelled is not None and cancelled() else "calls_pending"
-        return self._outcome(reason, pending=pending, asked=message)
+        return self._outcome("cancelled" if started and self._is_cancelled() else "calls_pending", pending=pending, asked=message)
+
+    def _is_cancelled(self) -> bool:
+        return self._progress.cancelled is not None and self._progress.cancelled()
 
     def _outcome(self, reason: StopReason, **rest: Any) -> RunOutcome:
         return RunOutcome(reason, self._progress.turns, self._progress.usage, **rest)

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
 from ..chunks import copier, new_chunk, sum_chunks
-from ..deadline import current_deadline
+from ..deadline import current_deadline, is_last
 from ..errors import ConfigurationError
 from ..executor.names import tool_name
 from ..history import repair
@@ -147,12 +147,15 @@ class Turn:
 
 
 def in_time(chunks: Iterable[AIMessage]) -> Iterator[AIMessage]:
-    """The raw chunks of a reply that is handed out whole. It ends after the first chunk that comes when the deadline has passed."""
+    """The raw chunks of a reply that is handed out whole. It ends after the first chunk that comes when the deadline has passed, or when
+    the caller has cancelled; who cancels after the last chunk has cancelled nothing."""
     deadline = current_deadline()
     for chunk in chunks:
         yield chunk
-        if deadline is not None and deadline.remaining() == 0:
-            yield new_chunk("", {}, None, {"finish_reason": "deadline"})
+        if deadline is None or (passed := deadline.passed()) is None:
+            continue
+        if passed.reason == "deadline" or not is_last(chunk):
+            yield new_chunk("", {}, None, {"finish_reason": passed.reason})
             getattr(chunks, "close", lambda: None)()
             return
 

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, ToolsAndMessagesMixin, cancelling, new_messages
+from langchain_autotools import ChatOpenAI, ConfigurationError, ToolsAndMessagesMixin, cancelling, new_messages, stop_reason
 from langchain_autotools.cancelling import Cancel
 from langchain_autotools.deadline import Deadline, DeadlinePassed
 from langchain_autotools.testing import ScriptedChatModel
@@ -67,6 +67,14 @@ def test_a_stream_of_ones_own_is_looked_at_between_chunks() -> None:
     ran = run("stream", Talker(tools=[look]), "Hi", cancel=After(4))
     assert reason(ran.message) == "cancelled"
     assert [message.text for message in ran.new] == [ran.message.text if ran.message else None] == ["word word word word "]
+
+
+@pytest.mark.parametrize("tools", [[look], []], ids=["tools", "no tools"])
+def test_a_reply_of_ones_own_is_looked_at_between_chunks_where_it_leaves_whole(tools: list[Any]) -> None:
+    """`invoke` asks a synchronous `raw_stream` for no chunk after that either, and keeps what it said."""
+    ran = run("invoke", Talker(tools=tools), "Hi", cancel=After(4))
+    assert (stop_reason(ran.message), [message.text for message in ran.new]) == ("cancelled", [ran.message.text])
+    assert set(ran.message.text.split()) == {"word"}
 
 
 async def test_an_asynchronous_stream_of_ones_own_is_cancelled() -> None:
