@@ -65,63 +65,63 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     """
 
     tools: Any = Field(default=(), exclude=True, repr=False)
-    """The tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, a `ToolExecutor`, or
-    None for none. Builtin tools of the vendor (dicts) are declared only."""
+    """Tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, a `ToolExecutor`, or
+    None for none. Builtin tools of the vendor (dicts) are only declared."""
 
     max_turns: int | None = 25
-    """How many model turns of one run may ask for tools; None for any number. With `on_limit="answer"` one request more is made,
-    for the answer: at most 26 requests. A request that a server's error made necessary again counts as none."""
+    """Maximum number of turns of one run that may call tools; None for no limit. With `on_limit="answer"` one more request is made,
+    for the answer: at most 26 requests. Retries of failed requests are not counted."""
     max_tool_calls: int | None = None
-    """How many tool calls one run may execute."""
+    """Maximum number of tool calls of one run."""
     token_budget: int | None = None
-    """How many tokens all turns of one run together may use."""
+    """Maximum number of tokens of all turns of one run together."""
     context_window: int | None = None
-    """How many tokens the context may hold; None takes it from the model's profile, where that is known."""
+    """Maximum number of tokens in the context. None: the limit of the model's profile, if known."""
     deadline: float | None = None
-    """How many seconds a run may take. It ends then, whatever it waits for, with what it has, and makes no last request
-    (`on_limit="answer"` acts as `return`). Without `tools` it bounds the one reply."""
+    """Maximum duration of a run in seconds. At the deadline the run returns what it has, whatever it waits for, and makes no last
+    request (`on_limit="answer"` acts as `return`). Without `tools` it limits the single reply."""
     no_progress: int | None = 3
-    """How many times in a row the same calls may give the same results."""
+    """Number of turns in a row with the same calls and the same results after which a run ends."""
     polling_tools: Sequence[str] = ()
     """Names of tools exempt from the no-progress check, such as one that polls a job."""
     on_limit: OnLimit = "answer"
-    """What a reached limit leads to: `answer` asks for one last answer without tools, `return` returns the run as it stands,
+    """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
     `raise` raises `LimitReachedError`."""
 
     parallel: bool = True
-    """Whether the calls of one turn run side by side."""
+    """Whether the calls of one turn run in parallel."""
     max_concurrency: int | None = None
-    """How many calls of one turn run at the same time. The smallest holds: this, that of a `ToolExecutor` given as `tools`, that of a
-    call, or the one in the configuration."""
+    """Maximum number of calls of one turn that run at the same time. The smallest value applies: this, that of a `ToolExecutor` given as
+    `tools`, that of a call, or the one in the configuration."""
     policies: Any = Field(default=None, exclude=True, repr=False)
-    """A `ToolPolicy` for each tool that needs one, by name. Those of a call and of an executor go before these, field by field."""
+    """A `ToolPolicy` for each tool that needs one, by name. Those of a call and of an executor take precedence, field by field."""
     default_policy: Any = Field(default=None, exclude=True, repr=False)
-    """The `ToolPolicy` of all other tools, and what `policies` leave open: `ToolPolicy(timeout=10)` bounds each call of a tool."""
+    """The `ToolPolicy` of all other tools, and for unset fields of `policies`: `ToolPolicy(timeout=10)` limits each call of a tool."""
 
     message_separator: str = "\n"
-    """What stands in the run's text between the texts of two turns, where the first does not end in white space."""
+    """The separator in the run's text between the texts of two turns, unless the first ends in white space."""
     carry_messages: bool = True
     """Whether the run message carries the new messages as data."""
     on_executing: Any = Field(default=None, exclude=True, repr=False)
-    """Called with each call just before it runs."""
+    """Callback for each call just before it runs."""
     on_executed: Any = Field(default=None, exclude=True, repr=False)
-    """Called with each result as soon as its call has run."""
+    """Callback for each result as soon as its call has run."""
     on_progress: Any = Field(default=None, exclude=True, repr=False)
-    """Called with a call and each value that its tool reports while it runs (`ToolContext.report`)."""
+    """Callback for each value that a running tool reports (`ToolContext.report`), with its call."""
 
     requires_approval: Any = Field(default=None, exclude=True, repr=False)
-    """Which calls wait until a human has approved them: names of tools, a function that says True or False of a `ToolCallRecord`, or
-    True for all. The rules of a `ToolExecutor` given as `tools` and of a call hold too: none takes away from another. The run ends as
-    `calls_pending`; `pending_calls` shows the calls, `resume` takes what was decided."""
+    """Rule for calls that need approval: names of tools, a function that returns True or False for a `ToolCallRecord`, or True for all
+    calls. The rules of a `ToolExecutor` given as `tools` and of a call apply too; none replaces another. The run ends as
+    `calls_pending`; `pending_calls` returns the calls, and `resume` takes the decisions."""
     approve: Any = Field(default=None, exclude=True, repr=False)
-    """Decides about such calls at once: gets a `PendingCall` and returns one of its decisions, or None, which leaves the call pending;
-    may be asynchronous. Without `requires_approval` it is asked about every call."""
+    """Callback that decides about such calls at once: it gets a `PendingCall` and returns one of its decisions, or None to leave the call
+    pending. May be asynchronous. Without `requires_approval` it is called for every call."""
     approval_key: Secret = Field(default=None, exclude=True, repr=False, min_length=1)  # type: ignore[arg-type]
-    """What the digests of pending calls are made with, so that nobody else can make one. No pickle holds it."""
+    """Key of the digests of pending calls, so that nobody else can create them. No pickle holds it."""
     claim: Any = Field(default=None, exclude=True, repr=False)
-    """Makes a call that was decided run once, however often its history is resumed, in whichever process: a function that takes a key
-    (the call's UUID and digest) in one step, directly before the call begins, and returns True, False where it was taken before, or
-    the call's result; or an object with `take`, `done` and `release`. May be asynchronous. See `AlreadyResumedError`."""
+    """Store that makes a decided call run only once, however often its history is resumed, in any process: a function that claims a key
+    (the call's UUID and digest) atomically, directly before the call begins, and returns True, False if it was claimed before, or the
+    call's result; or an object with `take`, `done` and `release`. May be asynchronous. See `AlreadyResumedError`."""
 
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 
