@@ -1,4 +1,4 @@
-"""The arguments of a call as its tool will get them: validated by the tool's schema, under the names of its fields, with defaults."""
+"""The arguments of a call as its tool receives them: validated by the tool's schema, with field names and defaults."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ _VARIADIC = frozenset({"args", "kwargs"})  # fields that LangChain makes of `*ar
 
 
 class ToolArguments:
-    """What one tool makes of the arguments of its calls. Made once per tool; nothing here runs the tool.
+    """Validates the arguments of one tool's calls. Created once per tool; never runs the tool.
 
     Args:
         tool: The tool.
@@ -36,7 +36,7 @@ class ToolArguments:
         self._is_enforced = tool.args_schema is not None  # else LangChain gives the tool the arguments as they are written
 
     def validated(self, call: ToolCallRecord) -> ToolCallRecord:
-        """The call with the arguments that the tool will get, as plain data; not to be executed where they are not valid.
+        """Return the call with the arguments that the tool will receive, as plain data; not executable if they are invalid.
 
         Injected arguments are left out. A tool whose schema is a dict, or that has none, gets what is written.
 
@@ -56,7 +56,7 @@ class ToolArguments:
         return canonical_call(replace(call, args=plain if self._is_enforced else {**plain, **given}))
 
     def problem(self, args: Mapping[str, Any]) -> str | None:
-        """What is wrong with arguments that a human gives in place of a model's; None where nothing is.
+        """Describe the problem with arguments that a human gave in place of the model's; None if they are valid.
 
         Unlike a model's, each of them must be one that the tool gets: no other name, and no field's name where the schema takes the
         field under an alias only.
@@ -79,7 +79,7 @@ class ToolArguments:
 
     @cached_property
     def _model(self) -> Callable[[Mapping[str, Any]], Any]:
-        """Makes the schema's model of arguments. Its injected fields may be missing: nobody has filled them in yet."""
+        """A function that creates the schema's model of arguments. Injected fields may be missing, because they are not filled in yet."""
         schema, absent = self._schema, self._injected.hidden & _fields_of(self._schema).keys()
         fields: Any = dict.fromkeys(absent, (Any, None))
         model: Any = schema
@@ -108,7 +108,7 @@ class ToolArguments:
 
 
 ArgumentsOf = Callable[[str], ToolArguments | None]
-"""The arguments of a tool, by its own name; None where there is no such tool."""
+"""A function that returns the argument validator of a tool, by its own name; None if there is no such tool."""
 
 
 def _missing(args: Mapping[str, Any], required: Collection[str]) -> str | None:
@@ -120,7 +120,7 @@ def _missing(args: Mapping[str, Any], required: Collection[str]) -> str | None:
 
 
 def _fields_of(model: Any) -> Mapping[str, Any]:
-    """The fields of a pydantic model or dataclass, of either version."""
+    """Return the fields of a pydantic model or dataclass, of either version."""
     fields: Mapping[str, Any] = getattr(model, "__fields__" if _is_v1(model) else "__pydantic_fields__", {})
     return fields
 
@@ -135,7 +135,7 @@ def _takes_anything(model: Any) -> bool:
 
 
 def _input_names(model: Any) -> dict[str, frozenset[str]]:
-    """The names under which a model takes each of its fields."""
+    """Return the names under which a model accepts each of its fields."""
     if _is_v1(model):
         by_name = model.__config__.allow_population_by_field_name
         return {name: frozenset({field.alias, name} if by_name else {field.alias}) for name, field in _fields_of(model).items()}
@@ -150,7 +150,7 @@ def _input_names(model: Any) -> dict[str, frozenset[str]]:
 
 
 def _aliases(alias: Any) -> Iterator[str]:
-    """The keys at which pydantic looks for a field that has an alias, or several."""
+    """Yield the keys at which pydantic looks for a field with an alias, or several."""
     for one in alias.choices if isinstance(alias, AliasChoices) else [alias]:
         key = one.path[0] if isinstance(one, AliasPath) else one
         if isinstance(key, str):
@@ -158,14 +158,14 @@ def _aliases(alias: Any) -> Iterator[str]:
 
 
 def _misnamed(args: Mapping[str, Any], model: Any) -> Iterator[str]:
-    """What is wrong with the names of arguments that a model would leave out: each a field that it takes under an alias only."""
+    """Yield the errors for argument names that a model would drop: field names accepted only by an alias."""
     for name, taken in _input_names(model).items():
         if name in args and name not in taken:
             yield f"{name!r} is taken under the name {' or '.join(map(repr, sorted(taken)))} only"
 
 
 def _misnamed_inside(value: Any, made: Any) -> Iterator[str]:
-    """The same of the models inside the one that was made of a value."""
+    """Yield the errors for argument names in nested models."""
     if isinstance(value, Mapping) and _fields_of(type(made)):
         yield from _misnamed(value, type(made))
         for name, taken in _input_names(type(made)).items():

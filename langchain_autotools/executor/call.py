@@ -367,7 +367,7 @@ def _passes_through(error: BaseException) -> bool:
 
 
 async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
-    """What an asynchronous tool comes to, for a task: one that raises SystemExit or KeyboardInterrupt ends the whole loop."""
+    """Return the result or exception of an asynchronous tool, because SystemExit or KeyboardInterrupt in a task would end the loop."""
     try:
         return await run.ainvoke()
     except (KeyboardInterrupt, SystemExit) as error:
@@ -375,7 +375,7 @@ async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
 
 
 def result_of(outcome: ToolCallResult | BaseException) -> ToolCallResult:
-    """The result, of what `outcome_of` returned."""
+    """Return the result, or raise the exception, from `outcome_of`."""
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome

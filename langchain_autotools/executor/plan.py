@@ -1,4 +1,4 @@
-"""From the calls of a model to what answers them: read the calls, reject what cannot run, join what was bundled."""
+"""Planning of a model's calls: reading them, rejecting those that cannot run, combining bundled ones."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,10 +17,10 @@ from .content import answered, output_content, preceded
 from .results import ToolCallResult, cancelled_result, failed
 
 Call = GivenCall | ToolCall
-"""A call: a record of it, an entry of an AI message's `tool_calls`, or a vendor's dict."""
+"""A call: a record, an entry of an AI message's `tool_calls`, or a vendor's dict."""
 
 Calls = AIMessage | Iterable[Call]
-"""What an executor executes: an AI message, or calls."""
+"""The calls to execute: an AI message, or an iterable of calls."""
 
 Placing = Callable[[ToolCallResult], ToolCallResult]
 """Marks the result of a call with where it stands."""
@@ -34,7 +34,7 @@ _INTERRUPTED = "interrupted: the run ended before this call gave a result"
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """A tool to run, or why none runs.
+    """A tool to run, or the reason why none runs.
 
     Attributes:
         call: The call.
@@ -49,7 +49,7 @@ class PlannedCall:
     entry: Any = None
 
     def unfinished(self, error: BaseException | None) -> ToolCallResult:
-        """The result of a call that began and did not end, with what it raised if it ended the run."""
+        """Return the result of a call that began and did not end, with the exception if it ended the run."""
         attempts, duration = 0, 0.0
         if self.run is not None:
             self.run.stop_for_good()
@@ -63,7 +63,7 @@ class PlannedCall:
 
 @dataclass(frozen=True)
 class Answer:
-    """What answers one call of the model: one planned call, or one for each call that it bundles, run one after another.
+    """The answer to one call of the model: one planned call, or one for each bundled call, run one after another.
 
     Attributes:
         call: The call.
@@ -84,7 +84,7 @@ class Answer:
         return planned.call is self.call and planned.run is not None and planned.run.prepared.tool.return_direct
 
     def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
-        """The call's result, from those of its planned calls; `ended`: whether one of them came to its end by itself."""
+        """Return the call's result from those of its planned calls; `ended`: whether one of them ended by itself."""
         if self.planned[0].call is self.call:
             result = results[0]
         else:
@@ -94,12 +94,12 @@ class Answer:
         return self.placed(result)
 
     def placed(self, result: ToolCallResult) -> ToolCallResult:
-        """A result of the call, marked with where it stands."""
+        """Return a result of the call with its position."""
         return result if self.place is None else self.place(result)
 
 
 def _ran_with(result: ToolCallResult) -> ToolCallResult:
-    """The result of a call whose arguments a decision replaced, saying what it ran with, or would have: the history has the model's own."""
+    """Return the result of a call with edited arguments, with a note of these: the history contains the model's own."""
     ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
     note = (_RAN_WITH if ran else _MEANT_WITH).format(arguments=result.call.arguments)
     return replace(result, message=preceded(result.message, note))
@@ -117,13 +117,13 @@ def placings(calls: Calls) -> Iterable[Placing | None]:
 
 
 def read_calls(calls: Calls) -> list[ToolCallRecord]:
-    """The calls as records; one without an id is given one by its position."""
+    """Return the calls as records; one without an id gets one derived from its position."""
     records = [*calls_of(calls), *awaited_calls(calls)] if isinstance(calls, AIMessage) else [read_call(call) for call in calls]
     return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
 
 
 def _not_run(call: ToolCallRecord) -> ToolCallResult:
-    """The result of a call that has no arguments to run with: its result was decided, or it cannot run."""
+    """Return the result of a call without arguments to run with: its result was decided, or it cannot run."""
     decision = call.decision
     if decision is not None and call.answer is not None:
         return _answered_for_vendor(call)
@@ -134,7 +134,7 @@ def _not_run(call: ToolCallRecord) -> ToolCallResult:
 
 
 def _answered_for_vendor(call: ToolCallRecord) -> ToolCallResult:
-    """The result of a call that is an item of the vendor's own, which says as what kind of item it is to be sent."""
+    """Return the result of a call that is the vendor's own item, with the type of the item to send."""
     decision = call.decision
     why = (decision.value or _DENIED) if decision.action == "reject" else None
     content = why or (_APPROVED if decision.action == "approve" else _content_for_vendor(decision.value))
@@ -145,7 +145,7 @@ def _answered_for_vendor(call: ToolCallRecord) -> ToolCallResult:
 
 
 def _content_for_vendor(value: Any) -> Any:
-    """The content of such a result: a text and a list of objects as they are, which the vendor's wire gives its own form."""
+    """Return the content of such a result: a text and a list of objects unchanged, since the vendor's wire converts them."""
     values = [value] if isinstance(value, Mapping) else value
     if isinstance(values, list) and values and all(isinstance(one, Mapping) for one in values):
         return values
@@ -153,7 +153,7 @@ def _content_for_vendor(value: Any) -> Any:
 
 
 def answer_of(call: ToolCallRecord, place: Placing | None, tools: Collection[str], run: Callable[[ToolCallRecord], ToolRun]) -> Answer:
-    """What answers a call of the model; `run` makes the tool of a call ready."""
+    """Return the answer to a call of the model; `run` prepares the tool of a call."""
     inner = () if call.args is None else call.inner
     return Answer(call, [_planned(one, tools, run) for one in inner or (call,)], place)
 
@@ -169,13 +169,13 @@ def _planned(call: ToolCallRecord, tools: Collection[str], run: Callable[[ToolCa
 
 
 def not_approved(call: ToolCallRecord) -> ToolCallResult:
-    """The result of a call that waits and must not run."""
+    """Return the result of a pending call that must not run."""
     text = "Not run: this call waits for approval."
     return failed(call, text, PermissionError(text))
 
 
 def _unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
-    """The result of a call whose name means no tool."""
+    """Return the result of a call with an unknown name."""
     valid = ", ".join(names)
     offer = f"The valid tools are: {valid}." if valid else "There are no tools."
     text = f"{call.name[:100]!r} is not a valid tool. {offer}"
@@ -186,7 +186,7 @@ def _unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
 
 
 def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
-    """One result for the bundling call, with the results of all calls inside."""
+    """Return one result for the bundling call, with the results of all calls inside."""
     parts = [{"tool": result.call.spelling, "status": result.message.status, "result": result.message.content} for result in results]
     failures = [result.error for result in results if result.message.status == "error"]
     message = ToolMessage(
@@ -205,7 +205,7 @@ def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCa
 
 
 def _stopped(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
-    """One result for a bundling call of which nothing has ended: what became of the first call inside."""
+    """Return one result for a bundling call of which nothing has ended: the outcome of the first call inside."""
     first = results[0]
     message = first.message.model_copy(update={"tool_call_id": call.id, "name": call.spelling})
     return replace(first, call=call, message=message, return_direct=False, commands=(), inner=tuple(results))

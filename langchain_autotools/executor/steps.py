@@ -51,7 +51,7 @@ class Pause(NamedTuple):
 
 
 class Follow(NamedTuple):
-    """Wait for the same call, which somebody else has made, for no longer than there is time.
+    """A step: wait for an equal call that is already running, within the available time.
 
     Attributes:
         flight: That call.

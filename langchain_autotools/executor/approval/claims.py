@@ -1,4 +1,4 @@
-"""Claims: a call that was decided runs once, in however many processes it is executed.
+"""Claims: a decided call runs once, in any number of processes.
 
 A store takes each call directly before it begins. Nothing of the batch is handed out before one of its calls has begun: where other runs
 have taken all of them, it is as though it had never been.
@@ -29,14 +29,14 @@ _ALL_TAKEN = "these calls were decided before: other runs have taken them, and n
 
 
 class ClaimStore(Protocol):
-    """A store that takes calls. It may also have `done` and `release`; each of the three may be asynchronous.
+    """A store that claims calls. `done` and `release` are optional; each of the three may be asynchronous.
 
     `done(key, message)` keeps the result of a call that was taken, a message as a dict, for later runs. `release(key)` gives back a
     call that was taken and whose tool never began.
     """
 
     def take(self, key: str) -> Any:
-        """Take a call in one step, once for all processes.
+        """Claim a call atomically, once for all processes.
 
         Args:
             key: The identity of the call, and its digest.
@@ -47,11 +47,11 @@ class ClaimStore(Protocol):
 
 
 Claim = Callable[[str], Any] | ClaimStore
-"""A store of claims, or its `take` alone."""
+"""A store of claims, or only its `take` function."""
 
 
 def checked_claim(claim: Any) -> Any:
-    """The store of claims, or None.
+    """Return the store of claims, or None; raise if it is invalid.
 
     Raises:
         ConfigurationError: It can take nothing.
@@ -62,7 +62,7 @@ def checked_claim(claim: Any) -> Any:
 
 
 class Claims:
-    """What the store says of the calls of one batch.
+    """The claims of the calls of one batch.
 
     Args:
         claim: The store.
@@ -90,7 +90,7 @@ class Claims:
         self.kept: dict[int, ToolCallResult] = {}
 
     def take(self, key: str) -> Any:
-        """Take a call; one that is taken when nobody waits for it any more is given back."""
+        """Claim a call; a claim that succeeds after the wait for it has ended is released."""
         said = self._store_take(key)
         if inspect.isawaitable(said):
             return said
@@ -103,30 +103,30 @@ class Claims:
         return said
 
     def _said_last(self, key: str) -> Any:
-        """What the store said of a call in the moment in which it was waited for no longer; `NOTHING` where it said nothing."""
+        """Return the store's answer for a call if it arrived as the wait ended; `NOTHING` if there was none."""
         with self._lock:
             self._left.add(key)
             return self._said.get(key, NOTHING)
 
     def concerns(self, number: int) -> bool:
-        """Whether a call is taken before it runs."""
+        """Whether a call is claimed before it runs."""
         return self._answers[number].claim_key is not None
 
     def waits(self, number: int) -> bool:
-        """Whether a call was to be taken, and was not: it goes on waiting for that."""
+        """Whether a call could not be claimed and stays pending."""
         return self.concerns(number) and number not in self._taken and number not in self.given
 
     def begins(self, number: int) -> None:
-        """Note that a call begins that needs not be taken."""
+        """Record that a call begins that needs no claim."""
         self._progress = self._progress or not self.concerns(number)
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is handed out yet."""
+        """Whether results are still held back."""
         return not self._progress
 
     def end(self) -> None:
-        """Note that nothing more is taken.
+        """Record that no more calls are claimed.
 
         Raises:
             AlreadyResumedError: All calls that were to run were taken before.
@@ -174,7 +174,7 @@ class Claims:
         return outcome
 
     def _taking(self, number: int, key: str) -> Generator[Step, Any, Any]:
-        """What the store says of a call, however the wait for it ends."""
+        """Return the store's answer for a call, however the wait for it ends."""
         try:
             said = yield Ask(self.take, key)
         except BaseException:
@@ -184,7 +184,7 @@ class Claims:
         return self._said_last(key) if said is NOTHING else said
 
     def _read(self, number: int, call: ToolCallRecord, said: Any) -> None:
-        """Take up what the store says of a call."""
+        """Apply the store's answer for a call."""
         if said is True:
             self._taken.add(number)
         elif said is NOTHING:
@@ -200,7 +200,7 @@ class Claims:
         self._progress = self._progress or number in self._taken or isinstance(said, Mapping)
 
     def _release(self, number: int, key: str) -> Generator[Step, Any, None]:
-        """Give a call back of which nothing has begun."""
+        """Release the claim of a call that has not begun."""
         if number in self._began:
             return
         self._taken.discard(number)
@@ -215,7 +215,7 @@ def _began(run: ToolRun | None) -> bool:
 
 
 def _stored(said: Any) -> ToolMessage:
-    """The message of a result that the store has.
+    """Return the message of a stored result.
 
     Raises:
         ConfigurationError: It is none.

@@ -26,7 +26,7 @@ _Attempted = Generator[Step, Any, ToolCallResult]
 
 
 def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> None:
-    """Give the calls of a batch what their tools' policies say.
+    """Apply the tools' policies to the calls of a batch.
 
     Args:
         answers: The answers to the calls.

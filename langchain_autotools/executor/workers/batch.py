@@ -75,7 +75,7 @@ class Batch:
     """
 
     _awaits: ClassVar[bool] = False
-    """Whether it can await what asynchronous functions return."""
+    """Whether the batch can await results of asynchronous functions."""
     _lock: AbstractContextManager[Any] = nullcontext()
     """Is held while a call begins."""
 
@@ -159,7 +159,7 @@ class Batch:
         return self._claims.waits(number) and self._results.keys().isdisjoint(self._places[number])
 
     def _message_with(self, number: int, index: int, result: ToolCallResult) -> ToolMessage | None:
-        """The message that answers a call, where this was the last of its planned calls that run."""
+        """Return the message that answers a call if this was the last of its planned calls; else None."""
         places = self._places[number]
         if any(self._planned[later].run is not None for later in places if later > index):
             return None

@@ -52,7 +52,7 @@ class ToolCallBatch(Iterator[ToolCallResult]):
         self.close()
 
     def close(self) -> None:
-        """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
+        """Cancel the batch: asynchronous tools get a second to stop, threads are abandoned."""
         self.delivery.close()
 
     def settled(self) -> list[ToolCallResult]:
