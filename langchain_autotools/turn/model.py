@@ -1,4 +1,4 @@
-"""A chat model that makes one request: what a subclass gives, and what LangChain's core asks for.
+"""A chat model that makes one request per call: the interface for subclasses, and the implementation of core's.
 
 The synchronous and asynchronous methods differ only by their `await`s; what a turn does with its raw chunks is in `turn`.
 """
@@ -33,24 +33,24 @@ from .unwatched import UNWATCHED, Handover, is_watched
 
 
 class _LookedUpProfile(dict[str, Any]):
-    """A profile that was looked up by the model's name: not one that the user gave."""
+    """A profile that was looked up by the model's name, not given by the user."""
 
 
 class SingleTurnChatModel(BaseChatModel):
-    """A chat model made of `raw_stream`: one request at a time, tools declared and never executed."""
+    """A chat model implemented by `raw_stream`: one request at a time, tools declared and never executed."""
 
     skip_invalid_tools: bool = False
-    """Whether a tool that the vendor cannot take, such as one with `oneOf` at the root of its schema, is left out and logged. Else it is
-    refused with a `ConfigurationError`."""
+    """Whether to omit and log a tool that the vendor does not accept, such as one with `oneOf` at the root of its schema. Otherwise such a
+    tool raises a `ConfigurationError`."""
 
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
     _is_whole: ClassVar[bool] = False
-    """Whether a whole chat model class of LangChain's stands behind, which makes the requests."""
+    """Whether the requests are made by a whole LangChain chat model class behind the mixin."""
     _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key"})
     _first_request_only: ClassVar[frozenset[str]] = frozenset()
-    """Names of the parameters that hold for the first request of a run: sent again, they would never let it end."""
+    """Names of the parameters that apply only to the first request of a run: repeated, they would prevent its end."""
     """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,7 +68,7 @@ class SingleTurnChatModel(BaseChatModel):
 
     @property
     def _llm_type(self) -> str:
-        """The name of the kind of model, as traces and caches have it: that of a chat model that stands behind, else the class's."""
+        """The name of the kind of model for traces and caches: that of a chat model behind the mixin, else the class's."""
         return super()._llm_type or type(self).__name__  # type: ignore[safe-super]
 
     @classmethod
@@ -77,15 +77,15 @@ class SingleTurnChatModel(BaseChatModel):
 
     @classmethod
     def _unknown(cls, name: str) -> str:
-        """Why there is no constructor argument of this name, and what there is instead."""
+        """Return the error text for an unknown constructor argument, with its replacement."""
         return unknown_argument(cls, name, cls._argument_names())
 
     def _public(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Keywords of a request as a repr may show them."""
+        """Return the keywords of a request for a repr."""
         return dict(kwargs)
 
     def _secret_names(self, kwargs: Mapping[str, Any]) -> list[str]:
-        """What among the keywords of a request no pickle may hold."""
+        """Return the names of keywords of a request that no pickle may hold."""
         return []
 
     @classmethod
@@ -98,7 +98,7 @@ class SingleTurnChatModel(BaseChatModel):
     @model_validator(mode="before")
     @classmethod
     def _forget_profile(cls, values: Any) -> Any:
-        """A model that LangChain makes of all fields of another (`configurable_fields`) may have another name."""
+        """Discard the profile of a model that LangChain creates from another model's fields (`configurable_fields`)."""
         if isinstance(values, Mapping) and isinstance(values.get("profile"), _LookedUpProfile):
             return {name: value for name, value in values.items() if name != "profile"}
         return values
@@ -117,7 +117,7 @@ class SingleTurnChatModel(BaseChatModel):
         return None
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy that knows nothing of what this one had made ready: core's cache key, and the profile of what may be another model."""
+        """Return a copy without the state derived from this model's fields: core's cache key, and a looked-up profile."""
         copy = super().model_copy(update=update, deep=deep)
         copy.__dict__.pop(CACHE_KEY, None)
         if update and "profile" not in update and isinstance(self.profile, _LookedUpProfile):
@@ -125,7 +125,7 @@ class SingleTurnChatModel(BaseChatModel):
         return copy
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessage]:
-        """Make one request and yield its reply, chunk by chunk as it is on the wire: ids, fragments and all.
+        """Make one request and yield its reply, chunk by chunk, unchanged: with the wire's ids and fragments.
 
         Text is `content`; fragments of tool calls are `tool_call_chunks`, or the wire's own dicts in
         `additional_kwargs["tool_calls"]`; `usage_metadata` and `response_metadata` may come on any chunk. A stream that
@@ -143,7 +143,7 @@ class SingleTurnChatModel(BaseChatModel):
         raise NotImplementedError(f"{type(self).__name__} must implement raw_stream")
 
     async def araw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AsyncIterator[AIMessage]:
-        """Like `raw_stream`, asynchronously. By default `raw_stream` in a thread."""
+        """Like `raw_stream`, asynchronously. Runs `raw_stream` in a thread by default."""
         chunks, end = iter(self.raw_stream(messages, stop, **kwargs)), AIMessage("")
         try:
             while (chunk := await run_in_executor(None, next, chunks, end)) is not end:
@@ -153,23 +153,23 @@ class SingleTurnChatModel(BaseChatModel):
                 getattr(chunks, "close", lambda: None)()
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Make one request that is not streamed and return its reply. By default `raw_stream` is used instead."""
+        """Make one request without streaming and return its reply. Uses `raw_stream` by default."""
         raise NotImplementedError
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Like `raw_invoke`, asynchronously. By default `raw_invoke` in a thread."""
+        """Like `raw_invoke`, asynchronously. Runs `raw_invoke` in a thread by default."""
         return await run_in_executor(None, lambda: self.raw_invoke(messages, stop, **kwargs))
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool's declaration in the wire's form; by default OpenAI's."""
+        """Return a tool's declaration in the wire's form; by default OpenAI's."""
         return convert_to_openai_tool(tool, strict=strict)
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the content of replies to requests with these tools, as `format_tool` made them, is always a list of blocks."""
+        """Whether replies to requests with these tools, from `format_tool`, always have a list of blocks as content."""
         return self.lists_content
 
     def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
-        """The names under which the model calls those of these tools that are the vendor's own, but run on the caller's machine."""
+        """Return the names of the vendor's tools among these that run on the caller's machine."""
         return set()
 
     def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
@@ -177,12 +177,13 @@ class SingleTurnChatModel(BaseChatModel):
         return set()
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice in the wire's form; by default as it is."""
+        """Return a tool choice in the wire's form; by default unchanged."""
         return choice
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
-        """What a tool choice that `format_tool_choice` made means for a run: which of it stays after the first turn, and which tools
-        it allows. By default `auto`, `none`, and OpenAI's `allowed_tools` are known; all else asks for a call in the first turn."""
+        """Return the effect of a tool choice from `format_tool_choice` on a run: the part for later turns, and the allowed tools.
+
+        By default `auto`, `none`, and OpenAI's `allowed_tools` are known; all else asks for a call in the first turn."""
         return read_choice(choice)
 
     def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
@@ -196,7 +197,7 @@ class SingleTurnChatModel(BaseChatModel):
         return keywords.pop("tool_choice", None)
 
     def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
-        """Whether a request goes on with a conversation that the server keeps; by default none does.
+        """Whether a request continues a conversation stored by the server; by default none does.
 
         Results that stand before the first AI message then answer calls that only the server knows, and are sent.
 
@@ -210,7 +211,7 @@ class SingleTurnChatModel(BaseChatModel):
     def stream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
-        """The reply piece by piece: core's `stream`, without its work for callback handlers where there are none.
+        """Stream the reply, as core's `stream` does, but without its work for callback handlers if there are none.
 
         Args:
             input: The messages, a prompt or a text.
@@ -255,7 +256,7 @@ class SingleTurnChatModel(BaseChatModel):
                         yield part
 
     def _handover(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> Handover | None:
-        """The way past core for a stream that nobody watches. (Of v1 blocks core does more than to tell of them.)"""
+        """Return the direct way past core for a stream without listeners. (For v1 blocks core does more than notify handlers.)"""
         own, ours = (self._astream, SingleTurnChatModel._astream) if async_api else (self._stream, SingleTurnChatModel._stream)
         overridden = getattr(own, "__func__", None) is not ours
         watched = overridden or self.output_version == "v1" or is_watched(self, config)
@@ -353,7 +354,7 @@ class SingleTurnChatModel(BaseChatModel):
     if not TYPE_CHECKING:  # the type that core gives it is private to core
 
         def bind(self, **kwargs: Any) -> Any:
-            """The model with these keywords in every request. A tool that is declared twice is sent once.
+            """Return the model with these keywords in every request. A tool declared twice is sent once.
 
             Raises:
                 ConfigurationError: Two of the `tools` have one name, and are not the same.

@@ -1,4 +1,4 @@
-"""Tools and tool choices in the form that a model's wire declares them in."""
+"""Conversion of tools and tool choices to the form of a model's wire."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,34 +20,34 @@ _OF_FUNCTIONS = frozenset({"name", "title", "parameters", "function_declarations
 
 
 class Formatter(Protocol):
-    """A model that knows its wire's form of tools, and whether it leaves out those that have none."""
+    """The interface of a model that converts tools to its wire's form, and of its setting for invalid tools."""
 
     skip_invalid_tools: bool
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """A tool's declaration in the wire's form."""
+        """Return a tool's declaration in the wire's form."""
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-        """A tool choice in the wire's form."""
+        """Return a tool choice in the wire's form."""
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the content of replies to requests with these tools is always a list of blocks."""
+        """Whether replies to requests with these tools always have a list of blocks as content."""
 
     def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
-        """The names of those tools of the vendor's that run on the caller's machine."""
+        """Return the names of the vendor's tools that run on the caller's machine."""
 
     def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
         """The names of the tools that messages declare by themselves."""
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
-        """What a tool choice in the wire's form means for a run."""
+        """Return the effect of a wire choice on a run."""
 
     def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
-        """The tool choice of one call, out of its keywords."""
+        """Remove the tool choice from the keywords of a call and return it."""
 
 
 def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None) -> list[Mapping[str, Any]]:
-    """The tools in the wire's form; where the model says so without those that its vendor cannot take, which is logged.
+    """Return the tools in the wire's form, optionally omitting and logging those that the vendor rejects.
 
     Args:
         model: The model whose wire it is.
@@ -71,7 +71,7 @@ def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None 
 
 
 def listed(tools: Any) -> list[Any]:
-    """The tools that a call declares, read once.
+    """Return the tools that a call declares, read once.
 
     Raises:
         ConfigurationError: They are no list.
@@ -82,19 +82,19 @@ def listed(tools: Any) -> list[Any]:
 
 
 def is_builtin(tool: object) -> bool:
-    """Whether a tool is one of the vendor's own, executed by the vendor: a dict that says its type, or else names no function."""
+    """Whether a tool is one that the vendor executes: a dict with its own type, or without a function's name."""
     if not isinstance(tool, Mapping) or tool.get("type") == "function" or "function" in tool:
         return False
     return "type" in tool or not _OF_FUNCTIONS & tool.keys()
 
 
 def format_request_tools(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
-    """The `tools` of one call in the wire's form; a dict is taken to have it."""
+    """Return the `tools` of one call in the wire's form; a dict is assumed to have it."""
     return [one for tool in listed(tools or ()) for one in ([tool] if isinstance(tool, Mapping) else format_tools(model, [tool]))]
 
 
 def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-    """The `tool_choice` of one call in the wire's form.
+    """Return the `tool_choice` of one call in the wire's form.
 
     Args:
         model: The model whose wire it is.
@@ -105,7 +105,7 @@ def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[st
 
 
 def distinct_tools(tools: Iterable[Any]) -> list[Any]:
-    """The declared tools, each once: no vendor takes two of one name."""
+    """Return the declared tools, each once: no vendor accepts two with one name."""
     distinct: dict[object, Any] = {}
     for tool in tools:
         name = own_name(tool) if isinstance(tool, Mapping) else None
@@ -116,7 +116,7 @@ def distinct_tools(tools: Iterable[Any]) -> list[Any]:
 
 
 def _essence(value: Any) -> Any:
-    """A declaration without the titles that pydantic makes of names, and that some forms of a tool lack."""
+    """Return a declaration without the titles that pydantic derives from names, which some forms of a tool lack."""
     if isinstance(value, Mapping):
         return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
     return [_essence(inner) for inner in value] if isinstance(value, list) else value
