@@ -1,4 +1,4 @@
-"""Admission: what is settled about the calls of a batch before any of them begins."""
+"""Admission of a batch's calls, before any of them begins."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +10,10 @@ from .workers.asking import Question
 
 
 class Admission(Protocol):
-    """Admits the calls of a batch: once, in call order, in the thread of the run. What it raises ends the batch with nothing run."""
+    """Admits the calls of a batch: once, in call order, in the run's thread. An exception ends the batch with nothing run."""
 
     def admit(self, answers: Sequence[Answer]) -> Generator[Question, Any, Sequence[Answer]]:
-        """Yield whom to ask what, and be sent what they say.
+        """Yield questions for the caller's functions, and receive the answers.
 
         Args:
             answers: What answers each call.
@@ -25,7 +25,7 @@ class Admission(Protocol):
 
 @dataclass(frozen=True)
 class Reservation:
-    """Reserves a place in a journal for each planned call that was admitted before.
+    """Reserves a journal entry for each planned call admitted so far.
 
     Attributes:
         entries: Gives the places of so many calls, in call order.
@@ -34,7 +34,7 @@ class Reservation:
     entries: Callable[[int], Sequence[CallWrapper]]
 
     def admit(self, answers: Sequence[Answer]) -> Generator[Question, Any, Sequence[Answer]]:
-        """Return the answers, each planned call with its entry."""
+        """Return the answers with a journal entry for each planned call."""
         entries = iter(self.entries(sum(len(answer.planned) for answer in answers)))
         return [replace(answer, planned=[replace(one, entry=next(entries)) for one in answer.planned]) for answer in answers]
         yield  # makes it a generator

@@ -227,7 +227,7 @@ class ToolRun:
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
 
     def change(self, call: ToolCallRecord) -> None:
-        """Let it run with the arguments of a call that was changed; its result is shared with nobody then."""
+        """Set the arguments of a changed call; its result is then not shared with equal calls."""
         self.call, self.cached, self._context = call, None, replace(self._context, call=call)
 
     def end_within(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Who observes the calls of a batch: one for events and live progress, or `NOBODY`."""
+"""The observer of a batch's calls, for events and live progress, or `NOBODY`."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +9,7 @@ from .results import ToolCallResult
 
 
 class CallObserver:
-    """Observes what becomes of the calls of a batch, at once and in whichever thread it happens. It returns nothing and raises nothing.
+    """Observes the calls of a batch, at once and in any thread. It returns nothing and raises nothing.
 
     Attributes:
         listens: Whether anybody observes anything; nobody does here.
@@ -19,11 +19,11 @@ class CallObserver:
 
     @property
     def due(self) -> bool:
-        """Whether the batch is to hand over before the next result is there."""
+        """Whether the observer needs control before the next result."""
         return False
 
     def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
-        """Have a function called, in any thread, whenever `due` may have become true."""
+        """Return a context in which `wake` is called, in any thread, whenever `due` may become True."""
         return nullcontext()
 
     def entered(self, call: ToolCallRecord) -> None:
@@ -37,4 +37,4 @@ class CallObserver:
 
 
 NOBODY = CallObserver()
-"""The observer of calls that nobody observes."""
+"""An observer that does nothing."""

@@ -23,7 +23,7 @@ Calls = AIMessage | Iterable[Call]
 """The calls to execute: an AI message, or an iterable of calls."""
 
 Placing = Callable[[ToolCallResult], ToolCallResult]
-"""Marks the result of a call with where it stands."""
+"""A function that adds a call's position to its result."""
 
 _RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
 _MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"

@@ -1,4 +1,4 @@
-"""What a call is carried out by: the steps that a wrapper of calls yields, and the outcome that it returns.
+"""The steps that a wrapper of calls yields, and the outcome that it returns.
 
 A wrapper is a generator that does nothing by itself. It yields what has to be waited for or carried out and is sent what came of it, so
 that one text serves threads and tasks. It returns a result, or `LEFT`.
@@ -19,10 +19,10 @@ class _Left(Enum):
 
 
 LEFT: Final = _Left.LEFT
-"""The outcome of a call that has no result and stays pending, as though nobody had decided about it."""
+"""The outcome of a call without a result that stays pending, as if there were no decision about it."""
 
 Outcome = ToolCallResult | Literal[_Left.LEFT]
-"""What becomes of a call."""
+"""The outcome of a call."""
 
 
 class BatchEnded(BaseException):
@@ -31,7 +31,7 @@ class BatchEnded(BaseException):
 
 
 class Attempt(NamedTuple):
-    """Run the tool; sent back: its result.
+    """A step: run the tool. The generator receives its result.
 
     Attributes:
         number: Which attempt it is. `on_executing` is called before the first.
@@ -41,7 +41,7 @@ class Attempt(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Wait before the next step.
+    """A step: wait before the next step.
 
     Attributes:
         seconds: How long.
@@ -61,7 +61,7 @@ class Follow(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """Call a function of the caller's, which may be asynchronous; sent back: what it returns, or `NOTHING` where the batch ended first.
+    """A step: call a caller's function, possibly asynchronous. The generator receives its result, or `NOTHING` if the batch ended first.
 
     Attributes:
         function: The function.
@@ -75,7 +75,7 @@ class Ask(NamedTuple):
 
 
 class Within(NamedTuple):
-    """Call a function in the thread of the call; sent back: what it returns. For threads only.
+    """A step: call a function in the thread of the call. The generator receives its result. For threads only.
 
     Attributes:
         function: Gets what carries out further steps there, and returns their outcome.
@@ -88,18 +88,18 @@ Step = Attempt | Pause | Follow | Ask | Within | Awaited
 Steps = Generator[Step, Any, Outcome]
 Carry = Callable[[Steps], Outcome]
 Proceed = Callable[[PlannedCall], Steps]
-"""Goes on with a call, as far inwards as its tool."""
+"""A function that continues a call with the inner wrappers, down to its tool."""
 
 
 class CallWrapper(Protocol):
-    """Stands around a planned call, and goes on with it by `proceed`, or does not."""
+    """A wrapper around a planned call, which continues it with `proceed`, or does not."""
 
     def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Yield steps around those of `proceed(planned)`, and return the outcome."""
 
 
 def ends_as(outcome: Outcome) -> Steps:
-    """Return an outcome, without a step."""
+    """Return an outcome without yielding any step."""
     return outcome
     yield  # makes it a generator
 

@@ -10,7 +10,7 @@ from .steps import LEFT, CallWrapper, Proceed, Steps, ends_as
 
 
 class Wrappers(NamedTuple):
-    """The wrappers of one planned call, the outermost first. A call that only has to be answered has none but the first.
+    """The wrappers of one planned call, outermost first. A call that only needs an answer has at most the first.
 
     Attributes:
         entry: The journal's entry. Outermost: whatever the others make of the call is recorded, once, and not made again when the run
@@ -33,7 +33,7 @@ class Wrappers(NamedTuple):
 
 
 def wrapped(planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool]) -> Steps:
-    """Return the steps of a planned call with its wrappers around it.
+    """Return the steps of a planned call within its wrappers.
 
     Args:
         planned: The call.
@@ -55,7 +55,7 @@ def wrapped(planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[To
 def _unchanged(
     before: PlannedCall, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool], proceed: Proceed, planned: PlannedCall
 ) -> Steps:
-    """Go on with a call that wrappers have let through: what was approved is what runs."""
+    """Continue a call after its wrappers, unless they have changed an approved call."""
     if planned.call is not before.call:
         if planned.call.args != before.call.args and is_concerned(before.call, planned.call):
             return ends_as(LEFT)

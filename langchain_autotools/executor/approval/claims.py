@@ -138,7 +138,7 @@ class Claims:
     def wrap(
         self, number: int, index: int, whole: Callable[[ToolCallResult], ToolMessage | None], planned: PlannedCall, proceed: Proceed
     ) -> Steps:
-        """Take a call before it begins; tell the store of its result, or give it back where its tool has not begun.
+        """Claim a call before it begins; store its result, or release the claim if its tool has not begun.
 
         Args:
             number: The number of the call.

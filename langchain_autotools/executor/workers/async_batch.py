@@ -188,7 +188,7 @@ class _TaskBatch(Batch):
         return None
 
     async def _ask(self, question: Question) -> Any:
-        """Ask somebody who decides about a call before it begins."""
+        """Call a function that decides about a call before it begins."""
         return NOTHING if self._must_end() else await aask(*question, self._must_end, self.patience, self._threads)
 
     def _reports(self) -> AsyncProgress:

@@ -77,7 +77,7 @@ class Batch:
     _awaits: ClassVar[bool] = False
     """Whether the batch can await results of asynchronous functions."""
     _lock: AbstractContextManager[Any] = nullcontext()
-    """Is held while a call begins."""
+    """The lock that is held while a call begins."""
 
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
@@ -126,7 +126,7 @@ class Batch:
             self._claims = Claims(self._options.claim, answers, lambda: self._closed or bool(self._failures))
 
     def _admission(self) -> Generator[Question, Any, None]:
-        """Yield whom to ask what before any call begins, and take up the calls that were admitted."""
+        """Yield the questions before any call begins, then set the admitted calls."""
         answers = self._answers
         for admission in self._options.admissions:
             answers = yield from admission.admit(answers)
@@ -138,7 +138,7 @@ class Batch:
         return [self._answered(number) for number in range(len(self._answers)) if not self._is_left(number)]
 
     def _answered(self, number: int) -> ToolCallResult:
-        """The result of a call as it is handed out, from what became of its planned calls so far."""
+        """Return the result of a call in its outgoing form, from the outcomes of its planned calls so far."""
         known = self._whole.get(number)
         if known is not None:
             return known
@@ -153,7 +153,7 @@ class Batch:
     # ------------------------------------------------------------------------------------------ claims
 
     def _is_left(self, number: int) -> bool:
-        """Whether a call stays pending: a wrapper has left it, or it was to be taken, and nothing became of it."""
+        """Whether a call stays pending because a wrapper left it or because it could not be claimed."""
         if self._claims is None or number in self._pending:
             return number in self._pending
         return self._claims.waits(number) and self._results.keys().isdisjoint(self._places[number])
@@ -211,7 +211,7 @@ class Batch:
     # ------------------------------------------------------------------------------------------ one call
 
     def _steps(self, index: int) -> Steps:
-        """The steps of a planned call, with all that stands around it."""
+        """Return the steps of a planned call with its wrappers."""
         planned, claims, number = self._planned[index], self._claims, self._numbers[index]
         if planned.run is None:
             rejected = cast("ToolCallResult", planned.rejected)
@@ -224,13 +224,13 @@ class Batch:
         return wrapped(planned, wrappers, self._options.is_concerned)
 
     def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Wait until a call may begin; answer it where there is no time left."""
+        """Wait until a call may begin; answer it if no time is left."""
         if self._exclusive:
             return self._after_others(number, planned, proceed)
         return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)
 
     def _after_others(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Wait for the calls that were given up and still run."""
+        """Wait for abandoned calls that still run."""
         run = cast("ToolRun", planned.run)
         refused = yield from self._left.waits(number, run, lambda: self._closed or bool(self._failures) or self._must_end())
         if refused is not None:
@@ -238,7 +238,7 @@ class Batch:
         return overdue_result(planned.call) if self._end.is_over() else (yield from proceed(planned))
 
     def _begin(self, index: int, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Note that a call begins.
+        """Record that a call begins.
 
         Raises:
             BatchEnded: It must not any more.
@@ -257,14 +257,14 @@ class Batch:
         return proceed(planned)
 
     def _attempts(self, planned: PlannedCall) -> Steps:
-        """Run the tool, as its policy says."""
+        """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
         if run.policy is None:
             return attempted_once()
         return policy_steps(run, run.policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
     def _take_up(self, index: int, outcome: Outcome) -> bool:
-        """Note what became of a planned call; False where that is no result that anybody is told of."""
+        """Record the outcome of a planned call; False if it is not a result to deliver."""
         if outcome is not LEFT:
             return self._keep(index, outcome)
         number = self._numbers[index]
@@ -350,7 +350,7 @@ class Batch:
 
 
 def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
-    """The numbers of the calls that no other one runs beside."""
+    """Return the numbers of the exclusive calls."""
     policies = [(number, one.run.policy) for number, answer in enumerate(answers) for one in answer.planned if one.run is not None]
     return frozenset(number for number, policy in policies if policy is not None and policy.exclusive)
 
