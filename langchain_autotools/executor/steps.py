@@ -26,8 +26,7 @@ Outcome = ToolCallResult | Literal[_Left.LEFT]
 
 
 class BatchEnded(BaseException):
-    """Raised where a call would go on although its batch has ended. Nothing is recorded of such a call; no wrapper can swallow it as an
-    error of the tool's."""
+    """Raised to stop a call whose batch has ended, without a record. Wrappers cannot swallow it as an error of the tool."""
 
 
 class Attempt(NamedTuple):

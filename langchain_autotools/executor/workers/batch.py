@@ -133,8 +133,7 @@ class Batch:
         self._set(answers)
 
     def settled(self) -> list[ToolCallResult]:
-        """A result for every call, in call order; calls that have not ended are reported as cancelled. Those that stay pending are left
-        out."""
+        """Return a result for every call but pending ones, in call order; unfinished calls are reported as cancelled."""
         return [self._answered(number) for number in range(len(self._answers)) if not self._is_left(number)]
 
     def _answered(self, number: int) -> ToolCallResult:
