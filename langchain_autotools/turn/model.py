@@ -182,8 +182,7 @@ class SingleTurnChatModel(BaseChatModel):
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """Return the effect of a tool choice from `format_tool_choice` on a run: the part for later turns, and the allowed tools.
-
-        By default `auto`, `none`, and OpenAI's `allowed_tools` are known; all else asks for a call in the first turn."""
+        By default `auto`, `none`, and OpenAI's `allowed_tools` are known; all else requires a call in the first turn."""
         return read_choice(choice)
 
     def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
