@@ -134,3 +134,27 @@ def test_calls_that_have_to_wait_for_others_do_not_run_after_the_deadline() -> N
     assert ran == begun == ["a"]
     assert ["stopped: the time" in str(one.content) for one in messages] == [True, False, False]
     assert ["Not run: the time" in str(one.content) for one in messages] == [False, True, True]
+
+
+def test_calls_that_a_tool_executes_end_at_the_deadline_of_the_run_around_it() -> None:
+    """A tool waits for an executor of its own, which waits for a coroutine: that is cancelled, and the tool goes on."""
+    ended = threading.Event()
+
+    async def never() -> str:
+        """Wait for ever."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    inner = ToolExecutor([never])
+
+    def work() -> list[str]:
+        """Execute a call."""
+        return [message.text for message in inner.execute_all([{"id": "1", "name": "never", "args": {}}])]
+
+    call = AIMessage("", tool_calls=[{"id": "0", "name": "work", "args": {}}])
+    run = ScriptedChatModel(tools=[work], replies=[call, "Never."], deadline=0.5).invoke("Work.")
+    assert "the time for this run is over" in new_messages(run)[1].text
+    assert ended.wait(20)
