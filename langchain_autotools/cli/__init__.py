@@ -1,4 +1,4 @@
-"""The command line's entry point. It imports nothing large, so that Ctrl-C is one line from the first moment on."""
+"""The command line's entry point, with light imports, so that Ctrl-C prints one line from the start."""
 
 import sys
 from collections.abc import Sequence

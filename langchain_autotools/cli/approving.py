@@ -1,4 +1,4 @@
-"""Asking a human whether a call may run."""
+"""Approval of calls by a human at the terminal."""
 
 import json
 
@@ -14,7 +14,7 @@ _UNANSWERED = "The user was asked whether this call may run, and gave no answer.
 
 
 class Approver:
-    """Asks about one call after another, on standard input: what `approve=` takes.
+    """Asks about one call after another on standard input; a value for `approve=`.
 
     Args:
         executor: Knows the tools, and what arguments they take.
@@ -26,7 +26,7 @@ class Approver:
         self._display = display
 
     def __call__(self, call: PendingCall) -> Decision:
-        """What the human says of the call: y, n, e and other arguments, or why not. Without an answer it does not run."""
+        """Return the human's decision about the call: y, n, e and other arguments, or a reason. Without an answer it does not run."""
         shown = ToolCallRecord(call.id, call.name, json.dumps(call.args), call.args)
         while True:
             self._display.call_waits(shown)
@@ -42,12 +42,12 @@ class Approver:
                 self._display.note(one_line(error))
 
     def _tell(self, call: ToolCallRecord) -> None:
-        """Show what runs now: what was refused has no arguments."""
+        """Show the call that runs now; a rejected one has no arguments."""
         if call.args is not None:
             self._display.call_allowed(call)
 
     def _answered(self, call: PendingCall, answer: str) -> Decision | None:
-        """The decision that an answer means; None where it means none."""
+        """Return the decision for an answer; None if the answer is invalid."""
         if answer.lower() in ("y", "yes"):
             return call.approve()
         if answer.lower() in ("n", "no"):

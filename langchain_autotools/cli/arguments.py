@@ -12,7 +12,7 @@ PROGRAM = "langchain-autotools"
 
 
 class UsageError(Exception):
-    """The command line itself is wrong."""
+    """Raised for an invalid command line."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> Parser:
-    """The parser of the whole command line."""
+    """Return the parser of the whole command line."""
     parser = Parser(prog=PROGRAM, description="Chat models that run their own tools.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
@@ -91,13 +91,13 @@ def _add_model_options(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def constructor_arguments(options: argparse.Namespace, names: Sequence[str] = ("base_url",)) -> dict[str, Any]:
-    """The model's constructor arguments: options of these names, and those given with `--option`."""
+    """Return the model's constructor arguments: options of these names, and those of `--option`."""
     given = {name: getattr(options, name) for name in names}
     return {name: value for name, value in given.items() if value is not None} | dict(map(_option, options.option or ()))
 
 
 def _option(pair: Sequence[str]) -> tuple[str, Any]:
-    """A constructor argument: its value is JSON where it can be read as that, else text."""
+    """Return a constructor argument: its value is parsed as JSON if possible, else text."""
     name, text = pair
     try:
         return name, json.loads(text)
@@ -106,7 +106,7 @@ def _option(pair: Sequence[str]) -> tuple[str, Any]:
 
 
 def take_question(options: argparse.Namespace, tool_names: Collection[str]) -> None:
-    """Take a question that stands directly after `--approve` for the question: where there is no other, the one word that names no tool."""
+    """Use the word after `--approve` as the question if there is no other and the word names no tool."""
     others = [word for word in options.approve or () if word not in tool_names]
     if options.prompt is None and len(others) == 1:
         options.approve.remove(others[0])

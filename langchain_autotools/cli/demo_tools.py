@@ -50,7 +50,7 @@ def calculate(expression: str) -> str:
 
 
 def _evaluate(node: ast.AST) -> float:
-    """The number an expression stands for. Only numbers, `+ - * / // %` and parentheses exist: nothing can be run or grow large."""
+    """Return the value of an expression of numbers, `+ - * / // %` and parentheses: nothing can be executed or grow large."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return node.value
     if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
@@ -67,7 +67,7 @@ def get_current_time() -> str:
 
 
 DEMO_TOOLS: tuple[BaseTool, ...] = (get_temperature, calculate, get_current_time)
-"""What a conversation has where the user names no tools."""
+"""The tools of a conversation if the user names none."""
 
 SMALL_MODEL_TOOLS: tuple[BaseTool, ...] = (get_temperature,)
-"""The same for the default local model: with a second tool it mixes them up (docs/local_model.md has the numbers)."""
+"""The tools for the default local model, which confuses two or more (numbers in docs/local_model.md)."""

@@ -1,4 +1,4 @@
-"""The conversation that `--history FILE` keeps: LangChain's messages as JSON, written whole or not at all."""
+"""The conversation file of `--history FILE`: LangChain's messages as JSON, written atomically."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from langchain_autotools.messages.carrier import serialize_messages
 
 
 class HistoryFile:
-    """A file that holds a conversation.
+    """A file with a conversation.
 
     Args:
         path: The file; it need not exist yet.
@@ -30,7 +30,7 @@ class HistoryFile:
             raise ConfigurationError(f"--history {path}: no file can be written there")
 
     def read(self) -> list[BaseMessage]:
-        """The messages in the file; none where it does not exist.
+        """Return the messages in the file; an empty list if it does not exist.
 
         Raises:
             ConfigurationError: It holds something else.
@@ -48,7 +48,7 @@ class HistoryFile:
             raise ConfigurationError(f"--history {self._path}: holds no conversation (a JSON list of messages)") from error
 
     def write(self, messages: Sequence[BaseMessage]) -> None:
-        """Put these messages in place of what the file holds. Only its owner may read a new file."""
+        """Replace the file's content by these messages. A new file is readable only by its owner."""
         text = json.dumps(serialize_messages(messages), ensure_ascii=False, indent=1)
         handle, unfinished = tempfile.mkstemp(dir=self._path.absolute().parent, prefix=f".{self._path.name}.")
         try:

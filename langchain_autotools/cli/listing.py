@@ -1,4 +1,4 @@
-"""The command `models`: the models of a provider, by the names that `-m` takes."""
+"""The command `models`: lists the models of a provider by their names for `-m`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from .models import key_set, named_provider, open_model, provider_with_key
 
 
 def list_models(name: str | None, settings: Mapping[str, Any], display: Display) -> None:
-    """Show the models of a provider: those that its server lists, or without a key those that are known here.
+    """Show the models of a provider: those that its server lists, or without a key those with a built-in profile.
 
     Args:
         name: The provider, as of `chat -m`, with or without a colon at its end; None: one whose key is set, else each

@@ -1,4 +1,4 @@
-"""Which model a name on the command line means, and which one is taken where no name is given."""
+"""Resolution of a model's name on the command line, and of the default model."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """A model, the name it goes by, why it was taken (None: it was asked for), and the built-in tools it was given."""
+    """A model, its name, the reason for a default choice (None: requested), and its built-in tools."""
 
     model: ToolsAndMessagesMixin
     name: str
@@ -29,7 +29,7 @@ class OpenedModel:
 
 
 def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[str, Any]) -> OpenedModel:
-    """The model that `name` means, or the default one.
+    """Return the model with this name, or the default one.
 
     Args:
         name: `provider`, `provider:model`, or the model alone where its name tells the provider; None for the
@@ -53,7 +53,7 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
 
 
 def named_provider(name: str) -> tuple[str, Provider]:
-    """The provider that a name means, whatever model it names, and its main name.
+    """Return the provider of a name, whatever model it names, and its main name.
 
     Raises:
         ConfigurationError: It is unknown.
@@ -62,7 +62,7 @@ def named_provider(name: str) -> tuple[str, Provider]:
 
 
 def key_set(provider: Provider) -> str | None:
-    """The environment variable that holds the provider's key; None where none does."""
+    """Return the environment variable with the provider's key; None if none is set."""
     return next((variable for variable in provider.key_variables if os.environ.get(variable)), None)
 
 
@@ -74,13 +74,13 @@ def _named(name: str) -> tuple[str, Provider, str]:
 
 
 def _built_in_tools(provider_name: str, model_name: str) -> Sequence[BaseTool]:
-    """The demonstration tools; for the very small default model those that it is known to use well."""
+    """Return the demonstration tools; for the very small default model only those that it uses well."""
     is_small = provider_name == "local" and not model_name and not os.environ.get(_OWN_FILE_VARIABLE)
     return SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
 
 
 def provider_with_key() -> tuple[str, str] | None:
-    """The first provider whose key is set, and why it is taken; None where none is."""
+    """Return the first provider whose key is set, and the reason; None if there is none."""
     found = ((name, key_set(provider)) for name, provider in PROVIDERS.items())
     return next(((name, f"{variable} is set") for name, variable in found if variable), None)
 

@@ -66,7 +66,7 @@ def _questions(display: Display) -> Iterator[str]:
 
 
 def read_line(prompt: str) -> str:
-    """One line of standard input, or all lines of one paste.
+    """Return one line of standard input, or all lines of one paste.
 
     Raises:
         EOFError: There is none.
@@ -84,7 +84,7 @@ def read_line(prompt: str) -> str:
 
 @contextmanager
 def _marked_pastes() -> Iterator[None]:
-    """Let the terminal mark pasted text: `readline` then reads it whole; without it the marks are in the line."""
+    """Enable bracketed paste, so that `readline` reads pasted text whole."""
     try:
         import readline  # its presence also gives `input` editing and recall
     except ImportError:

@@ -1,4 +1,4 @@
-"""Finding the tools that a user names on the command line."""
+"""Loading of the tools that a user names on the command line."""
 
 import importlib
 import importlib.util
@@ -35,12 +35,12 @@ class LoadedTools:
 
     @property
     def names(self) -> list[str]:
-        """The names that a model calls the tools by."""
+        """The names under which a model calls the tools."""
         return list(tools_by_name(list(self.tools)))
 
 
 def load_tools(sources: Sequence[str]) -> LoadedTools:
-    """The tools of all sources, in order.
+    """Return the tools of all sources, in order.
 
     Args:
         sources: Each `module:attribute`, `file.py` or `file.py:attribute`. The attribute is a tool, a function, a list of
@@ -68,7 +68,7 @@ def _load_source(source: str) -> tuple[list[Any], list[tuple[str, str]]]:
 
 
 def _passed_over(module: ModuleType, tools: Sequence[Any], place: str) -> list[tuple[str, str]]:
-    """What of a file is not offered: tools that its `tools` leaves out, or where it has no such list its functions."""
+    """Return the parts of a file that are not offered: tools missing from its `tools`, or functions if it has no such list."""
     if hasattr(module, _CONVENTIONAL):
         reason = f"not in {_CONVENTIONAL}"
         others = {name: value for name, value in vars(module).items() if isinstance(value, BaseTool)}
@@ -77,13 +77,13 @@ def _passed_over(module: ModuleType, tools: Sequence[Any], place: str) -> list[t
 
 
 def _functions(module: ModuleType) -> list[str]:
-    """The names of a module's own functions, without those that begin with an underscore."""
+    """Return the names of a module's own public functions."""
     own = {name: value for name, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__}
     return [name for name in own if not name.startswith("_")]
 
 
 def _describe_failure(error: Exception, place: str) -> str:
-    """What is wrong, and on which line of the user's file."""
+    """Describe an error, with the line of the user's file."""
     text = f"{type(error).__name__}: {(error.msg if isinstance(error, SyntaxError) else error)}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == Path(place).absolute()]
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename) == Path(place).absolute():
@@ -92,7 +92,7 @@ def _describe_failure(error: Exception, place: str) -> str:
 
 
 def _advice(module: ModuleType, attribute: str | None, place: str) -> str:
-    """How to name the plain functions of a file: which of them the model may call is for its author to say."""
+    """Describe how to name the plain functions of a file, since only its author can say which ones a model may call."""
     if attribute is not None:
         return ""
     names = _functions(module)

@@ -1,4 +1,4 @@
-"""Showing a conversation: as text, as text with colours, or as JSON events."""
+"""Displays of a conversation: as text, as text with colours, or as JSON events."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ __all__ = ["Display", "make_display", "one_line"]
 
 
 def make_display(*, as_json: bool) -> Display:
-    """The display that fits the output: JSON events if asked for, colours at a terminal with `rich`, else plain text.
+    """Return the display for the output: JSON events on request, colours at a terminal with `rich`, else plain text.
 
     Plain text keeps answers (standard output) apart from everything else (standard error). NO_COLOR, if set, means no colours.
     """

@@ -1,4 +1,4 @@
-"""A conversation at a terminal with colours, by `rich`."""
+"""A display with colours at a terminal, by `rich`."""
 
 from typing import TextIO
 
