@@ -1,4 +1,4 @@
-"""The events of a run as bytes, in the protocols of pages and programs: any ASGI response takes them."""
+"""Encoders of a run's events as bytes, in protocols of web pages and programs, for any ASGI response."""
 
 from .ag_ui_bytes import ag_ui
 from .ag_ui_posted import from_ag_ui

@@ -1,4 +1,4 @@
-"""What a page of the AI SDK posts, read as what it may say."""
+"""Parsing of posts of AI SDK pages, restricted to what a page may send."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ _EDITED = "data-edited-arguments"
 
 
 def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
-    """What a page that uses `useChat` posted: the user's new message, or decisions about the calls that wait.
+    """Parse the post of a page with `useChat`: the user's new message, or decisions about pending calls.
 
     The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says: a user's message is
     taken with its text and files; of an assistant message the answers to approvals whose signature holds, and the outputs of calls that
@@ -106,7 +106,7 @@ def _data(url: str) -> str:
 
 
 def _edits(body: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The arguments that calls are to run with instead, by the calls' ids."""
+    """Return the edited arguments of calls, by their ids."""
     given = body.get("edits", {})
     data = [part.get("data") for part in parts if part.get("type") == _EDITED]
     if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in data):

@@ -1,4 +1,4 @@
-"""Anything as plain JSON: what tools report and return may be any object, and must not break a stream."""
+"""Conversion of any object to plain JSON, because tools may report and return objects that would break a stream."""
 
 import json
 import math
@@ -18,7 +18,7 @@ _write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), chec
 
 
 def plain(value: Any, depth: int = _DEEPEST) -> Any:
-    """A value as plain JSON: what JSON has no form for as a text, cut after 2,000 characters, and lone surrogates as U+FFFD.
+    """Return a value as plain JSON; objects become text of at most 2,000 characters, lone surrogates U+FFFD.
 
     Args:
         value: Any value. A pydantic object, such as a message, is its fields.

@@ -1,4 +1,4 @@
-"""What a page posts, read as what it may say: the user's new message, and decisions about calls that wait.
+"""Parsing of a page's posts: the user's new message, and decisions about pending calls.
 
 The history is the server's own. Nothing of a posted one is believed; what is left out is logged.
 """
@@ -24,7 +24,7 @@ _NO_KEY = "approvals, which count only with approval_key: give the key that the 
 
 
 class Posted(NamedTuple):
-    """What a page posted.
+    """The content of a page's post.
 
     Attributes:
         messages: The new messages of the user, to be appended to the history; empty where there is none.
@@ -36,7 +36,7 @@ class Posted(NamedTuple):
 
 
 def read_body(body: Any) -> Mapping[str, Any]:
-    """A posted body as an object.
+    """Return a posted body as an object.
 
     Args:
         body: The body: bytes, a text, or what was parsed of it.
@@ -55,12 +55,12 @@ def read_body(body: Any) -> Mapping[str, Any]:
 
 
 def signature_of(call: PendingCall) -> str:
-    """What a page is given with a call that waits, and gives back with its decision."""
+    """Return the token that a page receives with a pending call, and returns with its decision."""
     return f"{call.uuid}.{call.digest}"
 
 
 class PostedDecisions:
-    """Collects what a page decided about the calls that wait in the server's own history; what does not hold is dropped.
+    """Collects a page's decisions about the pending calls of the server's own history, and drops invalid ones.
 
     Args:
         history: The history.
@@ -85,11 +85,11 @@ class PostedDecisions:
 
     @property
     def decisions(self) -> list[Decision]:
-        """What was decided, in the order in which the calls wait."""
+        """The valid decisions, in the order of the pending calls."""
         return [self._decisions[call_id] for call_id in self.pending if call_id in self._decisions]
 
     def approve(self, call_id: Any, signature: Any, *, args: Any = None) -> None:
-        """Take an approval; with `args` that of a call that runs with these arguments instead."""
+        """Add an approval; with `args`, of the call with these arguments instead."""
         call = self._signed(call_id, signature)
         if call is not None and call.kind not in APPROVABLE:
             self.drop("approvals of calls that need none")
@@ -99,31 +99,31 @@ class PostedDecisions:
             self._take(call.approve() if args is None else call.edit(args))
 
     def reject(self, call_id: Any, signature: Any, why: Any = None) -> None:
-        """Take a refusal of a call that needs approval, with its reason."""
+        """Add a rejection of a call that needs approval, with its reason."""
         call = self._signed(call_id, signature)
         if call is not None:
             self._take(call.reject(why if isinstance(why, str) and why else None))
 
     def respond(self, call_id: Any, content: Any) -> None:
-        """Take the output of a call that was left to the page."""
+        """Add the output of a call that was left to the page."""
         call = self._own(call_id)
         if call is not None:
             self._take(call.respond("" if content is None else content))
 
     def fail(self, call_id: Any, why: Any) -> None:
-        """Take what went wrong with a call that was left to the page."""
+        """Add the error of a call that was left to the page."""
         call = self._own(call_id)
         if call is not None:
             self._take(call.reject(why if isinstance(why, str) and why else None))
 
     def drop(self, what: str) -> None:
-        """Log, once for each kind, that something posted is left out."""
+        """Log, once for each kind, that posted data is dropped."""
         if what not in self._dropped:
             self._dropped.add(what)
             _logger.warning("of what was posted this is left out: %s", what)
 
     def _own(self, call_id: Any) -> PendingCall | None:
-        """A call that was left to the page."""
+        """Return a call that was left to the page; None for others."""
         call = self._waiting(call_id)
         if call is not None and call.kind in ("caller", CLIENT_TOOL):
             return call
@@ -131,7 +131,7 @@ class PostedDecisions:
         return None
 
     def _signed(self, call_id: Any, signature: Any) -> PendingCall | None:
-        """A call about which this signature says something that holds."""
+        """Return the call that this signature is valid for; None otherwise."""
         if self._key is None:
             self.drop(_NO_KEY)
             return None
@@ -159,7 +159,7 @@ class PostedDecisions:
 
 
 def _digest(call: PendingCall, key: str) -> str:
-    """The digest that the holder of the key has made of a call."""
+    """Return the digest of a call by the holder of the key."""
     uses = call.args.get("tool_uses")
     names = [use.get("recipient_name") for use in uses if isinstance(use, dict)] if isinstance(uses, list) else []
     inside = {name.rpartition(".")[2]: None for name in names if isinstance(name, str)}
