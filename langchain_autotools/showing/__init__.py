@@ -1,4 +1,4 @@
-"""Runs shown to people while they happen: in a notebook, at a terminal, in a page of Gradio."""
+"""Live display of runs: in a notebook, at a terminal, in a Gradio page."""
 
 from .gradio_chat import GradioChat, gradio_chat
 from .gradio_page import CHAT_HEAD

@@ -1,4 +1,4 @@
-"""What failed, for people who may not see what servers say."""
+"""Descriptions of errors for people who may not see servers' texts."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "APIError": "the model's server had an error",
     "StatusError": "the model's server had an error",
 }
-"""What the vendors' errors mean, by what their names end in."""
+"""Descriptions of the vendors' errors, by the end of their names."""
 _OWN: Final[Mapping[str, str]] = {
     "StreamError": "the model's answer cannot be read",
     "LimitReachedError": "a limit of the run was reached",
@@ -27,7 +27,7 @@ _OWN: Final[Mapping[str, str]] = {
 
 
 def failure_text(error: BaseException) -> str:
-    """What an error is, in words where its class is known, and its class. Nothing of its text, which may hold what no reader should see."""
+    """Describe an error by its class alone, without its text, which may contain data not for the reader."""
     name = type(error).__name__
     if name == "RunFailedError":  # it was seen in a run that is kept: its text begins with the class
         name = str(error).partition(":")[0]

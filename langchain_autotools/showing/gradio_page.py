@@ -1,4 +1,4 @@
-"""What a page of Gradio needs around the chat that it shows: the `head` of its HTML."""
+"""The HTML `head` of a Gradio page with a chat."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ function keptDraft() { return sessionStorage.getItem(draft()) || ''; }
 CHAT_HEAD: Final = f"""<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <style>{_STYLE}</style>
 <script>{_SCRIPT}</script>"""
-"""For `launch(head=CHAT_HEAD)` of a page with a chat.
+"""The HTML head of a page with a chat, for `launch(head=CHAT_HEAD)`.
 
 The browser asks nobody else for anything and sends no form elsewhere. Components with the class `approval` are scrolled to when they come.
 What stands in a text box with the class `draft` when the page is left or loads itself again is what `keptDraft()` gives afterwards.

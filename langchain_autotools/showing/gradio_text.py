@@ -1,4 +1,4 @@
-"""Text that a model or a client wrote, as Markdown in which Gradio's page finds no mark but ours.
+"""Text of a model or a client as Markdown for Gradio, with all foreign markup escaped.
 
 Gradio takes tags of HTML in Markdown for tags, forms and styles among them. So the text is made into HTML in which nothing comes from it
 but words, and that stands in Markdown as blocks of HTML, which Gradio leaves alone: they begin with a tag, have no empty line, and whatever
@@ -22,7 +22,7 @@ MATH_DELIMITERS: Final[list[dict[str, str | bool]]] = [
     {"left": "$$", "right": "$$", "display": True},
     {"left": "\\(", "right": "\\)", "display": False},
 ]
-"""For `gr.Chatbot(latex_delimiters=...)`: with these formulas are set that stand in a line too, not only those with a line of their own."""
+"""Delimiters for `gr.Chatbot(latex_delimiters=...)` that also render formulas within a line."""
 
 _CODE = re.compile(r'<pre><code(?: class="language-([\w+#.-]+)")?>(.*)</code></pre>', re.DOTALL)
 _MATH = re.compile(r'<span class="at-(math|inline_math)">(?:\$\$|\\\[|\\\()(.*?)(?:\$\$|\\\]|\\\))</span>')
@@ -34,7 +34,7 @@ _INSIDE: Final = "contain:paint"  # a formula may ask to be drawn elsewhere
 
 
 def gradio_markdown(text: str) -> str:
-    """A text in Markdown as Gradio shows it without taking anything in it for HTML.
+    """Return a text in Markdown that Gradio shows without HTML from the text.
 
     Args:
         text: What was written, also as far as it has been.
@@ -43,23 +43,23 @@ def gradio_markdown(text: str) -> str:
 
 
 def gradio_code(text: str) -> str:
-    """Text as it is, each character for itself."""
+    """Return text with every character shown literally."""
     return _code("text", escape(printable(mend_surrogates(text))))
 
 
 def gradio_words(text: str) -> str:
-    """Text on one line, in which no mark means anything."""
+    """Return text on one line, with every character shown literally."""
     words = " ".join(printable(mend_surrogates(text)).split())
     return "".join(one if one.isalnum() or one in " _-,;" else f"&#{ord(one)};" for one in words)
 
 
 def gradio_images(message: BaseMessage) -> str:
-    """The images that a message holds, by their data. Of one that stands elsewhere, which is not to be asked for, the address."""
+    """Return the images in a message, from their data. For an image elsewhere, which is not fetched, its address."""
     return "\n\n".join(_block(_image(block)) for block in message.content_blocks if block["type"] == "image")
 
 
 def gradio_message(message: BaseMessage) -> str:
-    """The text of a message, and its images."""
+    """Return the text of a message, and its images."""
     return "\n\n".join(part for part in (gradio_markdown(text_of(message)), gradio_images(message)) if part)
 
 
@@ -74,7 +74,7 @@ def _image(block: Mapping[str, Any]) -> str:
 
 
 def _block(html: str) -> str:
-    """A block of HTML, on one line."""
+    """Return a block of HTML, on one line."""
     pieces, at = [], 0
     for math in _MATH.finditer(html):
         left, right = ("$$", "$$") if math[1] == "math" else ("\\(", "\\)")
@@ -85,7 +85,7 @@ def _block(html: str) -> str:
 
 
 def _code(language: str | None, escaped: str) -> str:
-    """Code in a fence that it cannot end; as HTML where Gradio would look for more in it."""
+    """Return code in a safe fence; as HTML if Gradio would process its content."""
     code = unescape(escaped)
     if language == "mermaid" or _MEANS_MORE.search(code):
         return _block(f"<pre><code>{escaped}</code></pre>")

@@ -1,4 +1,4 @@
-"""A model's Markdown as HTML, for pages that must not trust it.
+"""Conversion of a model's Markdown to HTML, for pages that must not trust it.
 
 Everything is escaped, and only the marks below become tags: nothing in a text can load an image, run, or look like a part of the page
 around it. A link shows its address, an image is a link, a formula stands as it was written. Marks that reach far are left as text, so
@@ -42,7 +42,7 @@ _INLINE = re.compile(
 
 
 def markdown_html(text: str) -> str:
-    """A text in Markdown as HTML in which nothing comes from the text but words.
+    """Return a text in Markdown as HTML that contains nothing from the text but words.
 
     Args:
         text: What a model wrote, also as far as it has written it.
@@ -51,7 +51,7 @@ def markdown_html(text: str) -> str:
 
 
 def markdown_parts(text: str) -> list[str]:
-    """The same, one paragraph, list, table, piece of code or other block after another."""
+    """Return the HTML of a Markdown text, one entry per paragraph, list, table or other block."""
     return _parts([line.expandtabs(4).rstrip() for line in printable(mend_surrogates(text)).split("\n")], 0)
 
 
@@ -73,7 +73,7 @@ def _parts(lines: _Lines, depth: int) -> list[str]:
 
 
 def _found(lines: _Lines, at: int, depth: int) -> _Found:
-    """The block other than a paragraph that begins in a line."""
+    """Return the block, other than a paragraph, that begins at a line."""
     found = (rule(lines, at, depth) for rule in _RULES if depth < _DEEPEST)
     return next((one for one in found if one is not None), None)
 
@@ -122,7 +122,7 @@ def _list(lines: _Lines, at: int, depth: int) -> _Found:
 
 
 def _item(lines: _Lines, at: int, item: re.Match[str]) -> tuple[list[str], int]:
-    """The lines of an item of a list, without their indent, and the line behind it."""
+    """Return the lines of a list item, without their indent, and the number of the line after it."""
     indent = len(item[1]) + 2
     inside = [lines[at][item.end() :]]
     at += 1
@@ -169,7 +169,7 @@ _RULES: Sequence[Callable[[_Lines, int, int], _Found]] = (_fence, _heading, _rul
 
 
 def _begins(lines: _Lines, at: int) -> bool:
-    """Whether a block other than a paragraph begins in a line."""
+    """Whether a block other than a paragraph begins at a line."""
     return any(mark.match(lines[at]) for mark in (_FENCE, _HEADING, _RULE, _QUOTE, _ITEM)) or _is_table(lines, at)
 
 
@@ -203,6 +203,6 @@ def _marked(mark: re.Match[str], depth: int) -> str:
 
 
 def _link(address: str) -> str:
-    """A link that says where it leads."""
+    """Return a link that shows its address."""
     shown = escape(address)
     return f'<a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>'
