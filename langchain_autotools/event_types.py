@@ -1,4 +1,4 @@
-"""The events of a run: what a page, a notebook, a terminal or another program is told of it while it happens.
+"""The events of a run, for pages, notebooks, terminals and other programs that show it live.
 
 Every event names its run. A run that a tool made (a model or an agent inside it) tells of itself in the same stream: its events name the
 run and the call around it.
@@ -24,7 +24,7 @@ from .messages.stop_reasons import StopReason
 
 @dataclass(frozen=True, kw_only=True)
 class RunEvent:
-    """What all events say.
+    """The base class of all events.
 
     Attributes:
         run_id: The run that it is about: the id that LangChain's callbacks have for it where the model has tools of its own, else an id
@@ -57,7 +57,7 @@ class RunStarted(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class TextDelta(RunEvent):
-    """A piece of the text of a message. All pieces of a message, in order, are its text.
+    """An increment of a message's text. The increments of a message in order are its text.
 
     Attributes:
         message_id: The id that the message will have.
@@ -74,7 +74,7 @@ class TextDelta(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class ReasoningDelta(RunEvent):
-    """A piece of the reasoning that a vendor shows.
+    """An increment of the reasoning that a vendor shows.
 
     Attributes:
         message_id: The id that the message will have.
@@ -107,7 +107,7 @@ class CallStarted(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class CallArgumentsDelta(RunEvent):
-    """A piece of the argument text of a call that is being written.
+    """An increment of the argument text of a call that is being written.
 
     For display only. What runs, and what the messages say, is decided at the end of the turn: see `CallReady`. There are pieces only where
     the wire itself says which call they belong to.
@@ -127,7 +127,7 @@ class CallArgumentsDelta(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class CallReady(RunEvent):
-    """A tool call is whole: its turn has ended, or a resumed run goes on with it.
+    """A tool call is complete: its turn has ended, or a resumed run continues with it.
 
     Attributes:
         message_id: The id of the message that makes it.
@@ -147,7 +147,7 @@ class CallReady(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class CallDiscarded(RunEvent):
-    """A call came to nothing: the reply broke off or turned out to mean something else, or the run ended before the call was answered.
+    """A call was dropped: its reply broke off or changed its meaning, or the run ended before the call was answered.
 
     Attributes:
         message_id: The id that the message would have.
@@ -162,7 +162,7 @@ class CallDiscarded(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class CallProgress(RunEvent):
-    """A running tool reports something (`ToolContext.report`, or what a generator yields).
+    """A running tool reports progress (`ToolContext.report`, or a generator's values).
 
     Attributes:
         call_id: The call's id.
@@ -199,7 +199,7 @@ class CallResult(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageDone(RunEvent):
-    """A new message of the history is complete, as `new_messages` gives it. Messages come in the order of the history.
+    """A new message of the history is complete, as from `new_messages`. Messages come in the order of the history.
 
     Attributes:
         message: The message.
@@ -215,7 +215,7 @@ class MessageDone(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageDiscarded(RunEvent):
-    """What was told of a message is void: its reply was never whole, and is asked for again. Drop its text and its reasoning.
+    """The events of a message so far are void, because its reply is requested again. Drop its text and its reasoning.
 
     Only of runs that outlive their process (`langchain_autotools.durable`): the process that read the reply has died.
 
@@ -230,7 +230,7 @@ class MessageDiscarded(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class MessagesAdded(RunEvent):
-    """Messages were added to a conversation from outside: of `langchain_autotools.durable.Conversations`, and the question to an `Agent`.
+    """Messages were added to a conversation from outside, by `langchain_autotools.durable.Conversations` or as a question to an `Agent`.
 
     Attributes:
         messages: The messages: those that the run answers, or that were appended. The run that answers them starts after this event.
@@ -241,7 +241,7 @@ class MessagesAdded(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class TurnUsage(RunEvent):
-    """The tokens that a turn used, where its reply tells of any.
+    """The tokens that a turn used, if its reply reports any.
 
     Attributes:
         message_id: The id of the turn's message.
@@ -256,7 +256,7 @@ class TurnUsage(RunEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class CallsPending(RunEvent):
-    """The run is about to end with calls that wait for somebody: for approval, or because they are the caller's own.
+    """The run is about to end with calls that wait for approval, or that are left to the caller.
 
     Attributes:
         calls: The calls, as `pending_calls` gives them; decisions are made of them.
@@ -281,7 +281,7 @@ class RunEnded(RunEvent):
 
     @property
     def max_turns_reached(self) -> bool:
-        """Whether it ended at its limit of turns."""
+        """Whether the run ended at its limit of turns."""
         return self.stop_reason == "max_turns"
 
 
@@ -297,7 +297,7 @@ class RunFailed(RunEvent):
 
 
 def partial_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call as far as they have been written, for display while the rest is on its way.
+    """Return the arguments of an unfinished call, for display while the rest is being written.
 
     Args:
         text: All `CallArgumentsDelta` pieces of the call so far, joined.
