@@ -1,4 +1,4 @@
-"""The moment at which a run must end, and what ends a model's turn there.
+"""Deadlines of runs, and the end of a model's turn at a deadline.
 
 A turn is a stream of parts. Each step of it (the wait for its next part) is taken with the deadline in sight: an asynchronous
 step is cancelled, a synchronous one finds it by `current_deadline` and gives up by itself (the wires of this package do), or is
@@ -22,7 +22,7 @@ _current: ContextVar["Deadline | None"] = ContextVar("autotools_deadline", defau
 
 
 class Deadline:
-    """A moment that a run must not pass, nor any of those that the runs around it must not pass.
+    """A moment that a run must not pass, nor those of the runs around it.
 
     Attributes:
         at: The first of these moments that is known, by `time.monotonic`.
@@ -43,12 +43,12 @@ class Deadline:
 
     @property
     def reason(self) -> Literal["deadline", "cancelled"]:
-        """What a run that it has ended gives as its stop reason."""
+        """The stop reason of a run that this deadline has ended."""
         return "deadline"
 
     @property
     def may_come(self) -> bool:
-        """Whether there is anything that this deadline could come by."""
+        """Whether the deadline can ever come."""
         return self.at != math.inf or self.poll is not None
 
     def is_set(self) -> bool:
@@ -60,15 +60,15 @@ class Deadline:
         return time.monotonic() >= self.at or (self._around is not None and self._around.passed() is not None)
 
     def patience(self) -> float | None:
-        """Seconds to wait before looking whether it has come; None for any number."""
+        """Return the seconds to wait before checking again; None for no limit."""
         return _shorter(self.remaining(), self.poll)
 
     def remaining(self) -> float | None:
-        """Seconds that are left; 0 where there are none, None where nobody counts them."""
+        """Return the seconds that are left; 0 if none are, None if there is no time limit."""
         return None if self.at == math.inf else max(0.0, self.at - time.monotonic())
 
     def passed(self, within: float = 0.0) -> "Deadline | None":
-        """Which of these moments has passed, or will have in so many seconds, the outermost first; None where none has."""
+        """Return the outermost of these deadlines that has passed, or will have within these seconds; None if there is none."""
         around = None if self._around is None else self._around.passed(within)
         return around or (self if self._comes(within) else None)
 
@@ -76,7 +76,7 @@ class Deadline:
         return time.monotonic() + within >= self.at
 
     def check(self, within: float = 0.0) -> None:
-        """See that there is time left for something, or for a wait of so many seconds.
+        """Raise if the deadline has passed, or will have after a wait of this many seconds.
 
         Raises:
             DeadlinePassed: There is not.
@@ -86,12 +86,12 @@ class Deadline:
             raise DeadlinePassed(passed)
 
     def wait(self, ended: threading.Event) -> None:
-        """Wait for an event, as long as there is time."""
+        """Wait for an event until the deadline."""
         while not ended.wait(self.patience()) and self.passed() is None:
             pass
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for so many seconds.
+        """Sleep for this many seconds.
 
         Raises:
             DeadlinePassed: There is not so much time.
@@ -102,7 +102,7 @@ class Deadline:
             time.sleep(left if self.poll is None else min(left, self.poll))
 
     def watch(self) -> "asyncio.Future[None]":
-        """Return a future that is done once the caller has cancelled: never, where nobody can. To be cancelled by who asked for it."""
+        """Return a future that is done once the caller has cancelled; the code that requested it cancels it."""
         return asyncio.get_running_loop().create_future()
 
     def inside(self) -> "Deadline":
@@ -111,16 +111,16 @@ class Deadline:
             return Deadline(None)
 
     def stay_in_sight(self) -> None:
-        """Let all that runs in this context from now on find this deadline."""
+        """Set this deadline for the rest of this context."""
         _current.set(self)
 
     def let_go(self) -> None:
-        """It never comes, also for those who still see it."""
+        """Cancel the deadline for all holders."""
         self.at, self.poll, self._around = math.inf, None, None
 
     @contextmanager
     def in_sight(self) -> Iterator[None]:
-        """Let what runs here find this deadline."""
+        """A context manager that sets this deadline in its body."""
         token = _current.set(self)
         try:
             yield
@@ -129,7 +129,7 @@ class Deadline:
 
     @contextmanager
     def ends_turn(self) -> Iterator[None]:
-        """Take note where this deadline, and not one around it, ends what runs here."""
+        """A context manager that records whether this deadline, and not an outer one, ends its body."""
         try:
             yield
         except DeadlinePassed as passed:
@@ -142,34 +142,34 @@ class _Never(Deadline):
     """The deadline of a run that nothing ends from outside."""
 
     def is_over(self) -> bool:
-        """Never."""
+        """Return False: the deadline never comes."""
         return False
 
     def remaining(self) -> float | None:
-        """Any number of seconds."""
+        """Return None: there is no time limit."""
         return None
 
     def patience(self) -> float | None:
-        """Any number of seconds."""
+        """Return None: there is no need to check again."""
         return None
 
     def passed(self, within: float = 0.0) -> Deadline | None:
-        """Never."""
+        """Return None: the deadline never passes."""
         return None
 
     def inside(self) -> Deadline:
-        """Return the same: there is nothing to let go."""
+        """Return the same object, since there is nothing to cancel."""
         return self
 
     def stay_in_sight(self) -> None:
-        """Do nothing: where no deadline is found, there is none."""
+        """Do nothing: without a deadline there is nothing to set."""
 
     def let_go(self) -> None:
         """Do nothing."""
 
 
 class DeadlinePassed(Exception):
-    """A step of a turn could not be done in time, or would have to wait for longer than there is time. Never leaves its run.
+    """Raised when a step of a turn cannot be done in time, or would wait past the deadline. Never leaves its run.
 
     Attributes:
         deadline: The deadline.
@@ -181,21 +181,21 @@ class DeadlinePassed(Exception):
 
 
 def current_deadline() -> Deadline | None:
-    """The deadline of the step that is being taken; None where there is none."""
+    """Return the deadline of the current step; None if there is none."""
     return _current.get()
 
 
 NEVER: Deadline = _Never(None)
-"""The deadline that never comes: stands where a run has none."""
+"""The deadline that never comes, for runs without one."""
 
 
 def deadline_after(seconds: float | None) -> Deadline:
-    """Return a deadline that comes after so many seconds, or with one that is in sight; `NEVER` where neither can be."""
+    """Return a deadline after this many seconds, or with the deadline of the context; `NEVER` if there is neither."""
     return NEVER if seconds is None and _current.get() is None else Deadline(seconds)
 
 
 def bounded(parts: Iterator[_Part], deadline: Deadline) -> Generator[_Part, None, None]:
-    """The parts of a turn as long as there is time for them. A turn that has its last part is let to its end."""
+    """Yield the parts of a turn until the deadline. A turn whose last part has come is completed."""
     whole = False
     try:
         with deadline.ends_turn():
@@ -213,7 +213,7 @@ def bounded(parts: Iterator[_Part], deadline: Deadline) -> Generator[_Part, None
 
 
 async def abounded(parts: AsyncGenerator[_Part, None], deadline: Deadline) -> AsyncGenerator[_Part, None]:
-    """Like `bounded`, asynchronously: the step that the deadline meets is cancelled."""
+    """Like `bounded`, asynchronously: the deadline cancels the current step."""
     whole, watch = False, deadline.watch()
     try:
         async with aclosing(parts):
@@ -230,7 +230,7 @@ async def abounded(parts: AsyncGenerator[_Part, None], deadline: Deadline) -> As
 
 
 async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch: "asyncio.Future[None]") -> _Part:
-    """The next part, if it comes in time. A cancellation of the caller's own stays one."""
+    """Return the next part, if it comes in time. A cancellation by the caller stays one."""
     deadline.check()
     try:
         async with asyncio.timeout(deadline.remaining()) as scope:
@@ -245,7 +245,7 @@ async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch
 
 @contextmanager
 def _ended_by(watch: "asyncio.Future[None]", scope: asyncio.Timeout) -> Iterator[None]:
-    """Let the scope end with the future, while this lasts."""
+    """A context manager that ends the scope with the future."""
     waits = True
 
     def end(_: object) -> None:
@@ -265,5 +265,5 @@ def _shorter(*seconds: float | None) -> float | None:
 
 
 def is_last(part: Any) -> bool:
-    """Whether a turn is whole with this part: its last chunk, or a message."""
+    """Whether a part completes a turn: its last chunk, or a message."""
     return getattr(part, "chunk_position", "last") == "last"

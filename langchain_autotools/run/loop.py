@@ -1,4 +1,4 @@
-"""The tool loop, free of I/O: it says what to do next and is sent what came of it.
+"""The tool loop, free of I/O: a generator that yields the next action and receives its result.
 
 `tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message (or `TurnCut`), or yields `RunTools` and is sent the
 results, and returns a `RunOutcome`. It owns the run's history, decides which calls are executed, answered or left to the
@@ -33,7 +33,7 @@ Choice = Literal["requested", "auto", "none"]
 
 @dataclass(frozen=True)
 class CallModel:
-    """Make one request.
+    """An action: make one request.
 
     Attributes:
         messages: The history to send: the run's own list, not to be changed or kept.
@@ -47,7 +47,7 @@ class CallModel:
 
 @dataclass(frozen=True)
 class TurnCut:
-    """Sent in place of a turn's message, where the deadline or the caller ended the turn.
+    """The result of a request that the deadline or the caller has cut, in place of a message.
 
     Attributes:
         message: What of the reply had reached the caller, as a message without calls; None where nothing had.
@@ -60,7 +60,7 @@ class TurnCut:
 
 @dataclass(frozen=True)
 class RunTools:
-    """Answer these calls of `message`, in this order. A call with `args` None is answered with its `why`, not executed.
+    """An action: answer these calls of `message`, in this order. A call with `args` None is answered with its `why`, not executed.
 
     Attributes:
         message: The AI message that made the calls.
@@ -79,7 +79,7 @@ class RunTools:
 
 @dataclass(frozen=True)
 class OpenCalls:
-    """The calls without results that a history ends in.
+    """The unanswered calls at the end of a history.
 
     Attributes:
         message: The AI message that made them.
@@ -93,7 +93,7 @@ class OpenCalls:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended.
+    """The outcome of a run.
 
     Attributes:
         stop_reason: Why it ended.
@@ -114,7 +114,7 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run is asked to do, fixed before it starts.
+    """The plan of a run, fixed before it starts.
 
     Attributes:
         limits: What ends it.
@@ -146,7 +146,7 @@ def tool_loop(
     found: OpenCalls | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Loop:
-    """Run a conversation until it ends.
+    """Run the loop to its end, as a generator of actions.
 
     Args:
         history: The repaired input, without unanswered calls except those it ends in. It is copied.
@@ -163,7 +163,7 @@ def tool_loop(
 
 
 def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
-    """The calls of a turn as its verdict names them, and why they must not run, if so. No verdict: nothing may run."""
+    """Return the calls of a turn by its verdict, and why they must not run, if so. Without a verdict none may run."""
     own = message.response_metadata.get(KEY) or {}
     calls = {entry["id"]: entry for entry in own.get("calls", ())}
     blocked = own.get("blocked")
@@ -177,7 +177,7 @@ def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCall
 
 
 class _Cut(Exception):
-    """Something has ended a turn; `args` say what."""
+    """Raised inside the loop when a turn has been cut; its `args` are the cause."""
 
 
 class _Run:
@@ -217,7 +217,7 @@ class _Run:
                 return (yield from self._at_limit(reason))
 
     def _answer_found(self, found: OpenCalls) -> Generator[Action, Any, RunOutcome | None]:
-        """Answer the calls that the input ends in, as decided. No request is made before all of them are."""
+        """Answer the calls at the end of the input, as decided. No request is made before all are answered."""
         calls = self._plan.meant([call for _, call in found.calls], caller_tools=())
         numbered = list(zip([number for number, _ in found.calls], calls, strict=True))
         outcome = yield from self._answer(found.message, numbered)
@@ -227,7 +227,7 @@ class _Run:
         return (yield from self._at_limit(reason)) if reason is not None else None
 
     def _turn(self, choice: Choice) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
-        """One request; the stored message joins the history."""
+        """Make one request; the stored message joins the history."""
         reply = yield CallModel(self._history, choice)
         message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
         if message is None:
@@ -239,7 +239,7 @@ class _Run:
         return message, self._plan.meant(calls, caller_tools=self._plan.caller_tools), blocked
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
-        """The ends that do not depend on tool results."""
+        """Return the outcome if the run ends independently of tool results; else None."""
         end = "refused" if message.additional_kwargs.get("refusal") else stop_reason_of(blocked)
         if end != "refused" and (calls or is_paused(message)):
             return None
@@ -248,7 +248,7 @@ class _Run:
     def _answer(
         self, message: AIMessage, calls: list[tuple[int, ToolCallRecord]], callers: Collection[str] = ()
     ) -> Generator[Action, Any, RunOutcome | None]:
-        """Answer calls, except those left to the caller: those of declared tools, and those that wait for a decision of his.
+        """Answer calls, except those left to the caller: calls of declared tools, and calls that wait for a decision.
 
         Args:
             message: The AI message that made them.
@@ -270,7 +270,7 @@ class _Run:
         return None
 
     def _admitted(self, answered: list[tuple[int, ToolCallRecord]]) -> list[tuple[int, ToolCallRecord]]:
-        """The same calls; those that a limit forbids will be answered with that."""
+        """Return the same calls; those that exceed a limit are answered with an error."""
         overdue = self._progress.overdue(self._clock())
         ready = [call for _, call in answered if not (overdue and call.waits)]  # nobody is asked when time is over
         wanted = [one for call in ready for one in call.inner or (call,) if one.args is not None]
@@ -306,7 +306,7 @@ class _Run:
         return self._outcome(reason)
 
     def _left(self, message: AIMessage, pending: Sequence[ToolCallRecord], *, started: bool) -> RunOutcome:
-        """The end of a run that leaves calls to the caller; he may have cancelled those beside them."""
+        """Return the outcome of a run that leaves calls to the caller, who may have cancelled their siblings."""
         return self._outcome("cancelled" if started and self._is_cancelled() else "calls_pending", pending=pending, asked=message)
 
     def _is_cancelled(self) -> bool:
@@ -317,14 +317,14 @@ class _Run:
 
 
 def _without(call: ToolCallRecord, stopped: Collection[str], why: str) -> ToolCallRecord:
-    """The call, not to be executed where its id is among `stopped`; so each of the calls that it bundles."""
+    """Return the call, not to be executed if its id is among `stopped`; likewise the calls that it bundles."""
     if call.inner:
         return replace(call, inner=[_without(one, stopped, why) for one in call.inner])
     return replace(call, args=None, why=why) if call.id in stopped else call
 
 
 def _signature(result: ToolCallResult) -> tuple[str, str, str]:
-    """What a call was and gave, the same for the same arguments however they were written."""
+    """Return a canonical signature of a call and its result, equal for equal arguments however they were written."""
     call = result.call
     arguments = call.arguments if call.args is None else json.dumps(call.args, sort_keys=True, default=str)
     return call.name, arguments, str(result.message.content)
