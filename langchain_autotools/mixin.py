@@ -26,12 +26,12 @@ from .field_types import Secret
 from .listening import listening
 from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
-from .run.driving import AsyncTurnMaker, TurnMaker, adrive, drive, generator_of
+from .run.composing import compose
+from .run.driving import adrive, drive, generator_of
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
-from .run.loop import CallModel
 from .run.run import Run, failing
-from .run.settings import Toolbox, run_settings, toolbox_of
+from .run.settings import Toolbox, request_form, run_request, run_settings, toolbox_of
 from .run.single_turn import (
     ReplyEnd,
     ainvoked,
@@ -47,6 +47,7 @@ from .run.single_turn import (
     with_whole,
 )
 from .run.tracing import astart_trace, start_trace
+from .run.turn_wrappers import TurnRequest, TurnWrapper
 from .run.whole_class import JoiningMeta
 from .turn.constructor import given_arguments, tool_labels
 from .turn.tools import format_request_tools, format_tool_choice
@@ -170,7 +171,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     # ------------------------------------------------------------------------------------------ a run, for users
 
-    def _run(self, input: LanguageModelInput, kwargs: dict[str, Any]) -> Run | None:
+    def _run(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Run | None:
         """A new run over the input; None where the model has no tools of its own. Takes the run's keywords out of `kwargs`."""
         if not self.tools and kwargs.get("journal") is None:
             if kwargs.pop("resume", None) is not None:
@@ -182,11 +183,13 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
                 kwargs["tools"] = format_request_tools(self, kwargs["tools"])
             return None
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
-        return Run(messages, run_settings(self, self._own_tools(), kwargs, messages), open_start=open_start)
-
-    def _streams(self, run: Run, kwargs: dict[str, Any], *, async_api: bool) -> bool:
-        """Whether a streamed run may stream its turns."""
-        return should_stream(self, {**kwargs, "tools": run.settings.tools}, async_api=async_api)
+        settings = run_settings(self, self._own_tools(), kwargs, messages)
+        parts = compose(settings.call, self._turn_wrappers())
+        streams = (streamed or parts.observer.listens) and should_stream(
+            self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
+        )
+        request = run_request(self, settings, parts, kwargs, streams=streams)
+        return Run(messages, settings, parts, request, open_start=open_start)
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Answer the input: with `tools` a whole conversation, else one turn.
@@ -201,7 +204,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         Returns:
             The run message; `new_messages` takes the new messages out of it.
         """
-        run = self._run(input, kwargs)
+        run = self._run(input, kwargs, streamed=False)
         if run is None:
             place = listening.get()
             if place is not None and should_stream(self, kwargs, async_api=False):  # whoever listens hears of it as it is written
@@ -211,19 +214,17 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             with concise():
                 reply = ask() if place is None else told_reply(self, config, place, ask)
                 return reply_message(self, reply)
-        streams = listening.get() is not None and self._streams(run, kwargs, async_api=False)  # for who hears of it as it is written
         trace = start_trace(self, config, run.input)
-        turn = self._turn_of_run(run, trace.child, kwargs, streams=streams)
         with concise(), failing(run):
             run.begin(trace.manager.run_id, trace.name)
             with trace:
-                message = run.message(list(drive(run, turn, trace.child)))
+                message = run.message(list(drive(run, trace.child)))
             trace.manager.on_chain_end(message)
         return message
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Like `invoke`, asynchronously."""
-        run = self._run(input, kwargs)
+        run = self._run(input, kwargs, streamed=False, async_api=True)
         if run is None:
             place = listening.get()
             if place is not None and should_stream(self, kwargs, async_api=True):
@@ -233,13 +234,11 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             with concise():
                 reply = await (ask() if place is None else atold_reply(self, config, place, ask))
                 return reply_message(self, reply)
-        streams = listening.get() is not None and self._streams(run, kwargs, async_api=True)
         trace = await astart_trace(self, config, run.input)
-        turn = self._aturn_of_run(run, trace.child, kwargs, streams=streams)
         with concise(), failing(run):
             run.begin(trace.manager.run_id, trace.name)
             async with trace:
-                message = run.message([chunk async for chunk in adrive(run, turn, trace.child)])
+                message = run.message([chunk async for chunk in adrive(run, trace.child)])
             await trace.manager.on_chain_end(message)
         return message
 
@@ -248,7 +247,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
         The chunks sum to what `invoke` returns; `new_messages(chunk)` gives the messages a chunk completes.
         """
-        run = self._run(input, kwargs)
+        run = self._run(input, kwargs, streamed=True)
         if run is None:
             parts, place, limit = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
             turn_chunks: Iterator[AIMessageChunk] = super().stream(input, config, **kwargs)
@@ -260,18 +259,17 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
                     yield with_whole(self, chunk, parts)
             return
         trace = start_trace(self, config, run.input)
-        turn = self._turn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=False))
         with concise(), failing(run, streamed=True):
             with trace:
                 yield from run.begin(trace.manager.run_id, trace.name)
-                yield from trace.seen(drive(run, turn, trace.child))
+                yield from trace.seen(drive(run, trace.child))
             trace.manager.on_chain_end(trace.output())
 
     async def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        run = self._run(input, kwargs)
+        run = self._run(input, kwargs, streamed=True, async_api=True)
         if run is None:
             parts, place, limit = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
             reply = generator_of(super().astream(input, config, **kwargs))
@@ -284,9 +282,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
                         yield with_whole(self, part, parts)
             return
         trace = await astart_trace(self, config, run.input)
-        turn = self._aturn_of_run(run, trace.child, kwargs, streams=self._streams(run, kwargs, async_api=True))
         with concise(), failing(run, streamed=True):
-            async with trace, aclosing(adrive(run, turn, trace.child)) as chunks:
+            async with trace, aclosing(adrive(run, trace.child)) as chunks:
                 for chunk in run.begin(trace.manager.run_id, trace.name):
                     yield chunk
                 async for chunk in chunks:
@@ -342,31 +339,27 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         super().__setstate__(state)
         self.__dict__["tools"] = restore_tools(self.tools)
 
-    # ------------------------------------------------------------------------------------------ the drivers
+    # ------------------------------------------------------------------------------------------ one request of a run
 
-    def _turn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> TurnMaker:
-        """What makes the requests of a run: each a run of core's own."""
+    def _turn_wrappers(self) -> Sequence[TurnWrapper]:
+        """What stands around each turn of the model's runs besides what belongs to every run."""
+        return ()
+
+    def _turn_parts(self, request: TurnRequest) -> Iterator[AIMessage]:
+        """Make a request: an LLM run of core."""
         stream, invoke = super().stream, super().invoke
+        keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
+        if request.streams:
+            return stream(request.messages, request.config, **keywords)
+        return (invoke(messages, request.config, **keywords) for messages in (request.messages,))
 
-        def turn(action: CallModel) -> Iterator[AIMessage]:
-            messages, request = list(action.messages), {**keywords, **run.request(action)}
-            if streams:
-                return stream(messages, config, **request)
-            return (invoke(one, config, **request) for one in (messages,))
-
-        return turn
-
-    def _aturn_of_run(self, run: Run, config: RunnableConfig, keywords: Mapping[str, Any], *, streams: bool) -> AsyncTurnMaker:
-        """Like `_turn_of_run`, asynchronously."""
+    async def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
+        """Like `_turn_parts`, asynchronously."""
         stream, invoke = super().astream, super().ainvoke
-
-        async def turn(action: CallModel) -> AsyncGenerator[AIMessage, None]:
-            messages, request = list(action.messages), {**keywords, **run.request(action)}
-            if not streams:
-                yield await invoke(messages, config, **request)
-                return
-            async with aclosing(generator_of(stream(messages, config, **request))) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-
-        return turn
+        keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
+        if not request.streams:
+            yield await invoke(request.messages, request.config, **keywords)
+            return
+        async with aclosing(generator_of(stream(request.messages, request.config, **keywords))) as chunks:
+            async for chunk in chunks:
+                yield chunk

@@ -19,15 +19,17 @@ from typing import Any
 from dbos import DBOS, StepReservation
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from ..cancelling import Cancel
 from ..chunks import ChunkSum, as_chunk
-from ..deadline import DeadlinePassed
+from ..deadline import Deadline, DeadlinePassed
 from ..executor.plan import PlannedCall
 from ..executor.results import describe, failed
 from ..executor.steps import LEFT, BatchEnded, Outcome, Proceed, Steps, Within, ends_as
 from ..executor.workers.threads import run_beside
 from ..messages.calls import ToolCallRecord
 from ..messages.places import derived_id
+from ..run.recording import RunJournal
+from ..run.turn_wrappers import Mark, Stored, TurnPart, TurnRequest
+from ..run.turn_wrappers import Proceed as ProceedTurn
 from .ending import Lifetime
 from .errors import RunFailedError
 from .event_rows import failure_of, said_of
@@ -40,7 +42,7 @@ _END: Any = object()
 _NAMESPACE = uuid.UUID("3e5f6c1c-9d0a-4c56-8a53-1b7f0c6d2a94")
 
 
-class Journal:
+class Journal(RunJournal):
     """The journal of one execution of a run's workflow.
 
     Args:
@@ -92,15 +94,15 @@ class Journal:
         """The UUID of a call that waits, which nobody knows before its message is there."""
         return derived_id(_NAMESPACE, f"{self.execution.run_id}\x1e{message_id}\x1e{call_id}")
 
-    def turn(self, parts: Iterator[AIMessage], cancel: Cancel) -> Iterator[AIMessage]:
+    def wrap_turn(self, request: TurnRequest, proceed: ProceedTurn) -> Iterator[TurnPart]:
         """The parts of a turn as they come, or the message that an earlier execution recorded."""
         self._turns += 1
-        turn = _Turn(self, self._turns, parts, cancel)
+        turn = _Turn(self, self._turns, proceed(request), request.end)
         yield from turn.parts()
         if not turn.began:
-            yield from self._replayed(self.read(turn.record), cancel)
+            yield from self._replayed(self.read(turn.record), request.end)
 
-    def _replayed(self, record: dict[str, Any], cancel: Cancel) -> Iterator[AIMessage]:
+    def _replayed(self, record: dict[str, Any], end: Deadline) -> Iterator[TurnPart]:
         if record["error"] is not None:
             raise RunFailedError(record["error"])
         if record["message"] is not None:
@@ -109,9 +111,9 @@ class Journal:
             self._reads = False
             if record["cut"] == "cancelled":
                 self.execution.cancelled.set()
-                cancel.is_set()
-            with cancel.ends_turn():
-                raise DeadlinePassed(cancel)
+                end.passed()
+            with end.ends_turn():
+                raise DeadlinePassed(end)
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -151,17 +153,17 @@ def _not_recorded() -> str:
 class _Turn:
     """One turn, made in a step in a thread of its own while its parts are handed on."""
 
-    def __init__(self, journal: Journal, number: int, parts: Iterator[AIMessage], cancel: Cancel) -> None:
+    def __init__(self, journal: Journal, number: int, parts: Iterator[TurnPart], end: Deadline) -> None:
         self.began = False
         self.record: dict[str, Any] = {}
         self._journal = journal
         self._number = number
         self._parts = parts
-        self._cancel = cancel
+        self._end = end
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._error: BaseException | None = None
 
-    def parts(self) -> Iterator[AIMessage]:
+    def parts(self) -> Iterator[TurnPart]:
         """The parts as they come; none where the turn was made before."""
         step = DBOS.reserve_step()
         run_beside(partial(copy_context().run, self._work, step))
@@ -190,13 +192,15 @@ class _Turn:
                 self._queue.put(part)
                 if isinstance(part, AIMessageChunk):
                     chunks.add(part)
-                else:
+                elif not isinstance(part, Mark):
                     whole = part
+                elif isinstance(part, Stored):
+                    whole = part.message
         except BaseException as error:
             self._journal.leave(error)
             self._error = failure_of(error)
             return self._journal.written({"message": None, "cut": None, "error": said_of(error)})
-        cut = None if self._cancel.cut is None else self._cancel.reason
+        cut = None if self._end.cut is None else self._end.reason
         message = chunks.message() if whole is None and chunks else whole
         if cut is not None and message is not None:
             message = as_chunk(message)

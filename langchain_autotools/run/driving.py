@@ -1,6 +1,6 @@
 """Carries out what a run asks for: its requests and its calls, once synchronously and once asynchronously."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, closing
 from typing import cast
 
@@ -10,18 +10,12 @@ from langchain_core.runnables import RunnableConfig
 from .loop import CallModel
 from .run import Run
 
-TurnMaker = Callable[[CallModel], Iterator[AIMessage]]
-"""Makes a request of a run."""
 
-AsyncTurnMaker = Callable[[CallModel], AsyncGenerator[AIMessage, None]]
-"""Makes a request of a run asynchronously."""
-
-
-def drive(run: Run, turn: TurnMaker, config: RunnableConfig) -> Iterator[AIMessageChunk]:
+def drive(run: Run, config: RunnableConfig) -> Iterator[AIMessageChunk]:
     """Carry out what the run asks for."""
     while (action := run.next()) is not None:
         if isinstance(action, CallModel):
-            for part in run.parts(turn(action)):
+            for part in run.turn(action, config):
                 yield from run.part(part)
             yield from run.turn_done()
         else:
@@ -32,12 +26,12 @@ def drive(run: Run, turn: TurnMaker, config: RunnableConfig) -> Iterator[AIMessa
     yield from run.end()
 
 
-async def adrive(run: Run, turn: AsyncTurnMaker, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
+async def adrive(run: Run, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
     """Like `drive`, asynchronously."""
     while (action := run.next()) is not None:
         if isinstance(action, CallModel):
-            async with aclosing(run.aparts(turn(action))) as parts:
-                async for chunk in _chunks_of(run, parts):
+            async with aclosing(_chunks_of(run, action, config)) as chunks:
+                async for chunk in chunks:
                     yield chunk
             for chunk in run.turn_done():
                 yield chunk
@@ -55,8 +49,9 @@ def generator_of(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, 
     return cast("AsyncGenerator[AIMessage, None]", chunks)
 
 
-async def _chunks_of(run: Run, parts: AsyncIterator[AIMessage]) -> AsyncIterator[AIMessageChunk]:
+async def _chunks_of(run: Run, action: CallModel, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
     """What leaves at once of each part of a turn."""
-    async for part in parts:
-        for chunk in run.part(part):
-            yield chunk
+    async with aclosing(run.aturn(action, config)) as parts:
+        async for part in parts:
+            for chunk in run.part(part):
+                yield chunk

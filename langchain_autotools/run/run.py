@@ -5,29 +5,23 @@ of calls, gives them to the run, and hands the returned chunks to the caller.
 """
 
 import logging
-import time
 import uuid
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from ..cancelling import Cancel
 from ..chunks import ChunkSum, sum_chunks
-from ..deadline import NEVER, Deadline, abounded, bounded, current_deadline
-from ..errors import AlreadyResumedError, ConfigurationError
+from ..errors import AlreadyResumedError
 from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, ToolExecutor, pending_calls
-from ..executor.admission import Reservation
 from ..executor.approval.approvals import Approvals
 from ..executor.approval.pending import ON_CLIENT
 from ..executor.nested_runs import inside
-from ..executor.observer import NOBODY
 from ..history import repair
-from ..listening import listening
 from ..messages.calls import ToolCallRecord, call_ids, calls_of, with_records
 from ..messages.live import attach_messages
 from ..messages.metadata import text_of
@@ -36,14 +30,12 @@ from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
 from ..turn.output_version import with_output_version
-from ..turn.tool_choice import ToolChoice
+from .composing import RunParts
 from .decisions import open_calls
 from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
-
-if TYPE_CHECKING:
-    from .telling import RunEvents
+from .turn_wrappers import NOTHING_DECLARED, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -56,40 +48,51 @@ class RunSettings:
         plan: Limits, and whose calls are whose.
         call: What the model's fields and the keywords of the call say.
         executor: Executes the calls.
+        form: What requests declare, in the form of the model's wire.
         approvals: What calls need before they run; None for nothing.
-        tools: All declared tools in the wire's form, constructor tools first.
-        tool_choice: What the caller asked for, and which tools it allows.
-        last_choice: What the last request at a limit says: the wire's word that forbids calls, or for the call that must end the run.
+        tools: The declared tools: objects where they are known as such, else as the caller declared them.
+        tool_choice: The tool choice as the caller gave it.
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
         output_version: The model's output version.
         lists_content: Whether the content of its replies is always a list of blocks.
         client_tools: The names of tools of the vendor's that run on the caller's machine: pending calls say so.
-        first_request_only: The names of parameters of this run that its later requests are sent without.
     """
 
     plan: RunPlan
     call: CallSettings
     executor: ToolExecutor
-    tools: Sequence[Mapping[str, Any]]
-    tool_choice: ToolChoice
-    last_choice: Any = "none"
+    form: WireForm = NOTHING_DECLARED
+    tools: Sequence[Any] = ()
+    tool_choice: Any = None
     last_text_only: bool = False
     output_version: str | None = None
     lists_content: bool = False
     usage_limits: Sequence[str] = ()
     approvals: Approvals | None = None
     client_tools: frozenset[str] = frozenset()
-    first_request_only: frozenset[str] = frozenset()
 
 
 class Run:
-    """The state of one run. Never shared: each `invoke` or `stream` makes its own."""
+    """The state of one run. Never shared: each `invoke` or `stream` makes its own.
 
-    def __init__(self, messages: Sequence[BaseMessage], settings: RunSettings, *, open_start: bool = False) -> None:
+    Args:
+        messages: The input.
+        settings: What the run is to do.
+        parts: What is optional of it.
+        request: Its requests, but for their messages, choice and configuration.
+        open_start: Whether the messages go on with a conversation that the server keeps.
+    """
+
+    def __init__(
+        self, messages: Sequence[BaseMessage], settings: RunSettings, parts: RunParts, request: TurnRequest, *, open_start: bool = False
+    ) -> None:
         history = repair(messages, open_end=True, open_start=open_start)
         self.input = list(messages)  # as the caller gave it: what wraps a run counts its messages
         self.settings = settings
         self.outcome: RunOutcome | None = None
+        self._parts = parts
+        self._request = request
+        self._observer = parts.observer
         self._output = RunOutput(
             position=len(history),
             separator=settings.call.separator,
@@ -101,43 +104,31 @@ class Run:
         if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
             settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
-        flag, seconds = settings.call.cancel, plan.limits.deadline
-        self._journal = journal = settings.call.journal
-        if journal is not None:
-            flag, seconds = journal.is_cancelled, journal.left(seconds)
-        self._cancel = None if flag is None else Cancel(flag, seconds)
-        endless = seconds is None and current_deadline() is None
-        self._deadline = self._cancel or (None if endless else Deadline(seconds))
-        clock = time.monotonic if journal is None else journal.now
-        self._loop = tool_loop(history, plan, clock, found, None if self._cancel is None else self._cancel.is_set)
+        self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set)
         self._cache: dict[str, Any] = {}
         if (around := inside.get()) is not None:
             around.take_up(call_id for message in history if isinstance(message, AIMessage) for call_id in call_ids(message))
         self._counts_usage = bool(settings.usage_limits)
-        self._parts = ChunkSum()
+        self._chunks = ChunkSum()
         self._whole: AIMessage | None = None
+        self._stored: AIMessage | None = None
         self._sent: Any = None
         self._tools: RunTools | None = None
         self._batch: ToolCallBatch | AsyncToolCallBatch | None = None
         self._results: list[ToolCallResult] = []
         self._failure: Exception | None = None
         self._last = False
-        self._events: RunEvents | None = None
 
     def begin(self, run_id: object, name: str) -> Iterable[AIMessageChunk]:
-        """Tell whoever listens that the run begins; returns what leaves at once."""
-        place = listening.get()
-        if place is not None:
-            from .telling import RunEvents  # here, because it costs every other program its import
-
-            self._events = RunEvents(place, str(run_id), name, self.settings.call.separator)
-        return [self._output.hand_over()] if self._events is not None and self._events.due else ()
+        """Begin; returns what leaves at once."""
+        self._observer.begin(str(run_id), name)
+        return [self._output.hand_over()] if self._observer.due else ()
 
     # ------------------------------------------------------------------------------------------ steps
 
     def next(self) -> Action | None:
         """What to do next; None at the end of the run."""
-        self._check_reader()
+        self._observer.check()
         sent, self._sent = self._sent, None
         self._tools = self._batch = None
         try:
@@ -149,43 +140,29 @@ class Run:
         self._last = isinstance(action, CallModel) and action.choice == "none"
         return action
 
-    def _check_reader(self) -> None:
-        """End the run where somebody listened, and has left."""
-        if self._events is not None:
-            self._events.check()
+    def turn(self, action: CallModel, config: RunnableConfig) -> Iterator[TurnPart]:
+        """The parts of a turn."""
+        return self._parts.turns.make(self._request_of(action, config))
 
-    def request(self, action: CallModel) -> dict[str, Any]:
-        """The keyword arguments of a turn's request."""
-        settings = self.settings
-        keywords: dict[str, Any] = {"tools": list(settings.tools)} if settings.tools else {}
-        asked = settings.tool_choice
-        choice = {"requested": asked.asked, "auto": asked.lasting, "none": settings.last_choice}[action.choice]
-        if action.choice != "requested":
-            keywords |= dict.fromkeys(settings.first_request_only)
-        return keywords if choice is None and asked.asked is None else {**keywords, "tool_choice": choice}
+    def aturn(self, action: CallModel, config: RunnableConfig) -> AsyncGenerator[TurnPart, None]:
+        """Like `turn`, asynchronously."""
+        return cast("AsyncGenerator[TurnPart, None]", self._parts.turns.amake(self._request_of(action, config)))
 
-    def parts(self, parts: Iterator[AIMessage]) -> Iterator[AIMessage]:
-        """The parts of a turn, as long as there is time."""
-        in_time = parts if self._deadline is None else bounded(parts, self._deadline)
-        return in_time if self._journal is None or self._cancel is None else self._journal.turn(in_time, self._cancel)
+    def _request_of(self, action: CallModel, config: RunnableConfig) -> TurnRequest:
+        return replace(self._request, messages=list(action.messages), choice=action.choice, config=config)
 
-    def aparts(self, parts: AsyncGenerator[AIMessage, None]) -> AsyncGenerator[AIMessage, None]:
-        """Like `parts`, asynchronously."""
-        if self._journal is not None:
-            raise ConfigurationError("a journal is for invoke and stream: an asynchronous run has none")
-        return parts if self._deadline is None else abounded(parts, self._deadline)
-
-    def part(self, part: AIMessage) -> Iterable[AIMessageChunk]:
-        """Take what a turn brought, a chunk or the whole message; returns what leaves at once."""
-        if self._events is not None:
-            self._events.part(part)
+    def part(self, part: TurnPart) -> Iterable[AIMessageChunk]:
+        """Take what a turn brought, a chunk, the whole message or a mark; returns what leaves at once."""
+        out: Sequence[AIMessageChunk] = ()
         if isinstance(part, AIMessageChunk):
-            self._parts.add(part)
-            out = [] if self.settings.last_text_only else self._output.chunk(part)
-        else:
+            self._chunks.add(part)
+            out = () if self.settings.last_text_only else self._output.chunk(part)
+        elif isinstance(part, AIMessage):
             self._whole = part
-            out = [] if self.settings.last_text_only else self._turn_chunks(self._parts, part)
-        return out if self._events is None or out or not self._events.due else [self._output.hand_over()]
+            out = () if self.settings.last_text_only else self._turn_chunks(self._chunks, part)
+        elif isinstance(part, Stored):
+            self._stored = part.message
+        return out if out or not self._observer.due else [self._output.hand_over()]
 
     def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
         """What is handed out of a turn's chunks, or of the message that came in their place."""
@@ -195,11 +172,11 @@ class Run:
 
     def turn_done(self) -> list[AIMessageChunk]:
         """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
-        if self._deadline is not None and self._deadline.cut is not None:
-            return self._turn_cut(self._deadline.cut.__cause__, self._deadline.reason)
-        parts, came_whole = self._parts, self._whole
-        self._parts, self._whole = ChunkSum(), None
-        whole = parts.message() if came_whole is None else came_whole
+        if self._parts.end.cut is not None:
+            return self._turn_cut(self._parts.end.cut.__cause__, self._parts.end.reason)
+        parts, came_whole, stored = self._chunks, self._whole, self._stored
+        self._chunks, self._whole, self._stored = ChunkSum(), None, None
+        whole = stored or came_whole or parts.message()
         calls, blocked = turn_calls(canonical_message(whole))
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
@@ -215,8 +192,7 @@ class Run:
             limits = " and ".join(self.settings.usage_limits)
             _logger.warning("a reply says nothing of the tokens that it used: %s cannot end the run as long as that is so", limits)
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
-        if self._events is not None:
-            self._events.turn_done(message)
+        self._observer.turn_done(message)
         self._sent = (message, calls, blocked)
         return [*withheld, chunk]
 
@@ -227,8 +203,7 @@ class Run:
         try:
             meant, known = plan.meant(calls, caller_tools=callers), executor.prepared.arguments_of
             judged = approvals.judge(meant, known, in_order=in_order, callers=callers)
-            new_uuid = None if self._journal is None else partial(self._journal.uuid, str(message.id))
-            return approvals.recorded(message, judged, new_uuid), judged
+            return approvals.recorded(message, judged, partial(self._parts.new_uuid, str(message.id))), judged
         except Exception as error:  # the run ends where the calls would run: the turn is whole, and is handed out
             self._failure = error
             return message, calls
@@ -238,15 +213,14 @@ class Run:
         if reason == "deadline":
             because = f", after {type(cause).__name__}" if cause else ""
             _logger.debug("the deadline of a run has ended a turn before its reply was whole%s", because)
-        parts, self._parts = self._parts, ChunkSum()
+        parts, self._chunks = self._chunks, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
         said = _cut_message(parts.message()) if parts else None
         message, brings = None, []
         if said is not None:
             message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
             brings = [chunk]
-        if self._events is not None:
-            self._events.turn_cut(message)
+        self._observer.turn_cut(message)
         self._sent = TurnCut(message, reason)
         return [*withheld, *brings]
 
@@ -268,31 +242,28 @@ class Run:
         Raises:
             Exception: What was raised when it was asked whether they need approval.
         """
-        if self._events is not None:
-            self._events.calls_begin(action.message, action.calls)
+        self._observer.calls_begin(action.message, action.calls)
         if self._failure is not None:
             raise self._failure
 
     def _options(self, action: RunTools) -> dict[str, Any]:
         return {
             "messages": list(action.messages),
-            "only": self.settings.tool_choice.allowed,
-            "end": NEVER if self._deadline is None else self._deadline,
+            "only": self.settings.form.choice.allowed,
+            "end": self._parts.end,
             "turn": action.turn,
             "cache": self._cache,
-            "observer": NOBODY if self._events is None else self._events.watch(),
-            "admissions": () if self._journal is None else (Reservation(self._journal.entries),),
+            "observer": self._observer.watch(),
+            "admissions": self._parts.admissions,
             "placed": partial(self._placed, action),
         }
 
     def result(self, action: RunTools, result: ToolCallResult | None) -> AIMessageChunk:
         """Take the next result, in call order; returns the chunk that brings it. None in its place: one that brings nothing."""
         if result is None:
-            self._check_reader()
+            self._observer.check()
             return self._output.hand_over()
-        if self._events is not None:
-            self._events.answered(result)
-            self._events.result_done(result.message)
+        self._observer.result_done(result)
         self._results.append(result)
         return self._output.carrier_chunk(result.message)
 
@@ -315,10 +286,9 @@ class Run:
         _logger.debug("run done: %s after %d turns", outcome.stop_reason, outcome.turns)
         if (around := inside.get()) is not None:
             around.leave_open(self._open_calls(outcome))
-        if self._events is not None:
-            if outcome.asked is not None:
-                self._events.pending(outcome.asked, outcome.pending)
-            self._events.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
+        if outcome.asked is not None:
+            self._observer.pending(outcome.asked, outcome.pending)
+        self._observer.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
         return self._output.end(outcome)
 
     def _open_calls(self, outcome: RunOutcome) -> Sequence[ToolCallRecord | PendingCall]:
@@ -353,13 +323,11 @@ class Run:
             for result in self._batch.settled()[len(self._results) :]:
                 self.result(self._tools, result)
         attach_messages(error, self._output.undelivered())
-        if self._events is not None:
-            self._events.stopped(error)
+        self._observer.stopped(error)
 
     def left(self) -> None:
-        """Tell whoever listens that the run was left before its end."""
-        if self._events is not None:
-            self._events.leave()
+        """Note that the run was left before its end."""
+        self._observer.leave()
 
 
 @contextmanager

@@ -14,10 +14,12 @@ from ..executor.names import tool_name
 from ..messages.calls import FOR_CALLER
 from ..turn.tool_choice import ToolChoice
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
+from .composing import RunParts
 from .decisions import read_resume
 from .keywords import Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
+from .turn_wrappers import TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -36,13 +38,15 @@ class Toolbox:
     Attributes:
         source: The value of the model's `tools` that this was made of.
         executor: Executes them.
-        declarations: They, and the builtin tools of the vendor, in the wire's form.
+        objects: They, and the builtin tools of the vendor, as they were given, each with its name.
+        declarations: The same in the wire's form.
         caller_tools: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
         requests: What the model remembers of the requests that declare them.
     """
 
     source: Any
     executor: ToolExecutor
+    objects: Sequence[tuple[str, Any]]
     declarations: Sequence[Mapping[str, Any]]
     caller_tools: frozenset[str] = frozenset()
     requests: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -66,8 +70,12 @@ def toolbox_of(model: Configured) -> Toolbox:
         builtin = [tool for tool in tools if is_builtin(tool)]
         executor = ToolExecutor([tool for tool in tools if not is_builtin(tool)])
     on_client = model.client_tool_names(builtin)
-    own = [tool for name, tool in executor.tools.items() if name not in on_client]  # what runs the vendor's tool is not declared beside it
-    return Toolbox(model.tools, executor, format_tools(model, [*own, *builtin]), frozenset(on_client - executor.tools.keys()))
+    own = [
+        (name, tool) for name, tool in executor.tools.items() if name not in on_client
+    ]  # what runs the vendor's is not declared beside it
+    objects = [*own, *((tool_name(tool), tool) for tool in builtin)]
+    declarations = format_tools(model, [tool for _, tool in objects])
+    return Toolbox(model.tools, executor, objects, declarations, frozenset(on_client - executor.tools.keys()))
 
 
 def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], messages: Sequence[BaseMessage] = ()) -> RunSettings:
@@ -80,16 +88,14 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
     if unknown:
         raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
-    bound = format_request_tools(model, keywords.pop("tools", None))
+    own_tools, caller_choice = keywords.pop("tools", None), model.take_tool_choice(keywords)
+    bound = format_request_tools(model, own_tools)
     caller_tools = {tool_name(tool) for tool in bound}
     added = model.read_added_tools(messages) - toolbox.executor.tools.keys()
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in caller_tools] + bound
-    choice = _tool_choice(model, keywords, tools)
-    any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
-    until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
-    ends = caller_tools if until_called else ()
-    _check_output(keywords, caller_tools, choice.allowed)
-    meant = partial(toolbox.executor.meant, only=choice.allowed)
+    form, ends = wire_form(model, tools, caller_choice, caller_tools, keywords)
+    _check_output(keywords, caller_tools, form.choice.allowed)
+    meant = partial(toolbox.executor.meant, only=form.choice.allowed)
     executor = call.executor(toolbox.executor)
     approvals = executor.approvals
     if approvals is not None:
@@ -99,24 +105,70 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         plan=RunPlan(call.limits, caller_tools | added | toolbox.caller_tools, meant, ends, read_resume(call.decisions), **leaves),
         call=call,
         executor=executor,
+        form=form,
         approvals=approvals,
         client_tools=toolbox.caller_tools,
-        tools=tools,
-        tool_choice=replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice,
-        last_choice=model.format_tool_choice(_last_choice(ends), tools),
+        tools=[*(tool for name, tool in toolbox.objects if name not in caller_tools), *bound],
+        tool_choice=caller_choice,
         last_text_only=_is_parsed(keywords),
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
-        first_request_only=model._first_request_only & {*keywords, *(getattr(model, "model_kwargs", None) or ())},
     )
 
 
-def _tool_choice(model: Configured, keywords: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
+def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
     """The tool choice of the call, within that of the constructor's `model_kwargs`."""
     own = (getattr(model, "model_kwargs", None) or {}).get("tool_choice")
-    choice, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (model.take_tool_choice(keywords), own))
-    return choice.within(outer)
+    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, own))
+    return asked.within(outer)
+
+
+def wire_form(
+    model: Configured, tools: Sequence[Mapping[str, Any]], tool_choice: Any, caller_tools: Collection[str], keywords: Mapping[str, Any]
+) -> tuple[WireForm, Collection[str]]:
+    """What the requests of a run say besides their messages, in the form of a model's wire, and the names of the tools one of which must
+    be called to end the run.
+
+    Args:
+        model: The model whose wire it is.
+        tools: The declared tools in the wire's form.
+        tool_choice: The tool choice as the caller gave it.
+        caller_tools: The names of those tools whose calls are left to the caller.
+        keywords: The caller's other keywords.
+    """
+    choice = _tool_choice(model, tool_choice, tools)
+    any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
+    until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
+    ends = caller_tools if until_called else ()
+    once = model._first_request_only & {*keywords, *(getattr(model, "model_kwargs", None) or ())}
+    lasting = replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice
+    return WireForm(model, tools, lasting, model.format_tool_choice(_last_choice(ends), tools), once), ends
+
+
+def run_request(model: Configured, settings: RunSettings, parts: RunParts, keywords: Mapping[str, Any], *, streams: bool) -> TurnRequest:
+    """The requests of a run, but for their messages, choice and configuration."""
+    return TurnRequest(
+        model=model,
+        messages=(),
+        choice="requested",
+        keywords=keywords,
+        end=parts.end,
+        tools=settings.tools,
+        caller_tools=frozenset(settings.plan.caller_tools),
+        tool_choice=settings.tool_choice,
+        form=settings.form,
+        streams=streams,
+        output_version=settings.output_version,
+    )
+
+
+def request_form(model: Configured, request: TurnRequest) -> WireForm:
+    """What a request says besides its messages, in the form of the wire of the model that makes it."""
+    if request.form.model is model or request.form.model is None:
+        return request.form
+    tools = format_request_tools(model, request.tools)
+    return wire_form(model, tools, request.tool_choice, request.caller_tools, request.keywords)[0]
 
 
 def _last_choice(ends: Collection[str]) -> str:

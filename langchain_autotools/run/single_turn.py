@@ -168,7 +168,8 @@ class _Telling:
         known = ensure_config(config)
         self._output_version = model.output_version
         self._parts = ChunkSum()
-        self.events = RunEvents(place, str(known.get("run_id") or uuid.uuid4()), known.get("run_name") or model.get_name())
+        self.events = RunEvents(place)
+        self.events.begin(str(known.get("run_id") or uuid.uuid4()), known.get("run_name") or model.get_name())
 
     def part(self, part: AIMessage) -> None:
         """Tell of a part of the reply, and at the last one of the whole."""

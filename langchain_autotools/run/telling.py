@@ -1,12 +1,12 @@
 """What a run tells whoever listens: its events, made as things happen. Where nobody listens there is none of this."""
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..deadline import DeadlinePassed
@@ -35,6 +35,8 @@ from ..messages.joints import Joints
 from ..messages.metadata import text_of
 from ..messages.stop_reasons import StopReason
 from ..turn.forming import is_restart, pieces_of
+from .observer import RunObserver
+from .turn_wrappers import AsyncProceed, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
 
 _NOT_WHOLE = "the reply ended before the call was whole"
 _AGAIN = "the reply broke off, and is asked for again"
@@ -42,31 +44,44 @@ _ANOTHER = "the reply as a whole means no such call"
 _NO_ANSWER = "the run ended before the call was answered"
 _LEFT = "the run was left before the call was answered"
 _new, _set = object.__new__, object.__setattr__
-_CONCERN_ONE_ANOTHER = ("part", "turn_done", "turn_cut", "calls_begin", "progressed", "result_done", "pending", "ended", "stopped", "leave")
+_CONCERN_ONE_ANOTHER = (
+    "part",
+    "mark",
+    "turn_done",
+    "turn_cut",
+    "calls_begin",
+    "progressed",
+    "result_done",
+    "pending",
+    "ended",
+    "stopped",
+    "leave",
+)
 
 
-class RunEvents:
-    """The events of one run.
+class RunEvents(RunObserver, TurnWrapper):
+    """The events of one run: it is told what the run does, and of each part of a turn as it comes.
 
     Args:
         place: Where the run stands, and who listens.
-        run_id: The run's id.
-        name: The model's name.
         separator: The separator between the texts of two turns.
 
     Attributes:
         place: As it was given.
     """
 
-    def __init__(self, place: Place, run_id: str, name: str, separator: str = "") -> None:
+    layer: ClassVar[str] = "observer"
+    listens = True
+
+    def __init__(self, place: Place, separator: str = "") -> None:
         self.place = place
         self._joints = Joints(separator)
         self._separator = ""  # before the next text
-        self._run_id = run_id
-        self._about: dict[str, Any] = {"run_id": run_id, "parent_run_id": place.run_id, "parent_call_id": place.call_id}
+        self._run_id = ""
+        self._about: dict[str, Any] = {}
         self._listener = place.listener
         self._lock = threading.RLock()
-        self._over = False
+        self._over = True  # until it begins
         self._tell: Callable[[Any], None] = self._listener.tell
         if place.call_id is not None:
             self._tell = self._tell_inside
@@ -79,7 +94,13 @@ class RunEvents:
         self._tell_text: Callable[[TextDelta], None] = self._listener.waiting.append if place.is_read_alone else self._tell
         self._of_text: dict[str, Any] = {}
         self._is_read_alone = place.is_read_alone
+
+    def begin(self, run_id: str, name: str) -> None:
+        """The run begins."""
+        place, self._run_id = self.place, run_id
+        self._about = {"run_id": run_id, "parent_run_id": place.run_id, "parent_call_id": place.call_id}
         with self._lock:
+            self._over = False
             self._listener.begin(run_id, self)
             if place.run_id is not None and place.call_id is not None and self._listener.has_left(place.run_id, place.call_id):
                 self._over = True
@@ -87,7 +108,7 @@ class RunEvents:
             self._tell(RunStarted(**self._about, name=name))
 
     @property
-    def due(self) -> bool:
+    def due(self) -> bool:  # type: ignore[override]
         """Whether events wait for a reader who hears of them when the next chunk is handed over, or the reader has left."""
         return (self.place.hands_over and bool(self._listener.waiting)) or self._listener.is_left
 
@@ -107,14 +128,26 @@ class RunEvents:
 
     # ------------------------------------------------------------------------------------------ a turn
 
-    def part(self, part: AIMessage) -> None:
-        """A piece of a reply, or the whole of it.
+    def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
+        """The parts of a turn, each told of."""
+        return map(self.part, proceed(request))
+
+    async def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
+        """Like `wrap_turn`, asynchronously."""
+        async with aclosing(cast("AsyncGenerator[TurnPart, None]", proceed(request))) as parts:
+            async for part in parts:
+                yield self.part(part)
+
+    def part(self, part: TurnPart) -> TurnPart:
+        """A part of a turn: a piece of the reply, the whole of it, or a mark.
 
         Raises:
             NobodyListens: The reader has left.
         """
         if not self._is_read_alone:
             self.check()
+        if isinstance(part, Mark):
+            return self._marked(part)
         fields = part.__dict__
         message_id = self._message_id
         if message_id is None:
@@ -129,7 +162,7 @@ class RunEvents:
                     values["separator"], self._separator = self._separator, ""
                 _set(delta, "__dict__", values)
                 self._tell_text(delta)
-            return
+            return part
         for kind, text in deltas_of(content, extra):
             if kind == "text":
                 separator, self._separator = self._separator, ""
@@ -138,8 +171,14 @@ class RunEvents:
                 self._tell(ReasoningDelta(**self._about, message_id=message_id, text=text))
         for piece in pieces_of(part):
             self._piece(message_id, piece)
-        if is_restart(part):
+        return self._marked(Restart()) if is_restart(part) else part
+
+    def _marked(self, mark: Mark) -> Mark:
+        if isinstance(mark, Restart):
             self._discard(_AGAIN)
+        elif isinstance(mark, Notice):
+            self._tell(mark.event)
+        return mark
 
     def _piece(self, message_id: str, piece: Any) -> None:
         about = {**self._about, "message_id": message_id, "call_id": piece.call_id}
@@ -207,9 +246,10 @@ class RunEvents:
                 told: dict[str, Any] = {"message": result.message, "duration": result.duration, "executed": result.executed}
                 self._tell(CallResult(**self._about, call=call, index=index, **told))
 
-    def result_done(self, message: ToolMessage) -> None:
+    def result_done(self, result: ToolCallResult) -> None:
         """A result is handed out."""
-        self._tell(MessageDone(**self._about, message=message))
+        self.answered(result)
+        self._tell(MessageDone(**self._about, message=result.message))
 
     def place_of(self, call_id: str) -> Place | None:
         """Where what the tool of a call makes stands; None where nobody listens to that."""

@@ -1,16 +1,14 @@
 """What each request of a run says besides its messages, and what of a model's fields and a call's keywords makes a run's settings."""
 
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from langchain_core.tools import tool
 
 from langchain_autotools import ConfigurationError, ToolExecutor
-from langchain_autotools.run.keywords import call_settings
-from langchain_autotools.run.limits import Limits
-from langchain_autotools.run.loop import CallModel, RunPlan
-from langchain_autotools.run.run import Run, RunSettings
+from langchain_autotools.run.run import RunSettings
 from langchain_autotools.run.settings import run_settings, toolbox_of
+from langchain_autotools.run.turn_wrappers import WireForm
 from langchain_autotools.testing import ScriptedChatModel
 from langchain_autotools.turn.tool_choice import ToolChoice
 
@@ -30,29 +28,22 @@ def g() -> str:
 DECLARED = [{"name": "f"}]
 
 
-def requested(choice: Literal["requested", "auto", "none"], **fields: Any) -> dict[str, Any]:
-    """The keyword arguments of a request of a run with these settings."""
-    call = call_settings(ScriptedChatModel(), {})
-    needed = {"plan": RunPlan(Limits()), "call": call, "executor": ToolExecutor([]), "tools": [], "tool_choice": ToolChoice()}
-    settings = RunSettings(**{**needed, **fields})
-    return Run([], settings).request(CallModel([], choice))
-
-
 def test_a_request_without_tools_and_choice_says_nothing() -> None:
     """No keyword is made up."""
-    assert requested("requested") == requested("auto") == {}
-    assert requested("requested", tools=DECLARED) == {"tools": DECLARED}
+    assert WireForm().keywords("requested") == WireForm().keywords("auto") == {}
+    assert WireForm(tools=DECLARED).keywords("requested") == {"tools": DECLARED}
 
 
 @pytest.mark.parametrize(("choice", "said"), [("requested", "any"), ("auto", "rest"), ("none", "none")])
 def test_each_request_has_its_choice(choice: Any, said: str) -> None:
     """The first what was asked, later ones what stays of it, the last what leads to an end."""
-    assert requested(choice, tools=DECLARED, tool_choice=ToolChoice("any", "rest")) == {"tools": DECLARED, "tool_choice": said}
+    form = WireForm(tools=DECLARED, choice=ToolChoice("any", "rest"))
+    assert form.keywords(choice) == {"tools": DECLARED, "tool_choice": said}
 
 
 def test_a_choice_that_is_over_is_said_to_be() -> None:
     """A model's own default choice must not come back in place of the one that was asked for."""
-    assert requested("auto", tool_choice=ToolChoice("any", None)) == {"tool_choice": None}
+    assert WireForm(choice=ToolChoice("any", None)).keywords("auto") == {"tool_choice": None}
 
 
 def settings_of(model: ScriptedChatModel, **keywords: Any) -> RunSettings:
@@ -62,7 +53,7 @@ def settings_of(model: ScriptedChatModel, **keywords: Any) -> RunSettings:
 
 def names(settings: RunSettings) -> list[str]:
     """The names of the declared tools."""
-    return [declared["function"]["name"] if "function" in declared else declared["name"] for declared in settings.tools]
+    return [declared["function"]["name"] if "function" in declared else declared["name"] for declared in settings.form.tools]
 
 
 def test_own_tools_come_first_and_a_bound_one_wins() -> None:
@@ -76,19 +67,19 @@ def test_own_tools_come_first_and_a_bound_one_wins() -> None:
 def test_without_bound_tools_nobody_must_end_the_run() -> None:
     """A forced call of an own tool is asked for once."""
     settings = settings_of(ScriptedChatModel(tools=[f]), tool_choice="any")
-    assert (list(settings.plan.ends), settings.tool_choice.lasting, settings.last_choice) == ([], None, "none")
-    assert settings.tool_choice.forced
+    assert (list(settings.plan.ends), settings.form.choice.lasting, settings.form.last_choice) == ([], None, "none")
+    assert settings.form.choice.forced
 
 
 def test_a_forced_call_of_a_bound_tool_ends_the_run() -> None:
     """It is asked for until it comes; at the end by its name, of several by the word for any."""
     one = settings_of(ScriptedChatModel(tools=[f]), tools=[g], tool_choice="any")
-    assert (list(one.plan.ends), one.tool_choice.lasting) == (["g"], one.tool_choice.asked)
-    assert one.last_choice != one.tool_choice.lasting
+    assert (list(one.plan.ends), one.form.choice.lasting) == (["g"], one.form.choice.asked)
+    assert one.form.last_choice != one.form.choice.lasting
     two = settings_of(ScriptedChatModel(tools=[f]), tools=[f, g], tool_choice="any")
-    assert (sorted(two.plan.ends), two.last_choice) == (["f", "g"], two.tool_choice.lasting)
+    assert (sorted(two.plan.ends), two.form.last_choice) == (["f", "g"], two.form.choice.lasting)
     free = settings_of(ScriptedChatModel(tools=[f]), tools=[g])
-    assert (list(free.plan.ends), free.tool_choice.lasting) == ([], None)
+    assert (list(free.plan.ends), free.form.choice.lasting) == ([], None)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,84 @@
+"""What is optional of a run, put together before the run is made: its end, its clock, its journal, who observes it, what wraps its turns.
+
+A run asks nothing of this: it has an end that may never come, an observer that may do nothing, and turns that nothing may wrap.
+"""
+
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from ..cancelling import deadline_of
+from ..deadline import NEVER, Deadline, abounded, bounded, deadline_after
+from ..executor.admission import Admission, Reservation
+from ..listening import listening
+from .keywords import CallSettings
+from .observer import UNOBSERVED, RunObserver
+from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, Turns, TurnWrapper
+
+UNWRAPPED = Turns()
+"""Turns that are LLM runs of core and nothing else."""
+
+
+def _random_uuid(message_id: str, call_id: str) -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """What is optional of a run.
+
+    Attributes:
+        end: The deadline, and the caller's cancellation.
+        clock: Seconds since any fixed start.
+        observer: Observes the run.
+        turns: Makes its turns.
+        admissions: What admits its calls besides approvals, one after another.
+        new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
+    """
+
+    end: Deadline = NEVER
+    clock: Callable[[], float] = time.monotonic
+    observer: RunObserver = UNOBSERVED
+    turns: Turns = UNWRAPPED
+    admissions: Sequence[Admission] = ()
+    new_uuid: Callable[[str, str], str] = _random_uuid
+
+
+class _Bounded(TurnWrapper):
+    """Ends a turn where the end of its run comes."""
+
+    layer: ClassVar[str] = "end"
+
+    def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
+        return bounded(proceed(request), request.end)
+
+    def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncGenerator[TurnPart, None]:
+        return abounded(cast("AsyncGenerator[TurnPart, None]", proceed(request)), request.end)
+
+
+def compose(call: CallSettings, wrappers: Iterable[TurnWrapper] = ()) -> RunParts:
+    """Put together what is optional of a run.
+
+    Args:
+        call: What the model's fields and the keywords of the call say.
+        wrappers: Wrappers of turns that the model brings.
+    """
+    around, cancel, seconds, journal = list(wrappers), call.cancel, call.limits.deadline, call.journal
+    clock, new_uuid = time.monotonic, _random_uuid
+    admissions: Sequence[Admission] = ()
+    if journal is not None:
+        around.append(journal)
+        admissions = (Reservation(journal.entries),)
+        cancel, seconds, clock, new_uuid = journal.is_cancelled, journal.left(seconds), journal.now, journal.uuid
+    end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
+    if end is not NEVER:
+        around.append(_Bounded())
+    observer: RunObserver = UNOBSERVED
+    if (place := listening.get()) is not None:
+        from .telling import RunEvents  # here, because it costs every other program its import
+
+        observer = events = RunEvents(place, call.separator)
+        around.append(events)
+    return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, new_uuid)

@@ -1,0 +1,289 @@
+"""What stands around each model turn: the request, the parts of its reply, and the wrappers that both pass through.
+
+A wrapper gets a neutral request and a function that makes the turn of it. It may change the request, make the turn more than once
+or not at all, and change the parts. The innermost layer is one LLM run of core: the model that makes the request writes the form
+of its wire.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, cast
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+
+from ..deadline import Deadline, DeadlinePassed
+from ..listening import NobodyListens
+from ..turn.forming import is_restart
+from ..turn.tool_choice import ToolChoice
+from .loop import Choice
+
+ORDER = (
+    "observer",  # sees each part as it goes out, also of a turn that the journal has; there only while somebody listens
+    "journal",  # records what came of the turn, the end that cut it included, and makes nothing of what is inside where it has the turn
+    "end",  # the deadline and the caller's cancellation: all that is inside, another attempt or another model too, has to be in time
+    "before_turn",  # changes what is sent, whichever model it is sent to
+    "failover",  # chooses the model
+    "middleware",  # stands around each attempt of each model
+)
+"""The places of wrappers, outermost first. Inside of the last one is the LLM run of core."""
+
+_OURS = ORDER.index("end")  # what is inside of this place may be anybody's, and may not swallow an end that has come
+_ENDS = (DeadlinePassed, NobodyListens)
+_NO_CHOICE = ToolChoice()
+
+
+@dataclass(frozen=True)
+class WireForm:
+    """What the requests of a run say besides their messages, in the form of one model's wire.
+
+    Attributes:
+        model: The model that wrote it.
+        tools: All declared tools, constructor tools first.
+        choice: The caller's tool choice, and which tools it allows.
+        last_choice: The choice of the last request at a limit: the word that forbids calls, or for the call that must end the run.
+        first_request_only: The names of parameters that later requests are sent without.
+    """
+
+    model: Any = None
+    tools: Sequence[Mapping[str, Any]] = ()
+    choice: ToolChoice = _NO_CHOICE
+    last_choice: Any = "none"
+    first_request_only: frozenset[str] = frozenset()
+
+    def keywords(self, choice: Choice) -> dict[str, Any]:
+        """The keyword arguments of a request with this choice."""
+        keywords: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
+        own = self.choice
+        said = {"requested": own.asked, "auto": own.lasting, "none": self.last_choice}[choice]
+        if choice != "requested":
+            keywords |= dict.fromkeys(self.first_request_only)
+        return keywords if said is None and own.asked is None else {**keywords, "tool_choice": said}
+
+
+NOTHING_DECLARED = WireForm()
+"""What the requests say of a model without tools."""
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """One request to a model, in no vendor's form.
+
+    Attributes:
+        model: The model that makes it.
+        messages: The messages to send; for a model without tools of its own the input as the caller gave it.
+        choice: `requested` for the caller's tool choice, `auto` for what stays of it after the first turn, `none` for what leads to an end.
+        keywords: The caller's keyword arguments for the vendor.
+        end: The deadline of the run, and its cancellation.
+        tools: The declared tools: objects where they are known as such, else as the caller declared them.
+        caller_tools: The names of those whose calls are left to the caller.
+        tool_choice: The tool choice as the caller gave it.
+        form: What the run's own model writes of the tools and the choice.
+        config: LangChain's configuration of the LLM run.
+        streams: Whether the reply is streamed.
+        output_version: The output version of stored messages.
+    """
+
+    model: Any
+    messages: Any
+    choice: Choice
+    keywords: Mapping[str, Any]
+    end: Deadline
+    tools: Sequence[Any] = ()
+    caller_tools: frozenset[str] = frozenset()
+    tool_choice: Any = None
+    form: WireForm = NOTHING_DECLARED
+    config: RunnableConfig | None = None
+    streams: bool = False
+    output_version: str | None = None
+
+
+# ---------------------------------------------------------------------------------------------- parts
+
+
+class Mark:
+    """A part of a turn that belongs to no message."""
+
+    chunk_position: ClassVar[None] = None  # it is not the last part of a turn, as a whole message is
+
+
+class Restart(Mark):
+    """The reply has broken off and begins anew: the calls that it began count no more."""
+
+
+@dataclass(frozen=True)
+class Notice(Mark):
+    """An event for whoever listens.
+
+    Attributes:
+        event: The event, a `RunEvent`.
+    """
+
+    event: Any
+
+
+@dataclass(frozen=True)
+class Stored(Mark):
+    """The last part of a turn whose message is not the sum of its chunks. The chunks stay as they left.
+
+    Attributes:
+        message: The message to store.
+    """
+
+    message: AIMessage
+
+
+TurnPart = AIMessage | Mark
+"""A part of a turn: a chunk, the whole message, or a mark."""
+
+Proceed = Callable[[TurnRequest], Iterator[TurnPart]]
+"""Makes a turn."""
+
+AsyncProceed = Callable[[TurnRequest], AsyncIterator[TurnPart]]
+"""Makes a turn asynchronously."""
+
+
+# ---------------------------------------------------------------------------------------------- wrappers
+
+
+class TurnWrapper:
+    """Something that stands around each turn of a run. Inherited, both methods pass everything through.
+
+    Attributes:
+        layer: Where it stands, one of `ORDER`.
+    """
+
+    layer: ClassVar[str] = "middleware"
+
+    def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
+        """Make the parts of a turn.
+
+        Args:
+            request: The request.
+            proceed: Makes the turn of a request; may be called more than once. What it returns is closed when the turn is over.
+        """
+        return proceed(request)
+
+    def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
+        """Make the parts of a turn asynchronously; see `wrap_turn`."""
+        return proceed(request)
+
+
+class Turns:
+    """The turns of one run, each inside of the wrappers.
+
+    Args:
+        wrappers: The wrappers in any order; those of one place stand as they are given, the first outermost.
+
+    Attributes:
+        make: Makes the parts of a turn.
+        amake: Makes them asynchronously.
+    """
+
+    def __init__(self, wrappers: Iterable[TurnWrapper] = ()) -> None:
+        ordered = sorted(wrappers, key=lambda one: ORDER.index(one.layer), reverse=True)
+        self._others = [one for one in ordered if ORDER.index(one.layer) > _OURS]
+        self.make: Proceed = self._guarded if self._others else _core
+        self.amake: AsyncProceed = self._aguarded if self._others else _acore
+        for wrapper in ordered[len(self._others) :]:
+            self.make, self.amake = partial(wrapper.wrap_turn, proceed=self.make), partial(wrapper.awrap_turn, proceed=self.amake)
+
+    def _guarded(self, request: TurnRequest) -> Iterator[TurnPart]:
+        """A turn inside of wrappers that may be anybody's: what they open is closed, and an end that has come is raised."""
+        guard = _Guard()
+        with ExitStack() as opened:
+
+            def opening(make: Proceed, request: TurnRequest) -> Iterator[TurnPart]:
+                guard.check()
+                parts = iter(make(request))
+                opened.callback(getattr(parts, "close", _nothing))
+                return parts
+
+            proceed: Proceed = partial(opening, guard.noted)
+            for wrapper in self._others:
+                proceed = partial(opening, partial(wrapper.wrap_turn, proceed=proceed))
+            with guard.raising():
+                for part in proceed(request):
+                    guard.check()
+                    yield part
+
+    async def _aguarded(self, request: TurnRequest) -> AsyncIterator[TurnPart]:
+        """Like `_guarded`, asynchronously."""
+        guard = _Guard()
+        async with AsyncExitStack() as opened:
+
+            def opening(make: AsyncProceed, request: TurnRequest) -> AsyncIterator[TurnPart]:
+                guard.check()
+                parts = aiter(make(request))
+                opened.push_async_callback(getattr(parts, "aclose", _anothing))
+                return parts
+
+            proceed: AsyncProceed = partial(opening, guard.anoted)
+            for wrapper in self._others:
+                proceed = partial(opening, partial(wrapper.awrap_turn, proceed=proceed))
+            with guard.raising():
+                async for part in proceed(request):
+                    guard.check()
+                    yield part
+
+
+class _Guard:
+    """The end that has come during one turn, whatever wrappers make of it."""
+
+    def __init__(self) -> None:
+        self._end: BaseException | None = None
+
+    def check(self) -> None:
+        """Raise the end if it has come."""
+        if self._end is not None:
+            raise self._end
+
+    def noted(self, request: TurnRequest) -> Iterator[TurnPart]:
+        """The innermost layer: one LLM run of core, the notes in it that concern the turn as marks."""
+        with self._noting(), closing(cast("Generator[AIMessage, None, None]", _core(request))) as parts:
+            for part in parts:
+                yield Restart() if is_restart(part) else part
+
+    async def anoted(self, request: TurnRequest) -> AsyncIterator[TurnPart]:
+        """Like `noted`, asynchronously."""
+        with self._noting():
+            async with aclosing(cast("AsyncGenerator[AIMessage, None]", _acore(request))) as parts:
+                async for part in parts:
+                    yield Restart() if is_restart(part) else part
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except _ENDS as end:
+            self._end = self._end or end
+            raise
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Raise the end in place of all else that is raised or returned."""
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+        self.check()
+
+
+def _nothing() -> None: ...
+
+
+async def _anothing() -> None: ...
+
+
+def _core(request: TurnRequest) -> Iterator[AIMessage]:
+    """One LLM run of core."""
+    parts: Iterator[AIMessage] = request.model._turn_parts(request)
+    return parts
+
+
+def _acore(request: TurnRequest) -> AsyncIterator[AIMessage]:
+    parts: AsyncIterator[AIMessage] = request.model._aturn_parts(request)
+    return parts
