@@ -26,6 +26,12 @@ def test_the_changelog_has_a_dated_section_of_the_version_below_what_is_unreleas
     assert re.fullmatch(rf"\[{re.escape(__version__)}\] - \d{{4}}-\d\d-\d\d", newest)
 
 
+def test_the_first_release_is_read_in_two_minutes() -> None:
+    """Its section has fewer than 600 words: what nobody had, nobody has to read of."""
+    text = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert len(text.partition("\n## [0.1.0]")[2].split("\n## ")[0].split()) < 600
+
+
 def test_the_metadata_are_those_of_the_package() -> None:
     """The name is the one that the package tells tracers, and no address is named: the package has none."""
     assert PROJECT["name"] == DISTRIBUTION
