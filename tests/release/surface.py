@@ -16,6 +16,8 @@ from .lists import REPOSITORY
 PACKAGE = "langchain_autotools"
 MODULES = ("", "testing", "history", "encoders", "durable", "showing")
 """The modules that users import from: those with an `__all__` of which every name is public."""
+PYDANTIC = {"model_config", "model_fields", "model_computed_fields", "model_post_init"}
+"""Names that pydantic gives to classes of ours, which of them depends on its release."""
 
 _REFERENCE = re.compile(rf"^::: {PACKAGE}\.(\S+)$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"^\s+self\.([a-z]\w*)(?::[^=\n]+)? = ", re.MULTILINE)
@@ -78,7 +80,7 @@ def class_lines(cls: type) -> Iterator[str]:
     fields: Mapping[str, Any] = getattr(cls, "model_fields", {})
     ours = [base for base in cls.__mro__ if base.__module__.startswith(PACKAGE)]
     names = {name for base in ours for name in (*vars(base), *inspect.get_annotations(base)) if not name.startswith("_")}
-    for name in sorted(names - {"model_config", "model_fields", "model_computed_fields"}):
+    for name in sorted(names - PYDANTIC):
         if name in fields:
             yield field_line(name, fields[name])
         else:
