@@ -26,6 +26,7 @@ ROOMS = (
     ("cancelling", "retry", "listening"),
     ("executor", "history", "tool_calls"),
     ("event_types",),
+    ("event_tables",),
     ("turn",),
     ("run",),
     ("mixin",),

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from langchain_autotools.event_types import MessageDone, RunEvent, TextDelta
+from langchain_autotools import event_types as kinds
+from langchain_autotools.event_tables import NOTHING, EventTable
+from langchain_autotools.event_types import RunEvent
 from langchain_autotools.executor import Decision, PendingCall
 from langchain_autotools.following import EventStream, events
 from langchain_autotools.messages.carrier import new_messages
@@ -83,13 +85,17 @@ class Conversation:
 
     def _take(self, event: RunEvent) -> None:
         """Remember and show an event. What runs inside a tool is no part of the conversation."""
-        if event.parent_run_id is None:
-            if isinstance(event, MessageDone):
-                self.history.append(event.message)
-                self._unfinished = ""
-            elif isinstance(event, TextDelta):
-                self._unfinished += event.text
+        remember = _REMEMBERED.get(type(event))
+        if remember is not None and event.parent_run_id is None:
+            remember(self, event)
         self._display.take(event)
+
+    def _text(self, event: kinds.TextDelta) -> None:
+        self._unfinished += event.text
+
+    def _message(self, event: kinds.MessageDone) -> None:
+        self.history.append(event.message)
+        self._unfinished = ""
 
     def _keep(self, error: BaseException) -> None:
         """What a run that broke off leaves: messages that no event had told of, and of an interrupted one the text that was seen."""
@@ -98,3 +104,26 @@ class Conversation:
         self.history += missing
         if isinstance(error, KeyboardInterrupt) and self._unfinished.strip() and not missing:
             self.history.append(AIMessage(self._unfinished))
+
+
+_REMEMBERED: Final = EventTable[Callable[[Conversation, Any], None]](
+    "CLI history",
+    {
+        kinds.RunStarted: NOTHING,
+        kinds.TextDelta: Conversation._text,
+        kinds.ReasoningDelta: NOTHING,
+        kinds.CallStarted: NOTHING,
+        kinds.CallArgumentsDelta: NOTHING,
+        kinds.CallReady: NOTHING,
+        kinds.CallDiscarded: NOTHING,
+        kinds.CallProgress: NOTHING,
+        kinds.CallResult: NOTHING,
+        kinds.MessageDone: Conversation._message,
+        kinds.MessageDiscarded: NOTHING,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: NOTHING,
+        kinds.RunEnded: NOTHING,
+        kinds.RunFailed: NOTHING,
+    },
+)

@@ -33,12 +33,23 @@ def place_of(position: str) -> tuple[int, int, int]:
     return int(read[1] or 1), int(read[2]), int(read[3])
 
 
+def check_position(after: str | None) -> None:
+    """Raise if `after` is given and cannot be the position of an event of any conversation.
+
+    Raises:
+        ConfigurationError: It cannot.
+    """
+    if after is not None:
+        place_of(after)
+
+
 def start_of(runs: ConversationRuns, conversation: str, after: str | None, last_event_id: str | None) -> Start:
     """Where reading starts: behind the position that a header names, where the conversation has it, else behind `after`.
 
     Raises:
         ConfigurationError: `after` is no position, or one that the conversation does not have.
     """
+    check_position(after)
     now = runs.current(conversation)
     with suppress(ConfigurationError):
         if last_event_id:

@@ -2,28 +2,14 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, get_args
+from typing import Any, Final
 
+from .. import event_types as kinds
 from ..encoders.plain import plain
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallProgress,
-    CallReady,
-    CallResult,
-    CallsPending,
-    CallStarted,
-    MessageDone,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    RunStarted,
-    TextDelta,
-    TurnUsage,
-)
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from ..executor import Decision, PendingCall
 from ..messages.calls import ToolCallRecord
 from ..strict_json import mend_surrogates
@@ -32,17 +18,43 @@ from .plain import message_of, plain_messages
 
 _logger = logging.getLogger("langchain_autotools")
 
-Piece = TextDelta | ReasoningDelta | CallArgumentsDelta
-"""An event whose text goes on in the next one."""
 
-_TYPES: Mapping[str, type[RunEvent]] = {
-    kind.__name__: kind
-    for kind in (
-        *get_args(Piece),
-        *(RunStarted, CallStarted, CallReady, CallDiscarded, CallProgress, CallResult),
-        *(MessageDone, TurnUsage, CallsPending, RunEnded, RunFailed),
-    )
-}
+@dataclass(frozen=True)
+class _Row:
+    """The rows of a kind of event.
+
+    Attributes:
+        joined: The fields of a piece that differ from those of the piece before it, empty: `text`, and what only a first piece has. None
+            for events that are no pieces of a text.
+        absent: The values of fields that a row leaves out where they are None, and that have no default.
+    """
+
+    joined: Mapping[str, str] | None = None
+    absent: Mapping[str, Any] = field(default_factory=dict)
+
+
+_ROWS: Final = EventTable(
+    "durable rows",
+    {
+        kinds.RunStarted: _Row(),
+        kinds.TextDelta: _Row(joined={"text": "", "separator": ""}),
+        kinds.ReasoningDelta: _Row(joined={"text": ""}),
+        kinds.CallStarted: _Row(),
+        kinds.CallArgumentsDelta: _Row(joined={"text": ""}),
+        kinds.CallReady: _Row(),
+        kinds.CallDiscarded: _Row(),
+        kinds.CallProgress: _Row(absent={"value": None}),
+        kinds.CallResult: _Row(),
+        kinds.MessageDone: _Row(),
+        kinds.MessageDiscarded: NOTHING,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: _Row(),
+        kinds.CallsPending: _Row(),
+        kinds.RunEnded: _Row(),
+        kinds.RunFailed: _Row(),
+    },
+)
+_KINDS: Mapping[str, tuple[Any, _Row]] = {kind.__name__: (kind, row) for kind, row in _ROWS.items() if row is not None}
 
 
 def row_of(event: RunEvent) -> dict[str, Any]:
@@ -52,32 +64,34 @@ def row_of(event: RunEvent) -> dict[str, Any]:
     return {"type": type(event).__name__, **kept}
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnknownEvent(RunEvent):
+@dataclass(frozen=True)
+class UnknownEvent:
     """An event that a later release has written, and this one cannot read. It has its position, and readers are not given it.
 
     Attributes:
         kind: The name of its type.
+        nested: Whether it is of a run that a tool made.
         call_id: The call that it is about; empty for none.
     """
 
     kind: str
-    call_id: str = ""
+    nested: bool
+    call_id: str
 
 
-def event_of(row: Mapping[str, Any]) -> RunEvent:
+def event_of(row: Mapping[str, Any]) -> RunEvent | UnknownEvent:
     """The event of its plain form. What a later release has written into it that this one does not know is left out, with a warning."""
-    kind = _TYPES.get(row["type"])
-    if kind is not None:
+    known = _KINDS.get(row["type"])
+    if known is not None:
+        kind, rules = known
         try:
-            said = {name: _READ[name](value) if name in _READ else value for name, value in _known(kind, row).items()}
-            return kind(**({"value": None, **said} if kind is CallProgress else said))
+            read = {name: _READ[name](value) if name in _READ else value for name, value in _known(kind, row).items()}
+            return kind(**{**rules.absent, **read})  # type: ignore[no-any-return]
         except (LookupError, TypeError, ValueError) as error:
             _warn(f"an event {row['type']} cannot be read ({type(error).__name__}) and is skipped")
     else:
         _warn(f"events {row['type']} are unknown and are skipped")
-    about = {name: row[name] for name in ("run_id", "parent_run_id", "parent_call_id", "call_id") if name in row}
-    return UnknownEvent(kind=row["type"], **about)
+    return UnknownEvent(row["type"], nested=row.get("parent_run_id") is not None, call_id=row.get("call_id", ""))
 
 
 def _known(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,17 +110,16 @@ def _warn(what: str) -> None:
 
 
 def joined(events: list[RunEvent], event: RunEvent) -> None:
-    """Append an event, or join its text to that of the last one."""
-    last = events[-1] if events else None
-    if isinstance(event, Piece) and isinstance(last, Piece) and _without_text(last) == replace(event, text=""):
-        events[-1] = replace(last, text=last.text + event.text)
+    """Append an event that has a row, or join its text to that of the last one."""
+    row = _ROWS.get(type(event))
+    if row is None:
+        return
+    last: Any = events[-1] if events else None
+    piece: Any = event
+    if row.joined and type(last) is type(piece) and replace(last, **row.joined) == replace(piece, text=""):
+        events[-1] = replace(last, text=last.text + piece.text)
     else:
         events.append(event)
-
-
-def _without_text(piece: Piece) -> Piece:
-    """What a piece says beside its text, and the separator before it."""
-    return replace(piece, text="", separator="") if isinstance(piece, TextDelta) else replace(piece, text="")
 
 
 def said_of(error: BaseException) -> str:

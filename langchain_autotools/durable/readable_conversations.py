@@ -14,7 +14,7 @@ from ..errors import ConfigurationError
 from ..event_types import RunEvent
 from ..executor import PendingCall
 from .conversation_list import ConversationInfo, ConversationList, Order
-from .conversation_reading import aread_conversation, read_conversation, start_of
+from .conversation_reading import aread_conversation, check_position, read_conversation, start_of
 from .conversation_requests import check_id, waiting
 from .conversation_runs import APPEND, ConversationRun, ConversationRuns, Sent
 from .engine import Link, launch
@@ -78,7 +78,7 @@ class ReadableConversations:
         link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
         return read_conversation(self._runs, start, follow, timeout, link)
 
-    async def aevents(
+    def aevents(
         self,
         conversation: str,
         *,
@@ -87,12 +87,18 @@ class ReadableConversations:
         follow: bool = False,
         timeout: float | None = None,
     ) -> AsyncGenerator[RunEvent, None]:
-        """Like `events`, asynchronously."""
+        """Like `events`, asynchronously. A well-formed position that the conversation does not have is refused with the first event."""
         check_id(conversation)
+        check_position(after)
+        return self._aevents(conversation, after, last_event_id, follow, timeout)
+
+    async def _aevents(
+        self, conversation: str, after: str | None, last_event_id: str | None, follow: bool, timeout: float | None
+    ) -> AsyncGenerator[RunEvent, None]:
         await asyncio.to_thread(self._launch)
         link, start = Link(), await asyncio.to_thread(start_of, self._runs, conversation, after, last_event_id)
-        async with aclosing(aread_conversation(self._runs, start, follow, timeout, link)) as told:
-            async for event in told:
+        async with aclosing(aread_conversation(self._runs, start, follow, timeout, link)) as events:
+            async for event in events:
                 yield event
 
     def messages(self, conversation: str) -> builtins.list[BaseMessage]:

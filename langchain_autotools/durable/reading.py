@@ -4,31 +4,16 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from dbos import DBOS
 from dbos import error as dbos_error
 
+from .. import event_types as kinds
 from ..errors import ConfigurationError
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallProgress,
-    CallReady,
-    CallResult,
-    CallsPending,
-    CallStarted,
-    MessageDiscarded,
-    MessageDone,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    RunStarted,
-    TextDelta,
-    TurnUsage,
-)
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from .engine import Link, outside
 from .errors import RunFailedError
 from .event_rows import UnknownEvent, event_of
@@ -74,16 +59,16 @@ class Story:
                 yield from map(self._placed, self._voided())
             self._execution, self._own_id = row["execution"], None
         for event in map(event_of, row["events"]):
-            own = self._renamed(event)
-            if self._is_new(own) and not isinstance(placed := self._placed(own), UnknownEvent):
-                yield placed
+            if isinstance(event, UnknownEvent):
+                self._count += event.nested or self._once(event.kind, event.call_id)
+            elif self._is_new(renamed := self._renamed(event)):
+                yield self._placed(renamed)
 
     def end(self) -> Iterator[RunEvent]:
         """The events that are missing where the run was ended from outside."""
-        if ("end",) in self._told:
+        if not self._once("end"):
             return
-        self._told.add(("end",))
-        for event in [*self._left(lambda _: True), RunFailed(run_id=self._run_id, error=RunFailedError(ENDED_FROM_OUTSIDE))]:
+        for event in [*self._left(lambda _: True), kinds.RunFailed(run_id=self._run_id, error=RunFailedError(ENDED_FROM_OUTSIDE))]:
             yield self._placed(event)
 
     def _placed(self, event: RunEvent) -> RunEvent:
@@ -101,49 +86,78 @@ class Story:
 
     def _is_new(self, event: RunEvent) -> bool:
         """Whether an event says what was not told before; notes it."""
-        if event.parent_run_id is not None:
-            self._note_nested(event)
-        elif isinstance(event, CallStarted):
-            if (self._run_id, event.call_id) in self._calls or ("CallReady", event.call_id) in self._told:
-                return False
-        elif isinstance(event, TextDelta | ReasoningDelta | CallArgumentsDelta):
-            if event.message_id in self._whole:
-                return False
-            self._writing = event.message_id
-        elif isinstance(event, CallDiscarded):
-            return self._calls.pop((self._run_id, event.call_id), None) is not None
-        elif isinstance(event, CallProgress):
-            return ("CallResult", event.call_id) not in self._told
-        else:
-            return self._once(event)
-        self._note_call(event)
-        return True
-
-    def _once(self, event: RunEvent) -> bool:
-        key = _key(event)
-        if key in self._told:
+        reading = _READINGS.get(type(event))
+        if reading is None or (event.parent_run_id is None and not reading.is_new(self, event)):
             return False
-        self._told.add(key)
-        if isinstance(event, CallReady | MessageDone):
-            self._whole.add(event.message_id)
-            self._attempt = 1
-        self._note_call(event)
+        if reading.note is not None:
+            reading.note(self, event)
         return True
 
-    def _note_call(self, event: RunEvent) -> None:
-        if isinstance(event, CallStarted | CallReady):
-            self._calls[event.run_id, event.call_id] = event
-        elif isinstance(event, CallResult | CallDiscarded):
-            self._calls.pop((event.run_id, event.call_id), None)
-        elif isinstance(event, CallsPending):
-            for call in event.calls:
-                self._calls.pop((event.run_id, call.id), None)
+    def _once(self, *key: str) -> bool:
+        """Whether this has not been told before."""
+        is_new = key not in self._told
+        self._told.add(key)
+        return is_new
 
-    def _note_nested(self, event: RunEvent) -> None:
-        if isinstance(event, RunStarted):
+    def _is_start(self, _: kinds.RunStarted) -> bool:
+        return self._once("RunStarted")
+
+    def _is_more(self, event: kinds.TextDelta | kinds.ReasoningDelta | kinds.CallArgumentsDelta) -> bool:
+        if event.message_id in self._whole:
+            return False
+        self._writing = event.message_id
+        return True
+
+    def _is_new_call(self, event: kinds.CallStarted) -> bool:
+        return (self._run_id, event.call_id) not in self._calls and ("CallReady", event.call_id) not in self._told
+
+    def _is_whole_call(self, event: kinds.CallReady) -> bool:
+        return self._once("CallReady", event.call_id) and self._ends_writing(event)
+
+    def _is_open_call(self, event: kinds.CallDiscarded) -> bool:
+        return (self._run_id, event.call_id) in self._calls
+
+    def _is_running_call(self, event: kinds.CallProgress) -> bool:
+        return ("CallResult", event.call_id) not in self._told
+
+    def _is_first_result(self, event: kinds.CallResult) -> bool:
+        return self._once("CallResult", event.call_id)
+
+    def _is_new_message(self, event: kinds.MessageDone) -> bool:
+        return self._once("MessageDone", event.message_id) and self._ends_writing(event)
+
+    def _ends_writing(self, event: kinds.CallReady | kinds.MessageDone) -> bool:
+        self._whole.add(event.message_id)
+        self._attempt = 1
+        return True
+
+    def _is_new_usage(self, event: kinds.TurnUsage) -> bool:
+        return self._once("TurnUsage", event.message_id)
+
+    def _is_first_pause(self, _: kinds.CallsPending) -> bool:
+        return self._once("CallsPending")
+
+    def _is_end(self, _: kinds.RunEnded | kinds.RunFailed) -> bool:
+        return self._once("end")
+
+    # ------------------------------------------------------------------------------------------ what is open
+
+    def _run_opens(self, event: kinds.RunStarted) -> None:
+        if event.parent_run_id is not None:
             self._nested[event.run_id] = event
-        elif isinstance(event, RunEnded | RunFailed):
-            self._nested.pop(event.run_id, None)
+
+    def _run_closes(self, event: kinds.RunEnded | kinds.RunFailed) -> None:
+        self._nested.pop(event.run_id, None)
+
+    def _call_opens(self, event: kinds.CallStarted | kinds.CallReady) -> None:
+        self._calls[event.run_id, event.call_id] = event
+
+    def _call_closes(self, event: kinds.CallResult | kinds.CallDiscarded) -> None:
+        self._calls.pop((event.run_id, event.call_id), None)
+
+    def _calls_wait(self, event: kinds.CallsPending) -> None:
+        for call in event.calls:
+            self._calls.pop((event.run_id, call.id), None)
 
     # ------------------------------------------------------------------------------------------ what is void
 
@@ -151,7 +165,7 @@ class Story:
         """What is told where another execution goes on: the end of what the last one began and did not record."""
         yield from self._left(lambda event: event.run_id != self._run_id or getattr(event, "provisional", False))
         if self._writing is not None and self._writing not in self._whole:
-            yield MessageDiscarded(run_id=self._run_id, message_id=self._writing, attempt=self._attempt)
+            yield kinds.MessageDiscarded(run_id=self._run_id, message_id=self._writing, attempt=self._attempt)
             self._attempt += 1
         self._writing = None
 
@@ -161,22 +175,47 @@ class Story:
             if ended(event):
                 del self._calls[key]
                 about = {name: getattr(event, name) for name in ("run_id", "parent_run_id", "parent_call_id", "message_id", "call_id")}
-                yield CallDiscarded(**about, reason=_DIED)
+                yield kinds.CallDiscarded(**about, reason=_DIED)
         for event in reversed(self._nested.values()):
             about = {name: getattr(event, name) for name in ("run_id", "parent_run_id", "parent_call_id")}
-            yield RunEnded(**about, stop_reason="cancelled", turns=0)
+            yield kinds.RunEnded(**about, stop_reason="cancelled", turns=0)
         self._nested.clear()
 
 
-def _key(event: RunEvent) -> tuple[str, ...]:
-    """What an event that is told once is about."""
-    if isinstance(event, RunEnded | RunFailed):
-        return ("end",)
-    if isinstance(event, MessageDone | TurnUsage):
-        return type(event).__name__, event.message_id
-    if isinstance(event, UnknownEvent):
-        return event.kind, event.call_id
-    return type(event).__name__, getattr(event, "call_id", "")
+@dataclass(frozen=True)
+class _Reading:
+    """How events of a kind are read.
+
+    Attributes:
+        is_new: Whether an event of the run itself says what was not told before.
+        note: Notes of an event that is new, or of a run inside a tool, what it opens or closes.
+    """
+
+    is_new: Callable[[Story, Any], bool]
+    note: Callable[[Story, Any], None] | None = None
+
+
+_READINGS: Final = EventTable(
+    "durable reader",
+    {
+        kinds.RunStarted: _Reading(Story._is_start, Story._run_opens),
+        kinds.TextDelta: _Reading(Story._is_more),
+        kinds.ReasoningDelta: _Reading(Story._is_more),
+        kinds.CallStarted: _Reading(Story._is_new_call, Story._call_opens),
+        kinds.CallArgumentsDelta: _Reading(Story._is_more),
+        kinds.CallReady: _Reading(Story._is_whole_call, Story._call_opens),
+        kinds.CallDiscarded: _Reading(Story._is_open_call, Story._call_closes),
+        kinds.CallProgress: _Reading(Story._is_running_call),
+        kinds.CallResult: _Reading(Story._is_first_result, Story._call_closes),
+        kinds.MessageDone: _Reading(Story._is_new_message),
+        kinds.MessageDiscarded: NOTHING,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: _Reading(Story._is_new_usage),
+        kinds.CallsPending: _Reading(Story._is_first_pause, Story._calls_wait),
+        kinds.RunEnded: _Reading(Story._is_end, Story._run_closes),
+        kinds.RunFailed: _Reading(Story._is_end, Story._run_closes),
+    },
+)
 
 
 # ---------------------------------------------------------------------------------------------- readers
@@ -212,7 +251,7 @@ def position_of(event: RunEvent) -> int:
 
 def raise_failed(event: RunEvent) -> None:
     """Raise what a run has failed with, after its event."""
-    if isinstance(event, RunFailed) and event.parent_run_id is None:
+    if isinstance(event, kinds.RunFailed) and event.parent_run_id is None:
         raise event.error
 
 

@@ -6,9 +6,9 @@ message has it; while it is written, custom events tell of it. A run inside a to
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ag_ui.core import (
     PROTOCOL_VERSION,
@@ -42,23 +42,9 @@ from ag_ui.core.token_usage import aggregate_token_usage, token_usage_from_langc
 from ag_ui.encoder import EventEncoder
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallProgress,
-    CallResult,
-    CallsPending,
-    CallStarted,
-    MessageDiscarded,
-    MessageDone,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    RunStarted,
-    TextDelta,
-    TurnUsage,
-)
+from .. import event_types as kinds
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from ..executor import pending_calls
 from ..history.expansion import expand
 from ..messages.calls import ToolCallRecord, calls_of
@@ -66,7 +52,7 @@ from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .ag_ui_content import content_parts
 from .ag_ui_history import page_messages
-from .ag_ui_outcome import outcome_of, result_of
+from .ag_ui_outcome import outcome_of, result_of, sentence_of
 from .plain import plain
 from .streaming import Failure
 
@@ -125,18 +111,16 @@ class AgUiEncoder:
         self._snapshot: Any = None if history is None else page_messages(expand(history))
         self._pending = [(mend_surrogates(call.id), call) for call in pending_calls(history or ())]
         self._usage: list[TokenUsage] = []
-        self._ended: list[RunEnded] = []
+        self._ended: list[kinds.RunEnded] = []
 
     def encode(self, event: RunEvent) -> bytes:
         """What an event is in the protocol; empty where it is nothing."""
         hidden = not self._nested and event.parent_run_id in self._seen
         self._seen.add(event.run_id)
-        if hidden:
-            if isinstance(event, TurnUsage):
-                self._count(event)
-            return b""
-        write = _WRITERS.get(type(event))
-        return self._bytes(self._begin(event.run_id)) + (self._bytes(write(self, event)) if write else b"")
+        written = _WRITTEN.get(type(event))
+        write = written and (written.hidden if hidden else written.shown)
+        begun = b"" if hidden else self._bytes(self._begin(event.run_id))
+        return begun + (self._bytes(write(self, event)) if write else b"")
 
     def end(self) -> bytes:
         """The end of the protocol's run: what it waits for, or why it ended."""
@@ -160,7 +144,7 @@ class AgUiEncoder:
         if self._snapshot is not None:
             yield MessagesSnapshotEvent(messages=self._snapshot)
 
-    def _started(self, event: RunStarted) -> Iterator[BaseEvent]:
+    def _started(self, event: kinds.RunStarted) -> Iterator[BaseEvent]:
         around = self._runs.get(event.parent_run_id or "")
         run = self._runs[event.run_id] = self._open[event.run_id] = _Run(event.run_id, event.run_id if around else None)
         if around is not None:
@@ -172,7 +156,7 @@ class AgUiEncoder:
             )
         self._turns.setdefault(run.tag, 0)
 
-    def _run_ended(self, event: RunEnded) -> Iterator[BaseEvent]:
+    def _run_ended(self, event: kinds.RunEnded) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         yield from self._close(run)
         if run.tag is None:
@@ -180,12 +164,12 @@ class AgUiEncoder:
         else:
             yield SubagentFinishedEvent(subagent_run_id=run.tag, result={"stopReason": event.stop_reason, "turns": event.turns})
 
-    def _run_failed(self, event: RunFailed) -> Iterator[BaseEvent]:
+    def _run_failed(self, event: kinds.RunFailed) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         yield from self._close(run)
         if run.tag is not None:
             failure = Failure.of(event.error, self._details)
-            yield SubagentErrorEvent(subagent_run_id=run.tag, message=_sentence(failure), code=failure.name)
+            yield SubagentErrorEvent(subagent_run_id=run.tag, message=sentence_of(failure), code=failure.name)
 
     def _close(self, run: _Run) -> Iterator[BaseEvent]:
         """End all that is open of a run."""
@@ -215,7 +199,7 @@ class AgUiEncoder:
     def _error(self, failure: Failure) -> Iterator[BaseEvent]:
         yield from self._begin(str(uuid.uuid4()))
         yield from self._close_all()
-        yield RunErrorEvent(message=_sentence(failure), code=failure.name, usage=aggregate_token_usage(self._usage) or None)
+        yield RunErrorEvent(message=sentence_of(failure), code=failure.name, usage=aggregate_token_usage(self._usage) or None)
 
     # ------------------------------------------------------------------------------------------ turns
 
@@ -245,7 +229,7 @@ class AgUiEncoder:
             yield StepFinishedEvent(step_name=run.step, subagent_run_id=run.tag)
             run.step = None
 
-    def _text(self, event: TextDelta) -> Iterator[BaseEvent]:
+    def _text(self, event: kinds.TextDelta) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
@@ -264,7 +248,7 @@ class AgUiEncoder:
             yield TextMessageEndEvent(message_id=run.text, subagent_run_id=run.tag)
             run.text = None
 
-    def _reasoning(self, event: ReasoningDelta) -> Iterator[BaseEvent]:
+    def _reasoning(self, event: kinds.ReasoningDelta) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         if run.reasoning is None:
@@ -280,7 +264,7 @@ class AgUiEncoder:
             yield ReasoningEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
             run.reasoning = None
 
-    def _message(self, event: MessageDone) -> Iterator[BaseEvent]:
+    def _message(self, event: kinds.MessageDone) -> Iterator[BaseEvent]:
         message = event.message
         if not isinstance(message, AIMessage):
             return
@@ -297,7 +281,7 @@ class AgUiEncoder:
         told = message.response_metadata
         run.model = (_label(told.get("model_provider")), _label(told.get("model_name")))
 
-    def _message_discarded(self, event: MessageDiscarded) -> Iterator[BaseEvent]:
+    def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         yield from self._end_reasoning(run)
         yield from self._end_text(run)
@@ -306,13 +290,12 @@ class AgUiEncoder:
         run.discarded[event.message_id] += 1
         yield CustomEvent(name="message_discarded", value=value, subagent_run_id=run.tag)
 
-    def _used(self, event: TurnUsage) -> Iterator[BaseEvent]:
-        self._count(event, *self._runs[event.run_id].model)
-        yield from ()
-
-    def _count(self, event: TurnUsage, provider: str | None = None, model: str | None = None) -> None:
+    def _used(self, event: kinds.TurnUsage) -> Iterator[BaseEvent]:
+        run = self._runs.get(event.run_id)  # None for a hidden one
+        provider, model = (None, None) if run is None else run.model
         usage = token_usage_from_langchain_metadata(event.usage, provider=provider, model=model)
         self._usage += [usage] if usage else []
+        yield from ()
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -323,23 +306,23 @@ class AgUiEncoder:
         yield ToolCallArgsEvent(tool_call_id=call_id, delta=mend_surrogates(call.arguments), subagent_run_id=run.tag)
         yield ToolCallEndEvent(tool_call_id=call_id, subagent_run_id=run.tag)
 
-    def _writing(self, event: CallStarted) -> Iterator[BaseEvent]:
+    def _writing(self, event: kinds.CallStarted) -> Iterator[BaseEvent]:
         if event.provisional:
             run = self._runs[event.run_id]
             yield from self._turn(run, event.message_id)
             yield self._told(event, "tool_call_started", event.call_id, toolCallName=event.name, index=event.index)
 
-    def _written(self, event: CallArgumentsDelta) -> Iterator[BaseEvent]:
+    def _written(self, event: kinds.CallArgumentsDelta) -> Iterator[BaseEvent]:
         yield self._told(event, "tool_call_delta", event.call_id, delta=event.text)
 
-    def _discarded(self, event: CallDiscarded) -> Iterator[BaseEvent]:
+    def _discarded(self, event: kinds.CallDiscarded) -> Iterator[BaseEvent]:
         yield self._told(event, "tool_call_discarded", event.call_id, reason=event.reason)
 
     def _told(self, event: RunEvent, name: str, call_id: str, **value: Any) -> BaseEvent:
         run = self._runs[event.run_id]
         return CustomEvent(name=name, value=plain({"toolCallId": self._id(run, call_id), **value}), subagent_run_id=run.tag)
 
-    def _progress(self, event: CallProgress) -> Iterator[BaseEvent]:
+    def _progress(self, event: kinds.CallProgress) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         call_id = self._id(run, event.call_id)
         content = {"toolCallId": call_id, "value": plain(event.value)}
@@ -347,7 +330,7 @@ class AgUiEncoder:
             message_id=f"{call_id}:progress", activity_type="tool_progress", content=content, subagent_run_id=run.tag
         )
 
-    def _answered(self, event: CallResult) -> Iterator[BaseEvent]:
+    def _answered(self, event: kinds.CallResult) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         told = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
         content: Any = content_parts(event.message)
@@ -362,7 +345,7 @@ class AgUiEncoder:
             subagent_run_id=run.tag,
         )
 
-    def _waiting(self, event: CallsPending) -> Iterator[BaseEvent]:
+    def _waiting(self, event: kinds.CallsPending) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         if run.tag is None:
             self._decided({call.id for call in event.calls})
@@ -374,27 +357,44 @@ class AgUiEncoder:
         self._pending = [(one, call) for one, call in self._pending if call.id not in ids]
 
 
-def _sentence(failure: Failure) -> str:
-    return mend_surrogates(failure.text if failure.details is None else failure.details)
-
-
 def _label(value: Any) -> str | None:
     return mend_surrogates(value) if isinstance(value, str) and value else None
 
 
-_WRITERS: Final[Mapping[type[RunEvent], Callable[[AgUiEncoder, Any], Iterator[BaseEvent]]]] = {
-    RunStarted: AgUiEncoder._started,
-    TextDelta: AgUiEncoder._text,
-    ReasoningDelta: AgUiEncoder._reasoning,
-    CallStarted: AgUiEncoder._writing,
-    CallArgumentsDelta: AgUiEncoder._written,
-    CallDiscarded: AgUiEncoder._discarded,
-    CallProgress: AgUiEncoder._progress,
-    CallResult: AgUiEncoder._answered,
-    MessageDone: AgUiEncoder._message,
-    MessageDiscarded: AgUiEncoder._message_discarded,
-    TurnUsage: AgUiEncoder._used,
-    CallsPending: AgUiEncoder._waiting,
-    RunEnded: AgUiEncoder._run_ended,
-    RunFailed: AgUiEncoder._run_failed,
-}
+_Write: TypeAlias = Callable[[AgUiEncoder, Any], Iterator[BaseEvent]]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What is written of a kind of event.
+
+    Attributes:
+        shown: Writes an event of the kind.
+        hidden: Writes one of a run that the page is not shown; None for nothing.
+    """
+
+    shown: _Write
+    hidden: _Write | None = None
+
+
+_WRITTEN: Final = EventTable(
+    "AG-UI",
+    {
+        kinds.RunStarted: _Written(AgUiEncoder._started),
+        kinds.TextDelta: _Written(AgUiEncoder._text),
+        kinds.ReasoningDelta: _Written(AgUiEncoder._reasoning),
+        kinds.CallStarted: _Written(AgUiEncoder._writing),
+        kinds.CallArgumentsDelta: _Written(AgUiEncoder._written),
+        kinds.CallReady: NOTHING,
+        kinds.CallDiscarded: _Written(AgUiEncoder._discarded),
+        kinds.CallProgress: _Written(AgUiEncoder._progress),
+        kinds.CallResult: _Written(AgUiEncoder._answered),
+        kinds.MessageDone: _Written(AgUiEncoder._message),
+        kinds.MessageDiscarded: _Written(AgUiEncoder._message_discarded),
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: _Written(AgUiEncoder._used, hidden=AgUiEncoder._used),
+        kinds.CallsPending: _Written(AgUiEncoder._waiting),
+        kinds.RunEnded: _Written(AgUiEncoder._run_ended),
+        kinds.RunFailed: _Written(AgUiEncoder._run_failed),
+    },
+)

@@ -15,6 +15,7 @@ from ..event_types import RunEnded
 from ..executor.approval.pending import APPROVABLE, PendingCall
 from ..strict_json import mend_surrogates
 from .posted import signature_of
+from .streaming import Failure
 
 _ANSWER: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -56,3 +57,8 @@ def _interrupt(call_id: str, call: PendingCall) -> Interrupt:
 def result_of(ended: Sequence[RunEnded]) -> dict[str, Any] | None:
     """Why the last run ended, and how many requests all made; None where there was none."""
     return {"stopReason": ended[-1].stop_reason, "turns": sum(event.turns for event in ended)} if ended else None
+
+
+def sentence_of(failure: Failure) -> str:
+    """What a client is told of a failure: its details where they are sent, else a plain sentence."""
+    return mend_surrogates(failure.text if failure.details is None else failure.details)

@@ -54,7 +54,8 @@ def ai_sdk(
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
     """Events as the AI SDK's UI message stream, version 1, for a response with `AI_SDK_HEADERS`.
 
-    One stream is one assistant message. A run that goes on after decisions (`resume=`) goes on with the message that asked for them.
+    One stream is one assistant message. A run that goes on after decisions (`resume=`) goes on with the message that asked for them. Where
+    the reading process shuts down (`EventsInterruptedError`) the bytes end without `finish` and `[DONE]`, so that the page can resume.
 
     Args:
         events: What `events` or `aevents` returned. Closing the bytes, as a server does when its client is gone, ends the run.
@@ -89,6 +90,8 @@ class _Encoder:
         return _frames(self._chunks.end()) + b"data: [DONE]\n\n"
 
     def fail(self, failure: Failure) -> bytes:
+        if failure.interrupted:
+            return b""
         details = "" if failure.details is None else f" {failure.details}"
         return _frames(self._chunks.end(f"{failure.name}: {failure.text}{details}")) + b"data: [DONE]\n\n"
 

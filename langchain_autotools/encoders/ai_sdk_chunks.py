@@ -10,28 +10,15 @@ Three of its ways decide how the chunks are ordered here:
 - A call that was asked about carries the answer, whoever gave it: the request and the answer go before its output or `tool-output-denied`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallProgress,
-    CallReady,
-    CallResult,
-    CallsPending,
-    CallStarted,
-    MessageDiscarded,
-    MessageDone,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunStarted,
-    TextDelta,
-    TurnUsage,
-)
+from .. import event_types as kinds
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from ..executor.approval.pending import APPROVABLE, Decision, PendingCall
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
@@ -64,36 +51,20 @@ class UIMessageChunks:
         self._open: dict[str, tuple[str, str]] = {}  # by message: the kind and the id of the part that is being written
         self._parts = 0
         self._written: dict[str, list[str]] = {}  # calls that are being written: their names and the pieces of their arguments
-        self._held: dict[str, CallReady] = {}  # calls that are known, and not yet whether they are new
+        self._held: dict[str, kinds.CallReady] = {}  # calls that are known, and not yet whether they are new
         self._shown: set[str] = set()
         self._reminded: set[str] = set()  # of these, those of an earlier message
         self._usage: UsageMetadata | None = None
-        self._ended: RunEnded | None = None
+        self._ended: kinds.RunEnded | None = None
         self._nested = NestedRuns()
-        self._makers = {
-            RunStarted: self._run_started,
-            TextDelta: self._text,
-            ReasoningDelta: self._reasoning,
-            CallStarted: self._call_started,
-            CallArgumentsDelta: self._arguments,
-            CallReady: self._call_ready,
-            CallDiscarded: self._discarded,
-            CallProgress: self._progress,
-            CallResult: self._result,
-            MessageDone: self._message_done,
-            MessageDiscarded: self._message_discarded,
-            TurnUsage: self._turn_usage,
-            CallsPending: self._pending,
-            RunEnded: self._run_ended,
-        }
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:
         """The chunks that an event makes."""
         if self._nested.takes(event):
             yield from self._nested.feed(event)
-        elif maker := self._makers.get(type(event)):
+        elif maker := _CHUNKS.get(type(event)):
             yield from self._begin()
-            yield from maker(event)  # type: ignore[operator]
+            yield from maker(self, event)
 
     def end(self, error: str | None = None) -> Iterator[Chunk]:
         """The chunks behind the last event.
@@ -124,17 +95,17 @@ class UIMessageChunks:
             self._begun = True
             yield {"type": "start"} if self._message_id is None else {"type": "start", "messageId": self._message_id}
 
-    def _run_started(self, event: RunStarted) -> Iterator[Chunk]:
+    def _run_started(self, event: kinds.RunStarted) -> Iterator[Chunk]:
         self._usage = None
         if self._ended is not None:  # a chain with two models: one message tells of both
             yield {"type": "message-metadata", "messageMetadata": _metadata(self._ended)}
             self._ended = None
 
-    def _run_ended(self, event: RunEnded) -> Iterator[Chunk]:
+    def _run_ended(self, event: kinds.RunEnded) -> Iterator[Chunk]:
         self._ended = event
         yield from ()
 
-    def _turn_usage(self, event: TurnUsage) -> Iterator[Chunk]:
+    def _turn_usage(self, event: kinds.TurnUsage) -> Iterator[Chunk]:
         self._usage = add_usage(self._usage, event.usage)
         yield {"type": "message-metadata", "messageMetadata": {"turns": event.turn, "usage": self._usage}}
 
@@ -154,13 +125,13 @@ class UIMessageChunks:
 
     # ------------------------------------------------------------------------------------------ text
 
-    def _text(self, event: TextDelta) -> Iterator[Chunk]:
-        return self._delta("text", event)
+    def _text(self, event: kinds.TextDelta) -> Iterator[Chunk]:
+        return self._delta("text", event, event.separator)
 
-    def _reasoning(self, event: ReasoningDelta) -> Iterator[Chunk]:
-        return self._delta("reasoning", event)
+    def _reasoning(self, event: kinds.ReasoningDelta) -> Iterator[Chunk]:
+        return self._delta("reasoning", event, "")
 
-    def _delta(self, kind: str, event: TextDelta | ReasoningDelta) -> Iterator[Chunk]:
+    def _delta(self, kind: str, event: kinds.TextDelta | kinds.ReasoningDelta, separator: str) -> Iterator[Chunk]:
         opened, part = self._open.get(event.message_id, ("", ""))
         if opened != kind:
             yield from self._close(event.message_id)
@@ -168,7 +139,6 @@ class UIMessageChunks:
             part = f"{event.message_id}-{self._parts}"
             self._parts += 1
             self._open[event.message_id] = (kind, part)
-            separator = event.separator if isinstance(event, TextDelta) else ""
             said: Chunk = {"providerMetadata": {"autotools": {"separator": separator}}} if separator else {}
             yield {"type": f"{kind}-start", "id": part, **said}
         yield {"type": f"{kind}-delta", "id": part, "delta": event.text}
@@ -178,7 +148,7 @@ class UIMessageChunks:
             kind, part = self._open.pop(message_id)
             yield {"type": f"{kind}-end", "id": part}
 
-    def _message_done(self, event: MessageDone) -> Iterator[Chunk]:
+    def _message_done(self, event: kinds.MessageDone) -> Iterator[Chunk]:
         if not isinstance(event.message, AIMessage):
             return
         yield from self._close(event.message_id)
@@ -186,32 +156,32 @@ class UIMessageChunks:
         for ready in [one for one in self._held.values() if one.message_id == event.message_id]:
             yield from self._announce(self._held.pop(ready.call_id).call)
 
-    def _message_discarded(self, event: MessageDiscarded) -> Iterator[Chunk]:
+    def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[Chunk]:
         """The protocol has no way to take text back: the page is told."""
         yield from self._close(event.message_id)
         yield {"type": "data-message-discarded", "data": {"messageId": event.message_id, "attempt": event.attempt}}
 
     # ------------------------------------------------------------------------------------------ calls being made
 
-    def _call_started(self, event: CallStarted) -> Iterator[Chunk]:
+    def _call_started(self, event: kinds.CallStarted) -> Iterator[Chunk]:
         yield from self._close(event.message_id)
         if event.provisional:
             yield from self._step(event.message_id)
             self._written[event.call_id] = [event.name]
             yield {"type": "tool-input-start", "toolCallId": event.call_id, "toolName": event.name}
 
-    def _arguments(self, event: CallArgumentsDelta) -> Iterator[Chunk]:
+    def _arguments(self, event: kinds.CallArgumentsDelta) -> Iterator[Chunk]:
         self._written[event.call_id].append(event.text)
         yield {"type": "tool-input-delta", "toolCallId": event.call_id, "inputTextDelta": event.text}
 
-    def _call_ready(self, event: CallReady) -> Iterator[Chunk]:
+    def _call_ready(self, event: kinds.CallReady) -> Iterator[Chunk]:
         if event.call_id in self._written:
             del self._written[event.call_id]
             yield from self._announce(event.call)
         else:
             self._held[event.call_id] = event
 
-    def _discarded(self, event: CallDiscarded) -> Iterator[Chunk]:
+    def _discarded(self, event: kinds.CallDiscarded) -> Iterator[Chunk]:
         if event.call_id in self._written:
             name, *pieces = self._written.pop(event.call_id)
             said = {"toolCallId": event.call_id, "toolName": name, "input": "".join(pieces), "errorText": event.reason}
@@ -242,11 +212,11 @@ class UIMessageChunks:
 
     # ------------------------------------------------------------------------------------------ what became of calls
 
-    def _progress(self, event: CallProgress) -> Iterator[Chunk]:
+    def _progress(self, event: kinds.CallProgress) -> Iterator[Chunk]:
         yield from self._remind(event.call_id)
         yield {"type": "tool-output-available", "toolCallId": event.call_id, "output": shown(event.value), "preliminary": True}
 
-    def _result(self, event: CallResult) -> Iterator[Chunk]:
+    def _result(self, event: kinds.CallResult) -> Iterator[Chunk]:
         yield from self._remind(event.call_id)
         call, decision = event.call, event.call.decision
         if decision is not None and decision.action == "edit" and decision.value != call.args:
@@ -269,7 +239,7 @@ class UIMessageChunks:
         yield {"type": "tool-approval-request", "approvalId": approval, "toolCallId": decision.id}
         yield {"type": "tool-approval-response", "approvalId": approval, **answer}
 
-    def _pending(self, event: CallsPending) -> Iterator[Chunk]:
+    def _pending(self, event: kinds.CallsPending) -> Iterator[Chunk]:
         for pending in event.calls:
             yield from self._waits(pending)
 
@@ -289,6 +259,29 @@ class UIMessageChunks:
             yield {"type": "tool-approval-response", "approvalId": pending.uuid, "approved": True}
 
 
-def _metadata(ended: RunEnded) -> Chunk:
+def _metadata(ended: kinds.RunEnded) -> Chunk:
     said = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
     return said if ended.usage is None else {**said, "usage": ended.usage}
+
+
+_CHUNKS: Final = EventTable[Callable[[UIMessageChunks, Any], Iterator[Chunk]]](
+    "AI SDK",
+    {
+        kinds.RunStarted: UIMessageChunks._run_started,
+        kinds.TextDelta: UIMessageChunks._text,
+        kinds.ReasoningDelta: UIMessageChunks._reasoning,
+        kinds.CallStarted: UIMessageChunks._call_started,
+        kinds.CallArgumentsDelta: UIMessageChunks._arguments,
+        kinds.CallReady: UIMessageChunks._call_ready,
+        kinds.CallDiscarded: UIMessageChunks._discarded,
+        kinds.CallProgress: UIMessageChunks._progress,
+        kinds.CallResult: UIMessageChunks._result,
+        kinds.MessageDone: UIMessageChunks._message_done,
+        kinds.MessageDiscarded: UIMessageChunks._message_discarded,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: UIMessageChunks._turn_usage,
+        kinds.CallsPending: UIMessageChunks._pending,
+        kinds.RunEnded: UIMessageChunks._run_ended,
+        kinds.RunFailed: NOTHING,
+    },
+)

@@ -1,19 +1,13 @@
 """Runs inside tools as data parts of the UI message: they open no part of the outer message."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage
 
-from ..event_types import (
-    CallReady,
-    CallResult,
-    MessageDone,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    RunStarted,
-    TextDelta,
-)
+from .. import event_types as kinds
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from .ai_sdk_values import Chunk, error_text, shown
 
 
@@ -39,36 +33,75 @@ class NestedRuns:
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:
         """The chunks that such an event makes."""
-        part = self._shown[event.run_id]
-        if isinstance(event, TextDelta):
-            data = {"runId": event.run_id, "toolCallId": event.parent_call_id, "messageId": event.message_id, "text": event.text}
-            if event.separator:
-                part["text"] += event.separator
-                data["separator"] = event.separator
-            yield {"type": "data-run-text", "data": data, "transient": True}
-        elif _note(part, event):
-            yield {"type": "data-run", "id": event.run_id, "data": part}
+        maker = _CHUNKS.get(type(event))
+        return iter(()) if maker is None else maker(self._shown[event.run_id], event)
 
 
-def _note(part: Chunk, event: RunEvent) -> bool:
-    """Note an event in the part of its run; whether that is something to show."""
-    match event:
-        case RunStarted():
-            part["name"] = event.name
-        case MessageDone(message=AIMessage()):
-            part["text"] += event.message.text
-        case CallReady(call=call):
-            part["calls"].append(
-                {"toolCallId": call.id, "toolName": call.spelling, "input": call.arguments if call.args is None else shown(call.args)}
-            )
-        case CallResult():
-            made = {one["toolCallId"]: one for one in part["calls"]}.get(event.call_id, {})
-            failed = event.message.status == "error"
-            made |= {"errorText": error_text(event.message.content)} if failed else {"output": shown(event.message.content)}
-        case RunEnded():
-            part |= {"state": "ended", "stop_reason": event.stop_reason}
-        case RunFailed():
-            part |= {"state": "failed", "errorText": type(event.error).__name__}
-        case _:
-            return False
-    return True
+def _text(part: Chunk, event: kinds.TextDelta) -> Iterator[Chunk]:
+    data = {"runId": event.run_id, "toolCallId": event.parent_call_id, "messageId": event.message_id, "text": event.text}
+    if event.separator:
+        part["text"] += event.separator
+        data["separator"] = event.separator
+    yield {"type": "data-run-text", "data": data, "transient": True}
+
+
+def _run_started(part: Chunk, event: kinds.RunStarted) -> Iterator[Chunk]:
+    part["name"] = event.name
+    yield _sent(part, event)
+
+
+def _message_done(part: Chunk, event: kinds.MessageDone) -> Iterator[Chunk]:
+    if isinstance(event.message, AIMessage):
+        part["text"] += event.message.text
+        yield _sent(part, event)
+
+
+def _call_ready(part: Chunk, event: kinds.CallReady) -> Iterator[Chunk]:
+    call = event.call
+    written = call.arguments if call.args is None else shown(call.args)
+    part["calls"].append({"toolCallId": call.id, "toolName": call.spelling, "input": written})
+    yield _sent(part, event)
+
+
+def _result(part: Chunk, event: kinds.CallResult) -> Iterator[Chunk]:
+    made = {one["toolCallId"]: one for one in part["calls"]}.get(event.call_id, {})
+    failed = event.message.status == "error"
+    made |= {"errorText": error_text(event.message.content)} if failed else {"output": shown(event.message.content)}
+    yield _sent(part, event)
+
+
+def _run_ended(part: Chunk, event: kinds.RunEnded) -> Iterator[Chunk]:
+    part |= {"state": "ended", "stop_reason": event.stop_reason}
+    yield _sent(part, event)
+
+
+def _run_failed(part: Chunk, event: kinds.RunFailed) -> Iterator[Chunk]:
+    part |= {"state": "failed", "errorText": type(event.error).__name__}
+    yield _sent(part, event)
+
+
+def _sent(part: Chunk, event: RunEvent) -> Chunk:
+    return {"type": "data-run", "id": event.run_id, "data": part}
+
+
+_CHUNKS: Final = EventTable[Callable[[Chunk, Any], Iterator[Chunk]]](
+    "AI SDK: runs inside tools",
+    {
+        kinds.RunStarted: _run_started,
+        kinds.TextDelta: _text,
+        kinds.ReasoningDelta: NOTHING,
+        kinds.CallStarted: NOTHING,
+        kinds.CallArgumentsDelta: NOTHING,
+        kinds.CallReady: _call_ready,
+        kinds.CallDiscarded: NOTHING,
+        kinds.CallProgress: NOTHING,
+        kinds.CallResult: _result,
+        kinds.MessageDone: _message_done,
+        kinds.MessageDiscarded: NOTHING,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: NOTHING,
+        kinds.RunEnded: _run_ended,
+        kinds.RunFailed: _run_failed,
+    },
+)

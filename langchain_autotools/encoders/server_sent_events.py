@@ -1,31 +1,16 @@
 """Server-sent events: every event of a run under a name of its own, with one JSON object. docs/howto/web.md describes each of them."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, overload
+from typing import Any, Final, TypeAlias, overload
 
 from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict
 
-from ..errors import ConfigurationError, EventsInterruptedError
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallProgress,
-    CallReady,
-    CallResult,
-    CallsPending,
-    CallStarted,
-    MessageDiscarded,
-    MessageDone,
-    MessagesAdded,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    RunStarted,
-    TextDelta,
-    TurnUsage,
-)
+from .. import event_types as kinds
+from ..errors import ConfigurationError
+from ..event_tables import EventTable
+from ..event_types import RunEvent
 from .plain import to_json
 from .streaming import Failure, encoded
 
@@ -130,40 +115,49 @@ class FrameEncoder:
         self._runs: set[str] = set()
         self._placed = False  # whether the events have positions of their own
         self._numbered = False  # whether frames get numbers: once an event has come that has none
-        self._last: RunEnded | RunFailed | None = None  # the end of the last run that no tool made
+        self._last: tuple[_LastFrame, RunEvent] | None = None  # of the end of the last run that no tool made
 
     def encode(self, event: RunEvent) -> bytes:
         """The frame of an event."""
-        told = self.described(event)
-        if told is None:
+        described = self.described(event)
+        if described is None:
             return b""
         self._placed = self._placed or event.position is not None
         self._numbered = not self._placed
-        return self._frame(*told, position=event.position)
+        return self._frame(*described, position=event.position)
 
     def described(self, event: RunEvent) -> tuple[str, Data] | None:
-        """What is told of an event: a name and plain data; None where nothing is. Data of a run inside another has its `parent_run_id`."""
+        """The name and the data of the frame of an event; None for no frame. Data of a run inside another has its `parent_run_id`."""
         self._runs.add(event.run_id)
         inside = event.parent_run_id in self._runs
-        if not inside and isinstance(event, RunEnded | RunFailed):
-            self._last = event
-        written = _FRAMES.get(type(event))
-        if written is None or (inside and not self._nested):
+        frame = _FRAMES.get(type(event))
+        if frame is None:
             return None
-        name, data = written
+        if frame.last is not None and not inside:
+            self._last = frame.last, event
+        if inside and not self._nested:
+            return None
         place = {"parent_run_id": event.parent_run_id, "parent_call_id": event.parent_call_id} if inside else {}
-        return name, {"run_id": event.run_id, **place, **data(event, self)}
+        return frame.name, {"run_id": event.run_id, **place, **frame.data(event, self)}
 
     def end(self) -> bytes:
         """The last frame of events that have ended."""
-        if isinstance(self._last, RunFailed):  # of events that were kept: nobody raises it again
-            return self.fail(self.failure(self._last.error))
-        run = {} if self._last is None else {"run_id": self._last.run_id, **_run_end(self._last, self)}
-        return self._frame("done", {**_NO_RUN, **run})
+        if self._last is None:
+            return self._frame("done", _NO_RUN)
+        last, event = self._last
+        return last(self, event)
+
+    def done(self, event: kinds.RunEnded) -> bytes:
+        """The last frame of events whose last run has ended."""
+        return self._frame("done", {**_NO_RUN, "run_id": event.run_id, **_run_end(event, self)})
+
+    def failed(self, event: kinds.RunFailed) -> bytes:
+        """The last frame of events that were kept, whose last run has failed: its exception is not raised again."""
+        return self.fail(self.failure(event.error))
 
     def fail(self, failure: Failure) -> bytes:
         """The last frame of events that have failed; none where a client that comes back can read on."""
-        return b"" if isinstance(failure.error, EventsInterruptedError) else self._frame("error", _failure(failure))
+        return b"" if failure.interrupted else self._frame("error", _failure(failure))
 
     def failure(self, error: BaseException) -> Failure:
         """What is told of an exception."""
@@ -189,43 +183,43 @@ class FrameEncoder:
 # ---------------------------------------------------------------------------------------------- what stands in which frame
 
 
-def _run_start(event: RunStarted, _: FrameEncoder) -> Data:
+def _run_start(event: kinds.RunStarted, _: FrameEncoder) -> Data:
     return {"name": event.name}
 
 
-def _text(event: TextDelta, _: FrameEncoder) -> Data:
+def _text(event: kinds.TextDelta, _: FrameEncoder) -> Data:
     separator = {"separator": event.separator} if event.separator else {}
     return {"message_id": event.message_id, "text": event.text, **separator}
 
 
-def _reasoning(event: ReasoningDelta, _: FrameEncoder) -> Data:
+def _reasoning(event: kinds.ReasoningDelta, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "text": event.text}
 
 
-def _call_start(event: CallStarted, _: FrameEncoder) -> Data:
+def _call_start(event: kinds.CallStarted, _: FrameEncoder) -> Data:
     call = {"call_id": event.call_id, "name": event.name, "index": event.index}
     return {"message_id": event.message_id, **call, "provisional": event.provisional}
 
 
-def _call_delta(event: CallArgumentsDelta, _: FrameEncoder) -> Data:
+def _call_delta(event: kinds.CallArgumentsDelta, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "call_id": event.call_id, "text": event.text}
 
 
-def _call(event: CallReady, _: FrameEncoder) -> Data:
+def _call(event: kinds.CallReady, _: FrameEncoder) -> Data:
     call = event.call
     invalid = {"arguments": call.arguments, "why": call.why} if call.args is None else {}
     return {"message_id": event.message_id, "call_id": call.id, "name": call.name, "index": event.index, "args": call.args, **invalid}
 
 
-def _call_discarded(event: CallDiscarded, _: FrameEncoder) -> Data:
+def _call_discarded(event: kinds.CallDiscarded, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "call_id": event.call_id, "reason": event.reason}
 
 
-def _progress(event: CallProgress, _: FrameEncoder) -> Data:
+def _progress(event: kinds.CallProgress, _: FrameEncoder) -> Data:
     return {"call_id": event.call_id, "value": event.value}
 
 
-def _result(event: CallResult, encoder: FrameEncoder) -> Data:
+def _result(event: kinds.CallResult, encoder: FrameEncoder) -> Data:
     message = encoder.message(event.message)
     artifact = getattr(message, "artifact", None)
     call = {"call_id": event.call_id, "name": event.call.name, "index": event.index, "message_id": message.id}
@@ -233,57 +227,78 @@ def _result(event: CallResult, encoder: FrameEncoder) -> Data:
     return {**call, **result, **({} if artifact is None else {"artifact": artifact})}
 
 
-def _message(event: MessageDone, encoder: FrameEncoder) -> Data:
+def _message(event: kinds.MessageDone, encoder: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "message": message_to_dict(encoder.message(event.message))}
 
 
-def _message_discarded(event: MessageDiscarded, _: FrameEncoder) -> Data:
+def _message_discarded(event: kinds.MessageDiscarded, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "attempt": event.attempt}
 
 
-def _messages_added(event: MessagesAdded, encoder: FrameEncoder) -> Data:
+def _messages_added(event: kinds.MessagesAdded, encoder: FrameEncoder) -> Data:
     return {"messages": [message_to_dict(encoder.message(message)) for message in event.messages]}
 
 
-def _usage(event: TurnUsage, _: FrameEncoder) -> Data:
+def _usage(event: kinds.TurnUsage, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "turn": event.turn, "usage": event.usage}
 
 
-def _pending(event: CallsPending, _: FrameEncoder) -> Data:
+def _pending(event: kinds.CallsPending, _: FrameEncoder) -> Data:
     return {"calls": [call.to_dict() for call in event.calls]}
 
 
-def _run_end(event: RunEnded, _: FrameEncoder) -> Data:
+def _run_end(event: kinds.RunEnded, _: FrameEncoder) -> Data:
     ended = {"stop_reason": event.stop_reason, "max_turns_reached": event.max_turns_reached}
     return {**ended, "turns": event.turns, "usage": event.usage}
 
 
-def _run_error(event: RunFailed, encoder: FrameEncoder) -> Data:
+def _run_error(event: kinds.RunFailed, encoder: FrameEncoder) -> Data:
     return _failure(encoder.failure(event.error))
 
 
 def _failure(failure: Failure) -> Data:
-    told = {"error": failure.name, "message": failure.text, "retryable": failure.retryable}
-    return told if failure.details is None else {**told, "details": failure.details}
+    described = {"error": failure.name, "message": failure.text, "retryable": failure.retryable}
+    return described if failure.details is None else {**described, "details": failure.details}
 
 
 _NO_RUN: Final[Data] = {"run_id": None, "stop_reason": None, "max_turns_reached": False, "turns": 0, "usage": None}
 
-_FRAMES: Final[Mapping[type[RunEvent], tuple[str, Callable[[Any, FrameEncoder], Data]]]] = {
-    RunStarted: ("run_start", _run_start),
-    TextDelta: ("text", _text),
-    ReasoningDelta: ("reasoning", _reasoning),
-    CallStarted: ("tool_call_start", _call_start),
-    CallArgumentsDelta: ("tool_call_delta", _call_delta),
-    CallReady: ("tool_call", _call),
-    CallDiscarded: ("tool_call_discarded", _call_discarded),
-    CallProgress: ("tool_progress", _progress),
-    CallResult: ("tool_result", _result),
-    MessageDone: ("message", _message),
-    MessageDiscarded: ("message_discarded", _message_discarded),
-    MessagesAdded: ("messages", _messages_added),
-    TurnUsage: ("usage", _usage),
-    CallsPending: ("pending", _pending),
-    RunEnded: ("run_end", _run_end),
-    RunFailed: ("run_error", _run_error),
-}
+
+@dataclass(frozen=True)
+class _Frame:
+    """The frames of a kind of event.
+
+    Attributes:
+        name: The frame's name.
+        data: Makes the data of the frame.
+        last: Makes the last frame of the stream where an event of the kind ends the last run; None for a kind that ends no run.
+    """
+
+    name: str
+    data: Callable[[Any, FrameEncoder], Data]
+    last: "_LastFrame | None" = None
+
+
+_LastFrame: TypeAlias = Callable[[FrameEncoder, Any], bytes]
+
+_FRAMES: Final = EventTable(
+    "server-sent events",
+    {
+        kinds.RunStarted: _Frame("run_start", _run_start),
+        kinds.TextDelta: _Frame("text", _text),
+        kinds.ReasoningDelta: _Frame("reasoning", _reasoning),
+        kinds.CallStarted: _Frame("tool_call_start", _call_start),
+        kinds.CallArgumentsDelta: _Frame("tool_call_delta", _call_delta),
+        kinds.CallReady: _Frame("tool_call", _call),
+        kinds.CallDiscarded: _Frame("tool_call_discarded", _call_discarded),
+        kinds.CallProgress: _Frame("tool_progress", _progress),
+        kinds.CallResult: _Frame("tool_result", _result),
+        kinds.MessageDone: _Frame("message", _message),
+        kinds.MessageDiscarded: _Frame("message_discarded", _message_discarded),
+        kinds.MessagesAdded: _Frame("messages", _messages_added),
+        kinds.TurnUsage: _Frame("usage", _usage),
+        kinds.CallsPending: _Frame("pending", _pending),
+        kinds.RunEnded: _Frame("run_end", _run_end, last=FrameEncoder.done),
+        kinds.RunFailed: _Frame("run_error", _run_error, last=FrameEncoder.failed),
+    },
+)

@@ -40,6 +40,11 @@ class Failure:
     details: str | None = None
     error: BaseException | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether only the process that reads the events ends: the run goes on, and a client that comes back can read on."""
+        return isinstance(self.error, EventsInterruptedError)
+
     @classmethod
     def of(cls, error: BaseException, details: bool) -> "Failure":
         """What a reader is told of an exception; `details`: its own text too."""

@@ -1,23 +1,16 @@
 """Holds back what a model writes until its turn is complete, for protocols that cannot take back what was sent."""
 
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
 from langchain_core.messages import AIMessage
 
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallReady,
-    CallStarted,
-    MessageDiscarded,
-    MessageDone,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    TextDelta,
-)
+from .. import event_types as kinds
+from ..event_tables import EventTable
+from ..event_types import RunEvent
 from .streaming import Encoder, Failure
 
-_Piece = TextDelta | ReasoningDelta | CallStarted | CallArgumentsDelta
+_Piece: TypeAlias = kinds.TextDelta | kinds.ReasoningDelta | kinds.CallStarted | kinds.CallArgumentsDelta
 
 
 class WholeTurns:
@@ -47,20 +40,56 @@ class WholeTurns:
         return self._encoder.fail(failure)
 
     def _released(self, event: RunEvent) -> list[RunEvent]:
-        if isinstance(event, _Piece):
-            self._held.setdefault(event.run_id, []).append(event)
-            return []
-        if isinstance(event, CallDiscarded) and self._forgets(event):
-            return []
-        if isinstance(event, MessageDiscarded | RunEnded | RunFailed):
-            self._held.pop(event.run_id, None)
-            return [] if isinstance(event, MessageDiscarded) else [event]
-        whole = isinstance(event, CallReady) or (isinstance(event, MessageDone) and isinstance(event.message, AIMessage))
-        return [*self._held.pop(event.run_id, ()), event] if whole else [event]
+        release = _RELEASES.get(type(event))
+        return [event] if release is None else release(self, event)
 
-    def _forgets(self, discarded: CallDiscarded) -> bool:
-        """Whether a call that came to nothing was still held; its pieces are dropped."""
+    def _hold(self, piece: _Piece) -> list[RunEvent]:
+        self._held.setdefault(piece.run_id, []).append(piece)
+        return []
+
+    def _discard_call(self, discarded: kinds.CallDiscarded) -> list[RunEvent]:
+        """Drop the pieces of a call that is still held; pass the event on if none are."""
         held = self._held.get(discarded.run_id, [])
         kept = [piece for piece in held if getattr(piece, "call_id", None) != discarded.call_id]
         self._held[discarded.run_id] = kept
-        return len(kept) < len(held)
+        return [discarded] if len(kept) == len(held) else []
+
+    def _discard(self, event: kinds.MessageDiscarded) -> list[RunEvent]:
+        self._held.pop(event.run_id, None)
+        return []
+
+    def _end(self, event: kinds.RunEnded | kinds.RunFailed) -> list[RunEvent]:
+        self._held.pop(event.run_id, None)
+        return [event]
+
+    def _complete(self, event: kinds.CallReady | kinds.MessageDone) -> list[RunEvent]:
+        return [*self._held.pop(event.run_id, ()), event]
+
+    def _message(self, event: kinds.MessageDone) -> list[RunEvent]:
+        return self._complete(event) if isinstance(event.message, AIMessage) else [event]
+
+    def _pass_on(self, event: RunEvent) -> list[RunEvent]:
+        return [event]
+
+
+_RELEASES: Final = EventTable[Callable[[WholeTurns, Any], list[RunEvent]]](
+    "whole turns",
+    {
+        kinds.RunStarted: WholeTurns._pass_on,
+        kinds.TextDelta: WholeTurns._hold,
+        kinds.ReasoningDelta: WholeTurns._hold,
+        kinds.CallStarted: WholeTurns._hold,
+        kinds.CallArgumentsDelta: WholeTurns._hold,
+        kinds.CallReady: WholeTurns._complete,
+        kinds.CallDiscarded: WholeTurns._discard_call,
+        kinds.CallProgress: WholeTurns._pass_on,
+        kinds.CallResult: WholeTurns._pass_on,
+        kinds.MessageDone: WholeTurns._message,
+        kinds.MessageDiscarded: WholeTurns._discard,
+        kinds.MessagesAdded: WholeTurns._pass_on,
+        kinds.TurnUsage: WholeTurns._pass_on,
+        kinds.CallsPending: WholeTurns._pass_on,
+        kinds.RunEnded: WholeTurns._end,
+        kinds.RunFailed: WholeTurns._end,
+    },
+)

@@ -15,7 +15,6 @@ from ..messages.carrier import new_messages, run_usage
 from ..messages.deltas import deltas_of
 from ..messages.endings import HoldsRun, held_message, stop_reason
 from ..messages.metadata import own_metadata
-from .seen import GivenMessage
 
 
 def events_of(run: HoldsRun | AIMessage) -> Iterator[RunEvent]:
@@ -27,14 +26,14 @@ def events_of(run: HoldsRun | AIMessage) -> Iterator[RunEvent]:
     yield RunEnded(run_id=run_id, stop_reason=stop_reason(run) or "complete", turns=turns, usage=run_usage(run))
 
 
-def history_events(history: Sequence[BaseMessage]) -> Iterator[RunEvent]:
-    """The events of a history: what a model was given, and what followed as a run each time. Run messages in it are expanded."""
+def history_events(history: Sequence[BaseMessage]) -> Iterator[RunEvent | BaseMessage]:
+    """The messages of a history that a model was given, and the events of what followed as a run each time. Run messages are expanded."""
     waiting = pending_calls(history)
     groups = [(given, list(group)) for given, group in groupby(expand(history), lambda one: not isinstance(one, AIMessage | ToolMessage))]
     for number, (given, messages) in enumerate(groups):
         run_id = f"run {number}"
         if given:
-            yield from (GivenMessage(run_id=run_id, message=message) for message in messages)
+            yield from messages
             continue
         open_calls = waiting if number == len(groups) - 1 else []
         yield from _messages(run_id, messages, open_calls)

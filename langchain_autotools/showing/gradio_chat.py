@@ -2,14 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from langchain_core.messages import ToolMessage
 
-from ..event_types import CallReady, CallResult, CallsPending, MessageDone, MessagesAdded, RunEnded, RunEvent, RunFailed, RunStarted
+from .. import event_types as kinds
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from ..executor.approval.pending import PendingCall
 from ..messages.printable import short_result, text_and_media
 from .failures import failure_text
@@ -69,26 +71,62 @@ class GradioChat:
         self._seen.changed.clear()
 
     def _note(self, event: RunEvent) -> None:
-        if isinstance(event, MessagesAdded):
-            self.pending, self.failed = [], None
-            for message in event.messages:
-                self._show(f"{event.run_id} {message.id}", message.type, gradio_message(message))
-        elif isinstance(event, MessageDone):
-            self._show(f"{event.run_id} {event.message.id} images", event.message.type, gradio_images(event.message))
-        elif isinstance(event, RunStarted):
-            self.is_running, self.failed = True, None
-        elif isinstance(event, CallReady | CallResult):  # a run goes on with what was decided; the other calls wait on meanwhile
-            self.pending = [call for call in self.pending if call.id != event.call_id]
-        elif isinstance(event, CallsPending):
-            self.pending = list(event.calls)
-        elif isinstance(event, RunEnded | RunFailed):
-            self.is_running = False
-            self.pending = self.pending if isinstance(event, RunEnded) and event.stop_reason == "calls_pending" else []
-            self.failed = event.run_id if isinstance(event, RunFailed) else None
+        note = _NOTES.get(type(event))
+        if note is not None:
+            note(self, event)
+
+    def _run_started(self, event: kinds.RunStarted) -> None:
+        self.is_running, self.failed = True, None
+
+    def _added(self, event: kinds.MessagesAdded) -> None:
+        self.pending, self.failed = [], None
+        for message in event.messages:
+            self._show(f"{event.run_id} {message.id}", message.type, gradio_message(message))
+
+    def _message(self, event: kinds.MessageDone) -> None:
+        self._show(f"{event.run_id} {event.message.id} images", event.message.type, gradio_images(event.message))
+
+    def _decided(self, event: kinds.CallReady | kinds.CallResult) -> None:
+        """A run goes on with a call that was decided; the other calls wait on meanwhile."""
+        self.pending = [call for call in self.pending if call.id != event.call_id]
+
+    def _calls_pending(self, event: kinds.CallsPending) -> None:
+        self.pending = list(event.calls)
+
+    def _run_ended(self, event: kinds.RunEnded) -> None:
+        self.is_running = False
+        self.pending = self.pending if event.stop_reason == "calls_pending" else []
+        self.failed = None
+
+    def _run_failed(self, event: kinds.RunFailed) -> None:
+        self.is_running, self.pending, self.failed = False, [], event.run_id
 
     def _show(self, key: str, kind: str, content: str) -> None:
         if kind in _ROLES:
             self._shown[key] = {"role": _ROLES[kind], "content": content}
+
+
+_NOTES: Final = EventTable[Callable[[GradioChat, Any], None]](
+    "Gradio chat",
+    {
+        kinds.RunStarted: GradioChat._run_started,
+        kinds.TextDelta: NOTHING,
+        kinds.ReasoningDelta: NOTHING,
+        kinds.CallStarted: NOTHING,
+        kinds.CallArgumentsDelta: NOTHING,
+        kinds.CallReady: GradioChat._decided,
+        kinds.CallDiscarded: NOTHING,
+        kinds.CallProgress: NOTHING,
+        kinds.CallResult: GradioChat._decided,
+        kinds.MessageDone: GradioChat._message,
+        kinds.MessageDiscarded: NOTHING,
+        kinds.MessagesAdded: GradioChat._added,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: GradioChat._calls_pending,
+        kinds.RunEnded: GradioChat._run_ended,
+        kinds.RunFailed: GradioChat._run_failed,
+    },
+)
 
 
 async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioChat, None]:
@@ -190,7 +228,7 @@ def _details(call: SeenCall) -> str:
 
 
 def _end(end: SeenEnd) -> str:
-    if isinstance(end.event, RunFailed):
+    if isinstance(end.event, kinds.RunFailed):
         return f"*The run failed: {failure_text(end.event.error)}*"
     reason = end.event.stop_reason
     return "" if reason in _EXPECTED else f"*The run was stopped: {reason.replace('_', ' ')}*"

@@ -3,29 +3,19 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TextIO
+from typing import Any, ClassVar, Final, TextIO
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
+from .. import event_types as kinds
 from ..encoders.plain import to_json
-from ..event_types import (
-    CallDiscarded,
-    CallProgress,
-    CallReady,
-    CallResult,
-    CallsPending,
-    MessageDone,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    TextDelta,
-)
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from ..messages.calls import ToolCallRecord
 from ..messages.joints import Joints
 from ..messages.metadata import text_of
 from ..messages.printable import call_text, escaped, printable, quoted, summary_text, text_and_media
 from ..strict_json import mend_surrogates
-from .seen import GivenMessage
 
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 60
@@ -62,18 +52,28 @@ class JoinedText:
 
     def piece(self, event: RunEvent) -> str:
         """What an event adds to the text."""
-        if isinstance(event, TextDelta):
-            return self._next(event.text)
-        if isinstance(event, MessageDone) and isinstance(event.message, AIMessage):
+        piece = _PIECES.get(type(event))
+        return "" if piece is None else piece(self, event)
+
+    def _text(self, event: kinds.TextDelta) -> str:
+        return self._next(event.text)
+
+    def _message(self, event: kinds.MessageDone) -> str:
+        if isinstance(event.message, AIMessage):
             self._joints.ended(event.message)
             self._results = []
-        elif isinstance(event, MessageDone):
+        else:
             self._results.append(text_of(event.message))
-        elif isinstance(event, RunEnded | RunFailed):
-            direct = self._results if isinstance(event, RunEnded) and event.stop_reason == "return_direct" else []
-            text = "".join(map(self._direct, direct))
-            self._start_over()
-            return text
+        return ""
+
+    def _ended(self, event: kinds.RunEnded) -> str:
+        direct = self._results if event.stop_reason == "return_direct" else []
+        text = "".join(map(self._direct, direct))
+        self._start_over()
+        return text
+
+    def _failed(self, event: kinds.RunFailed) -> str:
+        self._start_over()
         return ""
 
     def _direct(self, text: str) -> str:
@@ -82,6 +82,29 @@ class JoinedText:
 
     def _next(self, text: str) -> str:
         return self._joints.before(text) + text
+
+
+_PIECES: Final = EventTable[Callable[[JoinedText, Any], str]](
+    "text of a run",
+    {
+        kinds.RunStarted: NOTHING,
+        kinds.TextDelta: JoinedText._text,
+        kinds.ReasoningDelta: NOTHING,
+        kinds.CallStarted: NOTHING,
+        kinds.CallArgumentsDelta: NOTHING,
+        kinds.CallReady: NOTHING,
+        kinds.CallDiscarded: NOTHING,
+        kinds.CallProgress: NOTHING,
+        kinds.CallResult: NOTHING,
+        kinds.MessageDone: JoinedText._message,
+        kinds.MessageDiscarded: NOTHING,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: NOTHING,
+        kinds.RunEnded: JoinedText._ended,
+        kinds.RunFailed: JoinedText._failed,
+    },
+)
 
 
 class Lines:
@@ -103,18 +126,6 @@ class Lines:
         self._line_is_open = False
         self._closed_by_line = self._together
         self._runs: dict[str, LinesRun] = {}
-        self._takers: dict[type[RunEvent], Callable[[Any, LinesRun], None]] = {
-            GivenMessage: self._given,
-            TextDelta: self._text,
-            MessageDone: self._message,
-            CallReady: self._ready,
-            CallProgress: self._progress,
-            CallResult: self._result,
-            CallDiscarded: self._discarded,
-            CallsPending: self._pending,
-            RunEnded: self._ended,
-            RunFailed: self._failed,
-        }
 
     def take(self, event: RunEvent) -> None:
         """Show what an event says."""
@@ -122,9 +133,13 @@ class Lines:
         if run is None:
             around = self._runs.get(event.parent_run_id or "")
             run = self._runs[event.run_id] = LinesRun(0 if around is None else around.depth + 1)
-        taker = self._takers.get(type(event))
-        if taker is not None:
-            taker(event, run)
+        shown = self.table.get(type(event))
+        if shown is not None:
+            shown(self, event, run)
+
+    def given(self, message: BaseMessage) -> None:
+        """Show a message that a model was given."""
+        self._line(quoted(message), "quiet")
 
     def note(self, text: str) -> None:
         """A remark on a line of its own."""
@@ -133,10 +148,7 @@ class Lines:
 
     # ------------------------------------------------------------------------------------------ events
 
-    def _given(self, event: GivenMessage, run: LinesRun) -> None:
-        self._line(quoted(event.message), "quiet", run.depth)
-
-    def _text(self, event: TextDelta, run: LinesRun) -> None:
+    def _text(self, event: kinds.TextDelta, run: LinesRun) -> None:
         if not run.depth:
             self._answer(self.joined.piece(event))
             return
@@ -152,7 +164,7 @@ class Lines:
             self._line_is_open = not text.endswith("\n")
             self._closed_by_line = False
 
-    def _message(self, event: MessageDone, run: LinesRun) -> None:
+    def _message(self, event: kinds.MessageDone, run: LinesRun) -> None:
         if not run.depth:
             self._answer(self.joined.piece(event))
         self._end_line(run)
@@ -162,7 +174,7 @@ class Lines:
         if line:
             self._line(line, "quiet", run.depth)
 
-    def _ready(self, event: CallReady, run: LinesRun) -> None:
+    def _ready(self, event: kinds.CallReady, run: LinesRun) -> None:
         self._end_line(run)
         if event.message_id != run.calls_of:
             run.calls_of, run.calls = event.message_id, {}
@@ -172,41 +184,64 @@ class Lines:
     def _call(self, call: ToolCallRecord, depth: int) -> None:
         self._line(f"→ {call_text(call)}", "call", depth)
 
-    def _progress(self, event: CallProgress, run: LinesRun) -> None:
+    def _progress(self, event: kinds.CallProgress, run: LinesRun) -> None:
         value = event.value if isinstance(event.value, str) else to_json(event.value)
-        self._line(f"… {self._name(event, run)}: {one_line_of(value)}", "quiet", run.depth)
+        self._line(f"… {self._name(event.call_id, run)}: {one_line_of(value)}", "quiet", run.depth)
 
-    def _result(self, event: CallResult, run: LinesRun) -> None:
+    def _result(self, event: kinds.CallResult, run: LinesRun) -> None:
         style = "failure" if event.message.status == "error" else "result"
-        self._line(f"← {self._name(event, run)}: {one_line_of(text_and_media(event.message))}", style, run.depth)
+        self._line(f"← {self._name(event.call_id, run, event.call.name)}: {one_line_of(text_and_media(event.message))}", style, run.depth)
 
-    def _name(self, event: CallProgress | CallResult, run: LinesRun) -> str:
+    def _name(self, call_id: str, run: LinesRun, tool: str | None = None) -> str:
         """What a call is called: by its tool, with the arguments where its turn calls the tool more than once."""
-        call = run.calls.get(event.call_id)
+        call = run.calls.get(call_id)
         if call is None:  # of a run that was resumed
-            return escaped(event.call.name) if isinstance(event, CallResult) else "a call"
+            return "a call" if tool is None else escaped(tool)
         alone = sum(other.name == call.name for other in run.calls.values()) == 1
         return escaped(call.name) if alone else one_line_of(call_text(call), _LONGEST_NAME)
 
-    def _discarded(self, event: CallDiscarded, run: LinesRun) -> None:
+    def _discarded(self, event: kinds.CallDiscarded, run: LinesRun) -> None:
         self._line(f"(a call came to nothing: {one_line_of(event.reason)})", "quiet", run.depth)
 
-    def _pending(self, event: CallsPending, run: LinesRun) -> None:
+    def _pending(self, event: kinds.CallsPending, run: LinesRun) -> None:
         for call in event.calls:
             self._line(f"? {call_text(ToolCallRecord(call.id, call.name, '', call.args))} waits", "call", run.depth)
 
-    def _ended(self, event: RunEnded, run: LinesRun) -> None:
+    def _ended(self, event: kinds.RunEnded, run: LinesRun) -> None:
         if not run.depth:
             self._answer(self.joined.piece(event))
             self._end_answer()
         self._line(f"[{summary_text(event.turns, event.usage, event.stop_reason)}]", "quiet", run.depth)
 
-    def _failed(self, event: RunFailed, run: LinesRun) -> None:
+    def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
         if not run.depth:
             self._answer(self.joined.piece(event))
         self._end_line(run)
         said = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
         self._line(f"[{said}]", "failure", run.depth)
+
+    table: ClassVar = EventTable[Callable[[Any, Any, LinesRun], None]](
+        "lines",
+        {
+            kinds.RunStarted: NOTHING,
+            kinds.TextDelta: _text,
+            kinds.ReasoningDelta: NOTHING,
+            kinds.CallStarted: NOTHING,
+            kinds.CallArgumentsDelta: NOTHING,
+            kinds.CallReady: _ready,
+            kinds.CallDiscarded: _discarded,
+            kinds.CallProgress: _progress,
+            kinds.CallResult: _result,
+            kinds.MessageDone: _message,
+            kinds.MessageDiscarded: NOTHING,
+            kinds.MessagesAdded: NOTHING,
+            kinds.TurnUsage: NOTHING,
+            kinds.CallsPending: _pending,
+            kinds.RunEnded: _ended,
+            kinds.RunFailed: _failed,
+        },
+    )
+    """What is shown of each kind of event; a subclass that shows one otherwise has a table of its own."""
 
     # ------------------------------------------------------------------------------------------ writing
 

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
-from ..event_types import RunEvent, RunFailed
-from .lines import Lines
+from langchain_core.messages import BaseMessage
+
+from .. import event_types as kinds
+from ..event_tables import EventTable
+from ..event_types import RunEvent
+from .lines import Lines, LinesRun
 from .page import STYLE, part_html, part_text
 from .seen import Seen, SeenPart
 
@@ -27,6 +31,9 @@ class Screen(Protocol):
 
     def take(self, event: RunEvent) -> None:
         """Show an event."""
+
+    def given(self, message: BaseMessage) -> None:
+        """Show a message that a model was given."""
 
 
 def screen() -> Screen:
@@ -55,8 +62,14 @@ class LineScreen(Lines):
 
     def take(self, event: RunEvent) -> None:
         """Print an event."""
+        self._failed_run = False
         super().take(event)
-        self._failed_run = isinstance(event, RunFailed)
+
+    def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
+        super()._failed(event, run)
+        self._failed_run = True
+
+    table: ClassVar = EventTable("show without a notebook", {**Lines.table, kinds.RunFailed: _failed})
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +77,7 @@ class LineScreen(Lines):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is not None and not self._failed_run:
             with suppress(BrokenPipeError):  # nobody reads any more
-                self.take(RunFailed(run_id="", error=error))
+                self.take(kinds.RunFailed(run_id="", error=error))
 
 
 # ---------------------------------------------------------------------------------------------- cells of notebooks
@@ -139,6 +152,15 @@ class CellScreen:
         """See an event, and have it drawn."""
         with self._lock:
             self._seen.take(event)
+        self._draw_soon()
+
+    def given(self, message: BaseMessage) -> None:
+        """See a message that a model was given, and have it drawn."""
+        with self._lock:
+            self._seen.given(message)
+        self._draw_soon()
+
+    def _draw_soon(self) -> None:
         self._changed.set()
         if self._thread is None and time.monotonic() >= self._due:
             self._draw()

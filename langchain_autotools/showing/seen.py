@@ -7,37 +7,13 @@ from typing import Any, Final, TypeAlias
 
 from langchain_core.messages import BaseMessage
 
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallProgress,
-    CallReady,
-    CallResult,
-    CallsPending,
-    CallStarted,
-    MessageDiscarded,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    RunStarted,
-    TextDelta,
-)
+from .. import event_types as kinds
+from ..event_tables import NOTHING, EventTable
+from ..event_types import RunEvent
 from ..executor.approval.pending import PendingCall
 from ..messages.calls import ToolCallRecord
 
 _LATEST: Final = 8  # how many reports of a call are kept
-
-
-@dataclass(frozen=True, kw_only=True)
-class GivenMessage(RunEvent):
-    """A message of a history that a model was given: only histories that are shown have this event, no run.
-
-    Attributes:
-        message: The message.
-    """
-
-    message: BaseMessage
 
 
 @dataclass(eq=False)
@@ -86,7 +62,7 @@ class SeenCall:
     written: str = ""
     record: ToolCallRecord | None = None
     progress: deque[Any] = field(default_factory=lambda: deque(maxlen=_LATEST))
-    result: CallResult | None = None
+    result: kinds.CallResult | None = None
     pending: PendingCall | None = None
     discarded: str | None = None
     runs: "list[SeenRun]" = field(default_factory=list)
@@ -116,12 +92,12 @@ class SeenEnd:
     """How a run ended.
 
     Attributes:
-        event: The event that says so.
+        event: kinds.The event that says so.
         waiting: The calls that it left to somebody.
         top: Whether no other run is around it.
     """
 
-    event: RunEnded | RunFailed
+    event: kinds.RunEnded | kinds.RunFailed
     waiting: list[PendingCall]
     top: bool
 
@@ -161,37 +137,26 @@ class Seen:
         self.changed: dict[SeenPart, None] = {}
         self._runs: dict[str, SeenRun] = {}
         self._calls: dict[tuple[str | None, str | None], tuple[SeenRun, SeenCall]] = {}
-        self._takers: dict[type[RunEvent], Callable[[Any, SeenRun], SeenPart | None]] = {
-            GivenMessage: self._given,
-            TextDelta: self._text,
-            ReasoningDelta: self._text,
-            CallStarted: self._call,
-            CallArgumentsDelta: self._arguments,
-            CallReady: self._ready,
-            CallProgress: self._progress,
-            CallResult: self._result,
-            CallDiscarded: self._discarded,
-            CallsPending: self._pending,
-            MessageDiscarded: self._message_discarded,
-            RunEnded: self._ended,
-            RunFailed: self._ended,
-        }
 
     def take(self, event: RunEvent) -> None:
         """See an event."""
         run = self._run(event)
-        taker = self._takers.get(type(event))
-        part = taker(event, run) if taker is not None else None
+        taker = _TAKERS.get(type(event))
+        part = taker(self, event, run) if taker is not None else None
         if part is not None:
             self._touch(run, part)
+
+    def given(self, message: BaseMessage) -> None:
+        """See a message that a model was given."""
+        self._touch(SeenRun(""), SeenMessage(message))
 
     def break_off(self, error: BaseException) -> None:
         """See that the stream ended with an exception, which no event may have told of."""
         for run_id, run in self._runs.items():
             if not run.ended:
-                self._touch(run, self._ended(RunFailed(run_id=run_id, error=error), run))
-        if not any(isinstance(part, SeenEnd) and isinstance(part.event, RunFailed) for part in self.parts):
-            self._touch(run := SeenRun(""), self._ended(RunFailed(run_id="", error=error), run))
+                self._touch(run, self._ended(kinds.RunFailed(run_id=run_id, error=error), run))
+        if not any(isinstance(part, SeenEnd) and isinstance(part.event, kinds.RunFailed) for part in self.parts):
+            self._touch(run := SeenRun(""), self._ended(kinds.RunFailed(run_id="", error=error), run))
 
     def _touch(self, run: SeenRun, part: SeenPart) -> None:
         while run.inside is not None:
@@ -202,18 +167,21 @@ class Seen:
         run = self._runs.get(event.run_id)
         if run is None:
             inside = self._calls.get((event.parent_run_id, event.parent_call_id))
-            run = self._runs[event.run_id] = SeenRun(event.name if isinstance(event, RunStarted) else "", inside)
+            run = self._runs[event.run_id] = SeenRun("", inside)
             if inside is not None:
                 inside[1].runs.append(run)
         return run
 
-    def _given(self, event: GivenMessage, run: SeenRun) -> SeenPart:
-        part = SeenMessage(event.message)
-        run.parts.append(part)
-        return part
+    def _started(self, event: kinds.RunStarted, run: SeenRun) -> None:
+        run.name = event.name
 
-    def _text(self, event: TextDelta | ReasoningDelta, run: SeenRun) -> SeenPart:
-        is_reasoning = isinstance(event, ReasoningDelta)
+    def _text(self, event: kinds.TextDelta, run: SeenRun) -> SeenPart:
+        return self._written(event, run, is_reasoning=False)
+
+    def _reasoning(self, event: kinds.ReasoningDelta, run: SeenRun) -> SeenPart:
+        return self._written(event, run, is_reasoning=True)
+
+    def _written(self, event: kinds.TextDelta | kinds.ReasoningDelta, run: SeenRun, *, is_reasoning: bool) -> SeenPart:
         last = run.parts[-1] if run.parts else None
         if not (isinstance(last, SeenText) and (last.message_id, last.is_reasoning) == (event.message_id, is_reasoning)):
             last = SeenText(event.message_id, is_reasoning)
@@ -221,47 +189,50 @@ class Seen:
         last.text += event.text
         return last
 
-    def _call(self, event: Any, run: SeenRun, name: str = "") -> SeenCall:
+    def _call(self, event: Any, run: SeenRun, *, begins: bool = False) -> SeenCall:
         """The call that an event is about. One that begins under the id of a call that has ended is another call."""
         key = event.run_id, event.call_id
         known = self._calls.get(key)
-        if known is None or (isinstance(event, CallStarted | CallReady) and known[1].has_ended):
-            known = self._calls[key] = run, SeenCall(getattr(event, "name", name))
+        if known is None or (begins and known[1].has_ended):
+            known = self._calls[key] = run, SeenCall(getattr(event, "name", ""))
             run.parts.append(known[1])
         return known[1]
 
-    def _arguments(self, event: CallArgumentsDelta, run: SeenRun) -> SeenPart:
+    def _call_started(self, event: kinds.CallStarted, run: SeenRun) -> SeenPart:
+        return self._call(event, run, begins=True)
+
+    def _arguments(self, event: kinds.CallArgumentsDelta, run: SeenRun) -> SeenPart:
         call = self._call(event, run)
         call.written += event.text
         return call
 
-    def _ready(self, event: CallReady, run: SeenRun) -> SeenPart:
-        call = self._call(event, run)
+    def _ready(self, event: kinds.CallReady, run: SeenRun) -> SeenPart:
+        call = self._call(event, run, begins=True)
         call.record, call.name, call.pending = event.call, event.call.spelling, None
         return call
 
-    def _progress(self, event: CallProgress, run: SeenRun) -> SeenPart:
+    def _progress(self, event: kinds.CallProgress, run: SeenRun) -> SeenPart:
         call = self._call(event, run)
         call.progress.append(event.value)
         return call
 
-    def _result(self, event: CallResult, run: SeenRun) -> SeenPart:
+    def _result(self, event: kinds.CallResult, run: SeenRun) -> SeenPart:
         call = self._call(event, run)
         call.record, call.result, call.pending = event.call, event, None
         return call
 
-    def _discarded(self, event: CallDiscarded, run: SeenRun) -> SeenPart:
+    def _discarded(self, event: kinds.CallDiscarded, run: SeenRun) -> SeenPart:
         call = self._call(event, run)
         call.discarded = event.reason
         return call
 
-    def _message_discarded(self, event: MessageDiscarded, run: SeenRun) -> None:
+    def _message_discarded(self, event: kinds.MessageDiscarded, run: SeenRun) -> None:
         for part in run.parts:
             if isinstance(part, SeenText) and part.message_id == event.message_id:
                 part.text = ""
                 self._touch(run, part)
 
-    def _pending(self, event: CallsPending, run: SeenRun) -> None:
+    def _pending(self, event: kinds.CallsPending, run: SeenRun) -> None:
         run.waiting = list(event.calls)
         for pending in event.calls:
             found = self._calls.get((event.run_id, pending.id))
@@ -271,7 +242,7 @@ class Seen:
             call.pending = pending
             self._touch(run, call)
 
-    def _ended(self, event: RunEnded | RunFailed, run: SeenRun) -> SeenPart:
+    def _ended(self, event: kinds.RunEnded | kinds.RunFailed, run: SeenRun) -> SeenPart:
         run.ended = True
         for call in run.parts:
             if isinstance(call, SeenCall) and call.state in ("writing", "running"):
@@ -280,3 +251,26 @@ class Seen:
         end = SeenEnd(event, run.waiting, run.inside is None)
         run.parts.append(end)
         return end
+
+
+_TAKERS: Final = EventTable[Callable[[Seen, Any, SeenRun], SeenPart | None]](
+    "view model of notebooks and Gradio",
+    {
+        kinds.RunStarted: Seen._started,
+        kinds.TextDelta: Seen._text,
+        kinds.ReasoningDelta: Seen._reasoning,
+        kinds.CallStarted: Seen._call_started,
+        kinds.CallArgumentsDelta: Seen._arguments,
+        kinds.CallReady: Seen._ready,
+        kinds.CallDiscarded: Seen._discarded,
+        kinds.CallProgress: Seen._progress,
+        kinds.CallResult: Seen._result,
+        kinds.MessageDone: NOTHING,
+        kinds.MessageDiscarded: Seen._message_discarded,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: Seen._pending,
+        kinds.RunEnded: Seen._ended,
+        kinds.RunFailed: Seen._ended,
+    },
+)

@@ -82,10 +82,13 @@ def _show_ended(run: HoldsRun) -> AIMessage:
     return run.message
 
 
-def _show_all(happened: Iterable[RunEvent]) -> None:
+def _show_all(happened: Iterable[RunEvent | BaseMessage]) -> None:
     with screen() as shown:
-        for event in happened:
-            shown.take(event)
+        for one in happened:
+            if isinstance(one, BaseMessage):
+                shown.given(one)
+            else:
+                shown.take(one)
 
 
 def _messages_of(history: Sequence[Any]) -> Sequence[BaseMessage]:

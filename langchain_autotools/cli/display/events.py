@@ -1,11 +1,15 @@
 """A conversation as JSON events, one a line; docs/cli.md describes them."""
 
 import json
-from typing import Any, TextIO
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TextIO
 
+from langchain_autotools import event_types as kinds
 from langchain_autotools.encoders.plain import plain
 from langchain_autotools.encoders.server_sent_events import FrameEncoder
-from langchain_autotools.event_types import CallReady, CallResult, RunEnded, RunEvent, RunFailed, RunStarted, TextDelta
+from langchain_autotools.event_tables import NOTHING, EventTable
+from langchain_autotools.event_types import RunEvent
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import text_of
 from langchain_autotools.showing.lines import JoinedText
@@ -32,21 +36,22 @@ class EventDisplay(Display):
 
     def take(self, event: RunEvent) -> None:
         """The event; of a run inside another in a `nested`. The end of the run is `done`, or what `error` says."""
-        told = self._encoder.described(event)
-        if told is None:
+        described, line = self._encoder.described(event), _LINES.get(type(event))
+        if described is None or line is None:
             return
-        kind, data = told
+        kind, frame = described
+        data = line.change({"id" if name == "call_id" else name: value for name, value in frame.items()}, event)
         if "parent_run_id" in data:
-            self._write("nested", event={"type": kind, **_changed(event, data)})
+            self._write("nested", event={"type": kind, **data})
             return
-        text = self.joined.piece(event)
-        if text:
-            message = {"message_id": event.message_id} if isinstance(event, TextDelta) else {}
+        if text := self.joined.piece(event):
+            message = {"message_id": data["message_id"]} if "message_id" in data else {}  # a result that is the answer has none
             self._write("text", run_id=event.run_id, **message, text=text)
-        if isinstance(event, RunEnded):
-            self._write("done", **data, model=self._model)
-        elif not isinstance(event, RunStarted | RunFailed | TextDelta):
-            self._write(kind, **_changed(event, data))
+        if line.write is not None:
+            line.write(self, kind, **data)
+
+    def _done(self, _: str, **data: Any) -> None:
+        self._write("done", **data, model=self._model)
 
     def call_waits(self, call: ToolCallRecord) -> None:
         """`approval`: an answer is read from standard input."""
@@ -69,11 +74,49 @@ class EventDisplay(Display):
         self._stream.flush()
 
 
-def _changed(event: RunEvent, data: dict[str, Any]) -> dict[str, Any]:
-    """What is said of an event, in the words of this display: a call's id is `id`, arguments that are no object and results are text."""
-    said = {"id" if name == "call_id" else name: value for name, value in data.items()}
-    if isinstance(event, CallReady) and event.call.args is None:
-        said["args"] = event.call.arguments
-    elif isinstance(event, CallResult):
-        said["content"] = text_of(event.message)
-    return said
+def _same(data: dict[str, Any], _: RunEvent) -> dict[str, Any]:
+    return data
+
+
+def _call(data: dict[str, Any], event: kinds.CallReady) -> dict[str, Any]:
+    return data if event.call.args is not None else {**data, "args": event.call.arguments}
+
+
+def _result(data: dict[str, Any], event: kinds.CallResult) -> dict[str, Any]:
+    return {**data, "content": text_of(event.message)}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The lines of a kind of event.
+
+    Attributes:
+        write: Writes the line; `NOTHING` where the text of the run, or its end, has a line of its own.
+        change: Makes the data of the event's frame those of the line.
+    """
+
+    write: Callable[..., None] | None = EventDisplay._write
+    change: Callable[[dict[str, Any], Any], dict[str, Any]] = _same
+
+
+_LINES: Final = EventTable(
+    "CLI --json",
+    {
+        kinds.RunStarted: _Line(NOTHING),
+        kinds.TextDelta: _Line(NOTHING),
+        kinds.ReasoningDelta: _Line(),
+        kinds.CallStarted: _Line(),
+        kinds.CallArgumentsDelta: _Line(),
+        kinds.CallReady: _Line(change=_call),
+        kinds.CallDiscarded: _Line(),
+        kinds.CallProgress: _Line(),
+        kinds.CallResult: _Line(change=_result),
+        kinds.MessageDone: _Line(),
+        kinds.MessageDiscarded: _Line(),
+        kinds.MessagesAdded: _Line(),
+        kinds.TurnUsage: _Line(),
+        kinds.CallsPending: _Line(),
+        kinds.RunEnded: _Line(EventDisplay._done),
+        kinds.RunFailed: _Line(NOTHING),
+    },
+)

@@ -1,8 +1,9 @@
 """A conversation as plain text: answers in one place, remarks about them in another."""
 
-from typing import TextIO
+from typing import ClassVar, TextIO
 
-from langchain_autotools.event_types import CallResult, RunFailed
+from langchain_autotools import event_types as kinds
+from langchain_autotools.event_tables import EventTable
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.printable import call_text
 from langchain_autotools.showing.lines import Lines, LinesRun
@@ -53,14 +54,16 @@ class PlainDisplay(Lines, Display):
         else:
             super()._call(call, depth)
 
-    def _result(self, event: CallResult, run: LinesRun) -> None:
+    def _result(self, event: kinds.CallResult, run: LinesRun) -> None:
         held = self._held.pop(event.call_id, None) if run.depth == 0 else None
         if held is not None:  # nobody was asked: it was refused before
             super()._call(held, 0)
         super()._result(event, run)
 
-    def _failed(self, event: RunFailed, run: LinesRun) -> None:
+    def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
         if run.depth:
             super()._failed(event, run)
         else:  # `error` is told of it
             self.joined.piece(event)
+
+    table: ClassVar = EventTable("CLI text", {**Lines.table, kinds.CallResult: _result, kinds.RunFailed: _failed})

@@ -5,9 +5,9 @@ arguments come as provisional events, for no chunk holds them. A snapshot is par
 returns or raises.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call
@@ -16,8 +16,10 @@ from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
+from ... import event_types as kinds
 from ...chunks import ChunkSum, is_blank
-from ...event_types import CallArgumentsDelta, CallDiscarded, CallStarted, MessageDone, partial_arguments
+from ...event_tables import NOTHING, EventTable
+from ...event_types import partial_arguments
 from ...listening import Tap, listening, stop_listening
 from ...messages.metadata import text_of
 
@@ -81,25 +83,57 @@ class _WrittenCall(Tap):
 
     def take(self, event: Any) -> None:
         """Record the longer arguments of the turn's first call of the name."""
-        match event:
-            case CallStarted(name=self._name, provisional=True) if self._call_id is None:
-                self._call_id, self._written = event.call_id, ""
-                self._keep("")
-            case CallArgumentsDelta(call_id=self._call_id):
-                self._written += event.text
-                if self.waiting and not self.waiting[-1]:
-                    self.waiting.pop()  # it began with this piece
-                self._keep(self._written)
-            case CallDiscarded(call_id=self._call_id):
-                self._call_id = None
-            case MessageDone():
-                self._call_id, self.delivered = None, False
+        note = _NOTES.get(type(event))
+        if note is not None:
+            note(self, event)
+
+    def _started(self, event: kinds.CallStarted) -> None:
+        if self._call_id is None and event.provisional and event.name == self._name:
+            self._call_id, self._written = event.call_id, ""
+            self._keep("")
+
+    def _arguments(self, event: kinds.CallArgumentsDelta) -> None:
+        if event.call_id == self._call_id:
+            self._written += event.text
+            if self.waiting and not self.waiting[-1]:
+                self.waiting.pop()  # it began with this piece
+            self._keep(self._written)
+
+    def _discarded(self, event: kinds.CallDiscarded) -> None:
+        if event.call_id == self._call_id:
+            self._call_id = None
+
+    def _message_done(self, _: kinds.MessageDone) -> None:
+        self._call_id, self.delivered = None, False
 
     def taken(self) -> list[str]:
         """Return the arguments recorded since the last time this method was called."""
         recorded = [*self.waiting]
         self.waiting.clear()
         return recorded
+
+
+_NOTES: Final = EventTable[Callable[[_WrittenCall, Any], None]](
+    "partial outputs",
+    {
+        kinds.RunStarted: NOTHING,
+        kinds.TextDelta: NOTHING,
+        kinds.ReasoningDelta: NOTHING,
+        kinds.CallStarted: _WrittenCall._started,
+        kinds.CallArgumentsDelta: _WrittenCall._arguments,
+        kinds.CallReady: NOTHING,
+        kinds.CallDiscarded: _WrittenCall._discarded,
+        kinds.CallProgress: NOTHING,
+        kinds.CallResult: NOTHING,
+        kinds.MessageDone: _WrittenCall._message_done,
+        kinds.MessageDiscarded: NOTHING,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: NOTHING,
+        kinds.RunEnded: NOTHING,
+        kinds.RunFailed: NOTHING,
+    },
+)
 
 
 class _Reading:

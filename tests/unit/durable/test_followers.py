@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_autotools.durable import shutdown
 from langchain_autotools.encoders import sse
-from langchain_autotools.errors import EventsInterruptedError
+from langchain_autotools.errors import ConfigurationError, EventsInterruptedError
 from tests.support.durable import Life, counting
 
 
@@ -22,6 +23,15 @@ def test_a_client_that_comes_back_with_anything_is_answered(life: Life, header: 
     assert list(chats.events("alice", last_event_id=header)) == told
     assert list(chats.events("alice", last_event_id=header, after=second.position)) == told[len(told) // 2 :]
     assert list(chats.events("alice", last_event_id=told[-2].position, after=first.position)) == told[-1:]
+
+
+@pytest.mark.parametrize("after", ["x", "1", 7])
+def test_what_is_no_position_is_refused_at_the_call(life: Life, after: Any) -> None:
+    """Both ways, before anything is read: the server can still answer with an error. A header does not make up for it."""
+    chats = life.conversations(counting)
+    for events in (chats.events, chats.aevents):
+        with pytest.raises(ConfigurationError, match="position"):
+            events("alice", after=after, last_event_id="1-1")
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -30,6 +30,7 @@ from langchain_autotools import (
     TurnUsage,
 )
 from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk
+from langchain_autotools.errors import EventsInterruptedError
 
 RUN = {"run_id": "run"}
 NESTED = {"run_id": "inner", "parent_run_id": "run", "parent_call_id": "call_1"}
@@ -257,6 +258,17 @@ def test_a_run_inside_a_tool_is_a_data_part() -> None:
     said = {"runId": "inner", "parentRunId": "run", "toolCallId": "call_1", "name": "Inner"}
     shown = {**said, "state": "ended", "text": "Well", "calls": [call], "stop_reason": "complete"}
     assert chunks[-1] == {"type": "data-run", "id": "inner", "data": shown}
+
+
+@pytest.mark.parametrize("whole_turns", [False, True])
+def test_a_stream_whose_process_shuts_down_ends_without_a_last_chunk(whole_turns: bool) -> None:
+    """Neither `error` nor `finish`: the run goes on, and the page resumes its message at another process."""
+
+    def interrupted() -> Iterator[RunEvent]:
+        yield from (STARTED, ENDED)
+        raise EventsInterruptedError("this process has shut down")
+
+    assert b"".join(ai_sdk(interrupted(), whole_turns=whole_turns)) == b'data: {"type":"start"}\n\n'
 
 
 def test_a_failed_run_inside_a_tool_says_no_more_than_the_class_of_its_error() -> None:

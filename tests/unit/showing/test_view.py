@@ -190,8 +190,11 @@ def test_a_history_with_one_call_of_two_open_is_pending(capsys: pytest.CaptureFi
 def test_a_history_in_a_notebook_has_its_questions() -> None:
     """As words: nothing in them is a tag; beside them the plain text."""
     seen = Seen()
-    for event in history_events([HumanMessage("<b>Hello</b>"), AIMessage("Hi")]):
-        seen.take(event)
+    for one in history_events([HumanMessage("<b>Hello</b>"), AIMessage("Hi")]):
+        if isinstance(one, BaseMessage):
+            seen.given(one)
+        else:
+            seen.take(one)
     question, answer, _ = seen.parts
     assert "human" in part_html(question) and "&lt;b&gt;Hello&lt;/b&gt;" in part_html(question)
     assert [part_text(question), part_text(answer)] == ["> <b>Hello</b>", "Hi"]

@@ -1,0 +1,122 @@
+"""Every consumer of events names every kind of event, in one table that is its dispatch."""
+
+import ast
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import langchain_autotools
+from langchain_autotools import RunEvent
+
+PACKAGE = Path(langchain_autotools.__file__).parent
+DOCS = PACKAGE.parent / "docs"
+CONSUMERS = {
+    *("server-sent events", "AI SDK", "AI SDK: runs inside tools", "AG-UI", "whole turns"),
+    *("view model of notebooks and Gradio", "lines", "text of a run", "Gradio chat"),
+    *("CLI --json", "CLI history", "partial outputs", "durable rows", "durable reader"),
+}
+SINGLE_KINDS = {
+    "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
+    "durable/reading.py": "raises what a run has failed with, behind its event",
+    "showing/gradio_chat.py": "the end of a run in the view model is one of two kinds",
+    "showing/page.py": "the same",
+    "showing/seen.py": "the same",
+}
+"""The modules that look for events of one kind beside the tables, and why."""
+
+
+class Table(NamedTuple):
+    """A table as the source has it; `kinds` is None where it is another consumer's table with entries of its own."""
+
+    consumer: str
+    kinds: set[str] | None
+
+
+def subclasses(kind: type[RunEvent]) -> Iterator[str]:
+    """The names of all kinds of events below one."""
+    for one in kind.__subclasses__():
+        if one.__module__.startswith("langchain_autotools"):
+            yield one.__name__
+            yield from subclasses(one)
+
+
+def kinds_of(package: Path) -> set[str]:
+    """The names of the kinds of events that a package defines, wherever it does."""
+    classes = [node for path in sources(package, "RunEvent") for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)]
+    known, before = {"RunEvent"}, 0
+    while len(known) > before:
+        before = len(known)
+        known |= {one.name for one in classes if any(ast.unparse(base).split(".")[-1] in known for base in one.bases)}
+    return known - {"RunEvent"}
+
+
+def tables_of(package: Path) -> list[Table]:
+    """The tables of a package's consumers."""
+    calls = [
+        node for path in sources(package, "EventTable(", "EventTable[") for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)
+    ]
+    return [table(call) for call in calls if ast.unparse(call.func).split("[")[0] == "EventTable"]
+
+
+def table(call: ast.Call) -> Table:
+    """The table that a call makes."""
+    consumer, entries = call.args
+    assert isinstance(consumer, ast.Constant) and isinstance(entries, ast.Dict), ast.unparse(call)
+    if any(key is None for key in entries.keys):
+        return Table(str(consumer.value), None)
+    return Table(str(consumer.value), {ast.unparse(key).removeprefix("kinds.") for key in entries.keys if key is not None})
+
+
+def sources(package: Path, *words: str) -> list[Path]:
+    """The modules of a package in which one of the words stands."""
+    return [path for path in sorted(package.rglob("*.py")) if any(word in path.read_text(encoding="utf-8") for word in words)]
+
+
+def parsed(path: Path) -> ast.Module:
+    """The parsed source of a module."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def gaps(package: Path) -> list[str]:
+    """What is missing: `consumer: kind` for each kind that a consumer's table does not name."""
+    kinds = kinds_of(package)
+    return [f"{one.consumer}: {kind}" for one in tables_of(package) if one.kinds is not None for kind in sorted(kinds - one.kinds)]
+
+
+def test_every_consumer_names_every_kind_of_event() -> None:
+    """Also those of which it shows nothing; the tables name no others."""
+    assert gaps(PACKAGE) == []
+    whole = [one for one in tables_of(PACKAGE) if one.kinds is not None]
+    assert {one.consumer for one in whole} == CONSUMERS and len(whole) == len(CONSUMERS)
+    assert all(one.kinds == set(subclasses(RunEvent)) == kinds_of(PACKAGE) for one in whole)
+
+
+def test_a_kind_that_is_added_is_missed_at_every_consumer(tmp_path: Path) -> None:
+    """On a copy of the package in which a turn's start is an event of its own."""
+    copy = tmp_path / "langchain_autotools"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    with (copy / "event_types.py").open("a", encoding="utf-8") as module:
+        module.write('\n\n@dataclass(frozen=True, kw_only=True)\nclass TurnStarted(RunEvent):\n    """A turn begins."""\n\n    turn: int\n')
+    assert sorted(gaps(copy)) == sorted(f"{consumer}: TurnStarted" for consumer in CONSUMERS)
+
+
+def test_no_consumer_looks_for_kinds_of_events_beside_its_table() -> None:
+    """A chain of `isinstance` or of `case` would pass over a new kind in silence."""
+    kinds = kinds_of(PACKAGE)
+    beside = set()
+    for path in sources(PACKAGE, *kinds):
+        for node in ast.walk(parsed(path)):
+            is_check = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+            looked_for = node.args[1] if is_check and isinstance(node, ast.Call) else node.cls if isinstance(node, ast.MatchClass) else None
+            if looked_for is not None and {name.split(".")[-1].strip() for name in ast.unparse(looked_for).split("|")} & kinds:
+                beside.add(path.relative_to(PACKAGE).as_posix())
+    assert beside == set(SINGLE_KINDS)
+
+
+def test_every_kind_of_event_is_public_and_documented() -> None:
+    """At the root of the package, in the reference and in the list of the how-to."""
+    reference, page = ((DOCS / name).read_text(encoding="utf-8") for name in ("reference/events.md", "howto/events.md"))
+    for kind in kinds_of(PACKAGE):
+        assert kind in langchain_autotools.__all__
+        assert f"::: langchain_autotools.{kind}\n" in reference and f"\n| `{kind}` |" in page
