@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from benchmarks.code_lines import code_lines
 from langchain_autotools import ChatOpenAI
 from tests.support.counted import PACKAGE
 from tests.support.script import Call, Turn
@@ -99,12 +100,19 @@ def block(title: str, lines: list[str]) -> str:
     return "\n".join([f"{title}\n", "```", *lines, "```\n"])
 
 
+def code_of(path: Path) -> str:
+    """The lines of a file that hold code."""
+    source = path.read_text(encoding="utf-8")
+    numbers = code_lines(source)
+    return "\n".join(line for number, line in enumerate(source.split("\n"), 1) if number in numbers)
+
+
 def rows() -> list[str]:
     """The table of what may be added: the files of the package in which one that there is stands."""
-    sources = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in sorted(Path(PACKAGE).rglob("*.py"))}
+    sources = {path.relative_to(PACKAGE).as_posix(): code_of(path) for path in sorted(Path(PACKAGE).rglob("*.py"))}
     lines = ["| To add | as there is | files of the package |", "|---|---|---|"]
     for what, (example, pattern, folder) in TO_ADD.items():
-        files = [f"`{name}`" for name, text in sources.items() if name.startswith(folder) and re.search(pattern, text)]
+        files = [f"`{name}`" for name, code in sources.items() if name.startswith(folder) and re.search(pattern, code)]
         lines.append(f"| {what} | {example} | {', '.join(files)} |")
     return lines
 
