@@ -1,4 +1,4 @@
-"""What is optional of a run, put together before the run is made: its end, its clock, its journal, who observes it, what wraps its turns.
+"""Composition of a run's optional parts: its end, its clock, its journal, its observer, the wrappers of its turns.
 
 A run asks nothing of this: it has an end that may never come, an observer that may do nothing, and turns that nothing may wrap.
 """
@@ -18,7 +18,7 @@ from .observer import UNOBSERVED, RunObserver
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, Turns, TurnWrapper
 
 UNWRAPPED = Turns()
-"""Turns that are LLM runs of core and nothing else."""
+"""Turns without wrappers: LLM runs of core alone."""
 
 
 def _random_uuid(message_id: str, call_id: str) -> str:
@@ -27,7 +27,7 @@ def _random_uuid(message_id: str, call_id: str) -> str:
 
 @dataclass(frozen=True)
 class RunParts:
-    """What is optional of a run.
+    """The optional parts of a run.
 
     Attributes:
         end: The deadline, and the caller's cancellation.
@@ -47,7 +47,7 @@ class RunParts:
 
 
 class _Bounded(TurnWrapper):
-    """Ends a turn where the end of its run comes."""
+    """A wrapper that ends a turn at the end of its run."""
 
     layer: ClassVar[str] = "end"
 
@@ -59,7 +59,7 @@ class _Bounded(TurnWrapper):
 
 
 def compose(call: CallSettings, wrappers: Iterable[TurnWrapper] = ()) -> RunParts:
-    """Put together what is optional of a run.
+    """Compose the optional parts of a run.
 
     Args:
         call: What the model's fields and the keywords of the call say.

@@ -1,4 +1,4 @@
-"""Carries out what a run asks for: its requests and its calls, once synchronously and once asynchronously."""
+"""Drivers of a run, which make its requests and execute its calls, synchronous and asynchronous."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, closing
@@ -12,7 +12,7 @@ from .run import Run
 
 
 def drive(run: Run, config: RunnableConfig) -> Iterator[AIMessageChunk]:
-    """Carry out what the run asks for."""
+    """Drive the run to its end and yield its chunks."""
     while (action := run.next()) is not None:
         if isinstance(action, CallModel):
             for part in run.turn(action, config):
@@ -45,12 +45,12 @@ async def adrive(run: Run, config: RunnableConfig) -> AsyncGenerator[AIMessageCh
 
 
 def generator_of(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:
-    """Core's streams are generators, though typed as iterators; closing one closes the request under it."""
+    """Return core's stream as a generator, which it is though typed as an iterator; closing it closes its request."""
     return cast("AsyncGenerator[AIMessage, None]", chunks)
 
 
 async def _chunks_of(run: Run, action: CallModel, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
-    """What leaves at once of each part of a turn."""
+    """Yield the chunks that leave at once for each part of a turn."""
     async with aclosing(run.aturn(action, config)) as parts:
         async for part in parts:
             for chunk in run.part(part):

@@ -1,4 +1,4 @@
-"""Who is told what a run does, as it does it: nobody, unless somebody listens."""
+"""The observer of a run, which does nothing without a listener."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ from ..messages.stop_reasons import StopReason
 
 
 class RunObserver:
-    """Observes one run: this one does nothing, a subclass what it is for.
+    """Observes one run. This base class does nothing.
 
     Its methods are synchronous, return nothing that the run waits for, and raise nothing but `NobodyListens`, which says that the reader
     has left.
@@ -26,39 +26,39 @@ class RunObserver:
     due: bool = False
 
     def begin(self, run_id: str, name: str) -> None:
-        """The run begins."""
+        """Observe that the run begins."""
 
     def check(self) -> None:
         """Raise if the reader has left."""
 
     def turn_done(self, message: AIMessage) -> None:
-        """A turn has ended; its message as it is stored."""
+        """Observe the end of a turn, with its stored message."""
 
     def turn_cut(self, message: AIMessage | None) -> None:
-        """A turn was ended before its reply was whole; what is kept of it."""
+        """Observe the end of a cut turn, with its remaining message."""
 
     def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
-        """These calls of a message are about to be answered."""
+        """Observe that these calls of a message are about to be answered."""
 
     def watch(self) -> CallObserver:
-        """What observes the calls of one turn."""
+        """Return the observer of one turn's calls."""
         return NOBODY
 
     def result_done(self, result: ToolCallResult) -> None:
-        """A result is handed out."""
+        """Observe that a result's message is complete."""
 
     def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
-        """The run is about to end with these calls of a message."""
+        """Observe that the run is about to end with these calls of a message."""
 
     def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None, message: Callable[[], AIMessage]) -> None:
-        """The run has ended; `message` makes the run message."""
+        """Observe the end of the run; `message` returns the run message."""
 
     def stopped(self, error: BaseException) -> None:
-        """Something was raised that ended the run."""
+        """Observe an exception that ended the run."""
 
     def leave(self) -> None:
-        """The run was left before its end."""
+        """Observe that the run was left before its end."""
 
 
 UNOBSERVED = RunObserver()
-"""Observes nothing: stands where nobody listens."""
+"""An observer that does nothing, for runs without a listener."""

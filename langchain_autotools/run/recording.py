@@ -1,4 +1,4 @@
-"""What remembers a run for a later process: its turns, the results of its calls, its clock.
+"""The interface of a journal that records a run for a later process: its turns, the results of its calls, its clock.
 
 A run that is given a journal (the keyword `journal`) does what it always does; where it would make a request or run a
 tool it asks the journal,
@@ -14,12 +14,12 @@ from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWra
 
 
 class RunJournal(TurnWrapper):
-    """Remembers one run."""
+    """The journal of one run."""
 
     layer: ClassVar[str] = "journal"
 
     def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
-        """Make the parts of a turn, whose sum will stand in the journal, or return the message that stands there.
+        """Yield the parts of a turn and record their sum, or yield the recorded message.
 
         Args:
             request: The request. Its `end` tells what has cut the turn; a turn that stands in the journal as cut is cut again.
@@ -28,7 +28,7 @@ class RunJournal(TurnWrapper):
         raise NotImplementedError
 
     def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
-        """Refuse the turn of an asynchronous run.
+        """Raise, because turns of an asynchronous run cannot be recorded.
 
         Raises:
             ConfigurationError: Always.
@@ -41,17 +41,17 @@ class RunJournal(TurnWrapper):
         raise NotImplementedError
 
     def uuid(self, message_id: str, call_id: str) -> str:
-        """A UUID for a call that waits: the same whenever the run goes on, so that what was shown can be decided about."""
+        """Return a UUID for a waiting call, the same in every process that continues the run."""
         raise NotImplementedError
 
     def now(self) -> float:
-        """Seconds since the run began for the first time; while the journal is read, those at which what was read was written."""
+        """Return the seconds since the run first began; during replay those at which the replayed entry was written."""
         raise NotImplementedError
 
     def left(self, seconds: float | None) -> float | None:
-        """How much is left of the seconds that a run may take; negative where they are over."""
+        """Return the rest of a run's time limit; negative after its end."""
         raise NotImplementedError
 
     def is_cancelled(self) -> bool:
-        """Whether somebody has cancelled the run; never while the journal is read."""
+        """Whether the run has been cancelled; never during replay."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What a run is to do, read from the model's fields and the keywords of one call."""
+"""The settings of a run, from the model's fields and the keywords of a call."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 
 class Configured(Formatter, Settable, Protocol):
-    """A model whose fields say how its runs are to be."""
+    """The interface of a model whose fields configure its runs."""
 
     tools: Any
     output_version: str | None
@@ -33,7 +33,7 @@ class Configured(Formatter, Settable, Protocol):
 
 @dataclass(frozen=True)
 class Toolbox:
-    """A model's own tools, made ready once.
+    """A model's own tools, prepared once.
 
     Attributes:
         source: The value of the model's `tools` that this was made of.
@@ -53,7 +53,7 @@ class Toolbox:
 
 
 def toolbox_of(model: Configured) -> Toolbox:
-    """Make the model's tools ready.
+    """Return the model's tools, prepared.
 
     Raises:
         ConfigurationError: Something in `tools` can be neither executed nor declared.
@@ -172,12 +172,12 @@ def request_form(model: Configured, request: TurnRequest) -> WireForm:
 
 
 def _last_choice(ends: Collection[str]) -> str:
-    """What is asked for where no turn may follow: the call that must end the run, or no call."""
+    """Return the tool choice of a last turn: the call that must end the run, or no call."""
     return "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"
 
 
 def _check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
-    """Refuse a choice under which the call that structured output is read from cannot come.
+    """Raise if a tool choice rules out the call that holds the structured output.
 
     Raises:
         ConfigurationError: It is such a choice.

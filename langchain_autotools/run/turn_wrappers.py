@@ -1,4 +1,4 @@
-"""What stands around each model turn: the request, the parts of its reply, and the wrappers that both pass through.
+"""Wrappers around each model turn: the request, the parts of its reply, and the wrappers that both pass through.
 
 A wrapper gets a neutral request and a function that makes the turn of it. It may change the request, make the turn more than once
 or not at all, and change the parts. The innermost layer is one LLM run of core: the model that makes the request writes the form
@@ -28,7 +28,7 @@ ORDER = (
     "failover",  # chooses the model
     "middleware",  # stands around each attempt of each model
 )
-"""The places of wrappers, outermost first. Inside of the last one is the LLM run of core."""
+"""The places of wrappers, outermost first. Inside the last one is the LLM run of core."""
 
 _OURS = ORDER.index("end")  # what is inside of this place may be anybody's, and may not swallow an end that has come
 _ENDS = (DeadlinePassed, NobodyListens)
@@ -37,7 +37,7 @@ _NO_CHOICE = ToolChoice()
 
 @dataclass(frozen=True)
 class WireForm:
-    """What the requests of a run say besides their messages, in the form of one model's wire.
+    """The parameters of a run's requests besides the messages, in the form of one model's wire.
 
     Attributes:
         model: The model that wrote it.
@@ -54,7 +54,7 @@ class WireForm:
     first_request_only: frozenset[str] = frozenset()
 
     def keywords(self, choice: Choice) -> dict[str, Any]:
-        """The keyword arguments of a request with this choice."""
+        """Return the keyword arguments of a request with this choice."""
         keywords: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
         own = self.choice
         said = {"requested": own.asked, "auto": own.lasting, "none": self.last_choice}[choice]
@@ -64,12 +64,12 @@ class WireForm:
 
 
 NOTHING_DECLARED = WireForm()
-"""What the requests say of a model without tools."""
+"""The wire form of a model without tools."""
 
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """One request to a model, in no vendor's form.
+    """One request to a model, in vendor-neutral form.
 
     Attributes:
         model: The model that makes it.
@@ -110,12 +110,12 @@ class Mark:
 
 
 class Restart(Mark):
-    """The reply has broken off and begins anew: the calls that it began count no more."""
+    """A mark that the reply starts again: the calls that it began are void."""
 
 
 @dataclass(frozen=True)
 class Notice(Mark):
-    """An event for whoever listens.
+    """A mark with an event for listeners.
 
     Attributes:
         event: The event, a `RunEvent`.
@@ -126,7 +126,7 @@ class Notice(Mark):
 
 @dataclass(frozen=True)
 class Stored(Mark):
-    """The last part of a turn whose message is not the sum of its chunks. The chunks stay as they left.
+    """The last part of a turn whose stored message is not the sum of its chunks. The chunks stay as they left.
 
     Attributes:
         message: The message to store.
@@ -139,17 +139,17 @@ TurnPart = AIMessage | Mark
 """A part of a turn: a chunk, the whole message, or a mark."""
 
 Proceed = Callable[[TurnRequest], Iterator[TurnPart]]
-"""Makes a turn."""
+"""A function that makes a turn."""
 
 AsyncProceed = Callable[[TurnRequest], AsyncIterator[TurnPart]]
-"""Makes a turn asynchronously."""
+"""A function that makes a turn asynchronously."""
 
 
 # ---------------------------------------------------------------------------------------------- wrappers
 
 
 class TurnWrapper:
-    """Something that stands around each turn of a run. Inherited, both methods pass everything through.
+    """A wrapper around each turn of a run. The inherited methods pass everything through.
 
     Attributes:
         layer: Where it stands, one of `ORDER`.
@@ -172,7 +172,7 @@ class TurnWrapper:
 
 
 class Turns:
-    """The turns of one run, each inside of the wrappers.
+    """The turns of one run, each inside the wrappers.
 
     Args:
         wrappers: The wrappers in any order; those of one place stand as they are given, the first outermost.
@@ -191,7 +191,7 @@ class Turns:
             self.make, self.amake = partial(wrapper.wrap_turn, proceed=self.make), partial(wrapper.awrap_turn, proceed=self.amake)
 
     def _guarded(self, request: TurnRequest) -> Iterator[TurnPart]:
-        """A turn inside of wrappers that may be anybody's: what they open is closed, and an end that has come is raised."""
+        """Yield a turn inside arbitrary wrappers: generators they leave open are closed, and an end that has come is raised."""
         guard = _Guard()
         with ExitStack() as opened:
 
@@ -230,7 +230,7 @@ class Turns:
 
 
 class _Guard:
-    """The end that has come during one turn, whatever wrappers make of it."""
+    """The end that has come during one turn, whatever wrappers do with it."""
 
     def __init__(self) -> None:
         self._end: BaseException | None = None
@@ -241,7 +241,7 @@ class _Guard:
             raise self._end
 
     def noted(self, request: TurnRequest) -> Iterator[TurnPart]:
-        """The innermost layer: one LLM run of core, the notes in it that concern the turn as marks."""
+        """Yield one LLM run of core, the innermost layer, with its notes about the turn as marks."""
         with self._noting(), closing(cast("Generator[AIMessage, None, None]", _core(request))) as parts:
             for part in parts:
                 yield Restart() if is_restart(part) else part
@@ -263,7 +263,7 @@ class _Guard:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Raise the end in place of all else that is raised or returned."""
+        """A context manager that raises the end in place of all other exceptions or a return."""
         try:
             yield
         except Exception:
@@ -279,7 +279,7 @@ async def _anothing() -> None: ...
 
 
 def _core(request: TurnRequest) -> Iterator[AIMessage]:
-    """One LLM run of core."""
+    """Return one LLM run of core."""
     parts: Iterator[AIMessage] = request.model._turn_parts(request)
     return parts
 
