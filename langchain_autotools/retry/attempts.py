@@ -154,7 +154,8 @@ class Attempts:
             yield from self._result("retry_if" if "retry_if" in self._retry.functions else "retry", strategies.retry(state))
         ):
             return None
-        own = yield from self._result("wait", strategies.wait(state))
+        obeys = demanded is not None and strategies.waits_as_demanded
+        own = None if obeys else (yield from self._result("wait", strategies.wait(state)))
         state.upcoming_sleep = max(0.0, float(own or 0), (demanded or 0) * strategies.wait_scale)
         for stop in strategies.stops:
             if (yield from self._result("stop", stop(state))):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from ..errors import ConfigurationError
 from .attempts import Attempts
-from .strategies import Strategies, call_state, demanded_wait
+from .strategies import Strategies, call_state
 
 _Result = TypeVar("_Result")
 
@@ -129,7 +129,6 @@ class RetryPolicy:
         """Return the policy as tenacity's strategies."""
         import tenacity
 
-        backoff = self._backoff()
         predicate = self.retry_if
         if predicate is not None and not isinstance(predicate, tenacity.retry_base):
             predicate = tenacity.retry_if_exception(predicate)  # type: ignore[arg-type]
@@ -138,7 +137,8 @@ class RetryPolicy:
             stops.append(tenacity.stop_before_delay(self.timeout))
         return Strategies(
             retry=predicate,
-            wait=lambda state: backoff(state) if demanded_wait(state.outcome.exception()) is None else 0.0,  # the server knows better
+            wait=self._backoff(),
+            waits_as_demanded=True,
             stops=stops,
             before_sleep=self.before_sleep,
             retry_after_max=self.retry_after_max,

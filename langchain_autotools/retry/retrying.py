@@ -86,6 +86,7 @@ class RetryStrategies:
         return Strategies(
             retry=self.retry,
             wait=self.wait or tenacity.wait_none(),
+            waits_as_demanded=False,
             stops=[stop for stop in stops if stop is not None],
             before_sleep=self.before_sleep,
             retry_after_max=own.retry_after_max,

@@ -22,6 +22,7 @@ class Strategies:
     Attributes:
         retry: Returns whether the error permits another attempt; None: it does.
         wait: Returns the seconds to wait before the next attempt.
+        waits_as_demanded: Whether a wait that a server demands takes the place of `wait`; else the longer of the two counts.
         stops: Each returns whether there is no further attempt.
         before_sleep: Called before the wait; None for nothing.
         retry_after_max: Longest wait in seconds that a server may demand.
@@ -30,6 +31,7 @@ class Strategies:
 
     retry: Callable[[Any], Any] | None
     wait: Callable[[Any], Any]
+    waits_as_demanded: bool
     stops: Sequence[Callable[[Any], Any]]
     before_sleep: Callable[[Any], Any] | None
     retry_after_max: float
